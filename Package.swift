@@ -1,0 +1,55 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Floors, from the ground up; arrows point down only (ARCHITECTURE.md).
+// `Tools/test` sets MAGICDATA_STRICT and checks the arrows with `--explicit-target-dependency-import-check error`.
+let strict: [SwiftSetting] =
+  (Context.environment["MAGICDATA_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
+  + [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+  ]
+
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
+let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+  name: "MagicData",
+  platforms: [.macOS(.v13), .iOS(.v16)],
+  products: [
+    .library(name: "MagicData", targets: ["MagicData"]),
+    .library(name: "MagicReplication", targets: ["MagicReplication"]),
+    .library(name: "MagicTransport", targets: ["MagicTransport"]),
+    .executable(name: "magic-sync", targets: ["magic-sync"]),
+    .executable(name: "magic-replay", targets: ["magic-replay"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+  ],
+  targets: [
+    // 0
+    .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    // 1
+    .target(name: "MagicJournal", dependencies: ["CZlib"], swiftSettings: strict),
+    // 2
+    .target(name: "MagicData", dependencies: ["MagicJournal", grdb, sqlite], swiftSettings: strict),
+    // 3
+    .target(
+      name: "MagicReplication", dependencies: ["MagicJournal", "MagicData", grdb], swiftSettings: strict),
+    // 4
+    .target(name: "MagicTransport", dependencies: ["MagicReplication"], swiftSettings: strict),
+    // 5
+    .executableTarget(
+      name: "magic-sync",
+      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "magic-replay",
+      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
+      swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6]
+)

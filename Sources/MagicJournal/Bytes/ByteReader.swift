@@ -1,0 +1,102 @@
+/// Takes the primitives of Protocol/values.md from bytes that nobody vouches for.
+///
+/// Nothing is allocated for a length before the bytes that it counts are known to be there.
+package struct ByteReader: Sendable {
+  private let bytes: [UInt8]
+  private let end: Int
+  package private(set) var offset: Int
+
+  package init(_ bytes: [UInt8]) {
+    self.init(bytes, 0..<bytes.count)
+  }
+
+  private init(_ bytes: [UInt8], _ range: Range<Int>) {
+    self.bytes = bytes
+    self.offset = range.lowerBound
+    self.end = range.upperBound
+  }
+
+  package var left: Int { end - offset }
+  package var isAtEnd: Bool { offset == end }
+
+  package func damaged(_ message: String) -> JournalError {
+    JournalError(.damaged, message, offset: offset)
+  }
+
+  package mutating func byte() throws(JournalError) -> UInt8 {
+    guard offset < end else { throw damaged("the bytes end too early") }
+    defer { offset += 1 }
+    return bytes[offset]
+  }
+
+  package mutating func fixed<Number: FixedWidthInteger>(_: Number.Type) throws(JournalError) -> Number {
+    var number: Number = 0
+    for byte in try take(Number.bitWidth / 8) { number = number << 8 | Number(truncatingIfNeeded: byte) }
+    return number
+  }
+
+  package mutating func varint() throws(JournalError) -> UInt64 {  // V-2
+    var value: UInt64 = 0
+    var shift: UInt64 = 0
+    while true {
+      let byte = try byte()
+      guard shift < 63 || byte <= 1 else { throw damaged("a number has more than 64 bits") }
+      value |= UInt64(byte & 0x7f) << shift
+      if byte < 0x80 {
+        guard byte != 0 || shift == 0 else { throw damaged("a number is longer than it need be") }
+        return value
+      }
+      shift += 7
+    }
+  }
+
+  /// A varint that counts things of at least `size` bytes each, which must be there.
+  package mutating func count(of size: Int = 1, atMost limit: Int = .max) throws(JournalError) -> Int {
+    let start = self
+    let number = try varint()
+    guard number <= UInt64(limit) else { throw start.tooLarge("a count of \(number) is above the limit of \(limit)") }
+    guard number <= UInt64(left / max(size, 1)) else { throw start.damaged("a count of \(number) is more than the bytes hold") }
+    return Int(number)
+  }
+
+  /// A varint that is an index below `bound`.
+  package mutating func index(below bound: Int, _ what: String) throws(JournalError) -> Int {
+    let start = self
+    let number = try varint()
+    guard number < UInt64(bound) else { throw start.damaged("there is no \(what) \(number)") }
+    return Int(number)
+  }
+
+  package mutating func take(_ count: Int) throws(JournalError) -> ArraySlice<UInt8> {
+    guard count <= left else { throw damaged("the bytes end too early") }
+    defer { offset += count }
+    return bytes[offset..<(offset + count)]
+  }
+
+  package mutating func block(atMost limit: Int) throws(JournalError) -> ArraySlice<UInt8> {
+    try take(count(atMost: limit))
+  }
+
+  package mutating func string(atMost limit: Int) throws(JournalError) -> String {
+    let start = self
+    let slice = try block(atMost: limit)
+    let text = String(decoding: slice, as: UTF8.self)
+    // Decoding repairs what is not UTF-8, so what was repaired no longer has the same bytes (V-3).
+    guard text.utf8.elementsEqual(slice) else { throw start.damaged("a text is not UTF-8") }
+    return text
+  }
+
+  /// A reader of the next block alone; offsets stay those of the whole.
+  package mutating func stream() throws(JournalError) -> ByteReader {
+    let slice = try block(atMost: .max)
+    return ByteReader(bytes, slice.indices)
+  }
+
+  package func expectEnd(_ what: String) throws(JournalError) {
+    guard isAtEnd else { throw damaged("\(left) bytes are left over in \(what)") }
+  }
+
+  private func tooLarge(_ message: String) -> JournalError {
+    JournalError(.tooLarge, message, offset: offset)
+  }
+}

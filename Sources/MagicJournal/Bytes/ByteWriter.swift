@@ -1,0 +1,46 @@
+/// Appends the primitives of Protocol/values.md to a growing array.
+package struct ByteWriter: Sendable {
+  package private(set) var bytes: [UInt8] = []
+
+  package init() {}
+
+  package var count: Int { bytes.count }
+
+  package mutating func byte(_ value: UInt8) {
+    bytes.append(value)
+  }
+
+  package mutating func append(_ more: some Sequence<UInt8>) {
+    bytes.append(contentsOf: more)
+  }
+
+  package mutating func fixed(_ value: some FixedWidthInteger) {
+    withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  package mutating func varint(_ value: UInt64) {  // V-2
+    var rest = value
+    while rest >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(rest))
+  }
+
+  package mutating func varint(_ value: Int) {
+    varint(UInt64(value))
+  }
+
+  package mutating func string(_ value: String) {
+    var value = value
+    value.withUTF8 {
+      varint($0.count)
+      bytes.append(contentsOf: $0)
+    }
+  }
+
+  package mutating func block(_ value: [UInt8]) {
+    varint(value.count)
+    bytes.append(contentsOf: value)
+  }
+}

@@ -1,0 +1,25 @@
+/// Every bound of the formats, in one place; Protocol/ states each with its rule.
+package enum Limits {
+  /// Bytes that may follow a length within a value (V-7): more belongs into an asset, and a reader may have to hold several.
+  package static let valueBytes = 1 << 25
+  /// Bytes of one transaction's entries (J-20): a transaction is applied whole, so it has to fit in memory.
+  package static let transactionBytes = 1 << 26
+  /// Bytes of a name of a type or field (J-15).
+  package static let nameBytes = 255
+  /// Fields of a type (J-15): SQLite allows 2,000 columns.
+  package static let fieldsOfType = 1_000
+  /// Types of a schema (J-15).
+  package static let types = 4_096
+  /// Bytes of a segment's body, inflated or not (S-8): four of the largest transactions.
+  package static let segmentBytes = 1 << 28
+  /// Transactions of a segment (S-8).
+  package static let segmentTransactions = 1 << 20
+  /// Shapes of a segment (S-8).
+  package static let shapes = 1 << 16
+  /// What a body may inflate to, per byte of the file (S-8): deflate cannot do better.
+  package static let inflationRatio = 1_032
+  /// A writer cuts a new segment once the body passes this (S-8): few files, and little held in memory.
+  package static let segmentCut = 1 << 22
+  /// Sequences stay below this (S-1), so that they and their sums fit SQLite's signed integers.
+  package static let sequence: UInt64 = 1 << 62
+}

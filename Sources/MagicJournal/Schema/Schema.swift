@@ -1,0 +1,69 @@
+/// The types and fields that entries speak of, by index (J-14).
+package struct Schema: Sendable, Equatable {
+  package var types: [TypeSchema]
+
+  package init(types: [TypeSchema] = []) {
+    self.types = types
+  }
+}
+
+package struct TypeSchema: Sendable, Equatable {
+  package struct Field: Sendable, Equatable {
+    package var name: Name
+    package var kind: Value.Kind
+
+    package init(name: Name, kind: Value.Kind) {
+      self.name = name
+      self.kind = kind
+    }
+  }
+
+  package var name: Name
+  /// The field that names objects of this type, if the app sets one.
+  package var primary: Field?
+  package var fields: [Field]
+
+  package init(name: Name, primary: Field?, fields: [Field]) {
+    self.name = name
+    self.primary = primary
+    self.fields = fields
+  }
+
+  /// What tells types apart (J-5).
+  package var identity: Identity { Identity(name: name, primaryKind: primary?.kind) }
+
+  package struct Identity: Hashable, Sendable {
+    package let name: Name
+    package let primaryKind: Value.Kind?
+
+    package init(name: Name, primaryKind: Value.Kind?) {
+      self.name = name
+      self.primaryKind = primaryKind
+    }
+  }
+}
+
+/// A type's or a field's name. Equal by bytes, where Swift's `String` would find two spellings of `é` equal (J-15, L-3).
+package struct Name: Hashable, Sendable, CustomStringConvertible {
+  package let text: String
+
+  package init(_ text: String) throws(JournalError) {
+    guard 1...Limits.nameBytes ~= text.utf8.count else {
+      throw JournalError(.damaged, "a name has \(text.utf8.count) bytes, where 1 to \(Limits.nameBytes) are allowed")
+    }
+    guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+      throw JournalError(.damaged, "a name has control characters")
+    }
+    self.text = text
+  }
+
+  package var description: String { text }
+
+  package static func == (left: Name, right: Name) -> Bool {
+    left.text.utf8.elementsEqual(right.text.utf8)
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    for byte in text.utf8 { hasher.combine(byte) }
+  }
+}

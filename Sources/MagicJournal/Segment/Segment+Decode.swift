@@ -1,0 +1,115 @@
+extension Segment {
+  /// Reads a segment file. Nothing in it is believed before its check (S-1).
+  package init(_ bytes: [UInt8]) throws(JournalError) {
+    let header = try SegmentHeader(bytes)
+    guard bytes.count == SegmentHeader.length + header.storedLength else {
+      throw JournalError(
+        .damaged, "the file has \(bytes.count) bytes where \(SegmentHeader.length + header.storedLength) are expected",
+        offset: min(bytes.count, SegmentHeader.length + header.storedLength))
+    }
+    let stored = bytes[SegmentHeader.length...]
+    guard Zlib.checksum(stored) == header.storedChecksum else {
+      throw JournalError(.damaged, "the body's checksum does not match", offset: SegmentHeader.length)
+    }
+    var reader = ByteReader(try Zlib.inflate(stored, to: header.bodyLength))
+    let schema = try Schema(from: &reader)
+    var roots: [ReplicaID] = []
+    for _ in 0..<(try reader.count(of: 16)) { roots.append(try Identifier(from: &reader)) }
+    var shapes: [SegmentShape] = []
+    for _ in 0..<(try reader.count(of: 2, atMost: Limits.shapes)) { shapes.append(try SegmentShape(from: &reader, schema)) }
+    var columns = try SegmentColumns<ByteReader>(from: &reader, schema)
+    try reader.expectEnd("the body")
+
+    var transactions: [Transaction] = []
+    for sequence in header.first...header.last {
+      let previous = transactions.last?.name.stamp
+      transactions.append(
+        try columns.transaction(header.replica, sequence, after: previous, roots: roots, shapes: shapes, schema))
+    }
+    try columns.expectEnd()
+    guard transactions.last?.name == header.lastName else {
+      throw JournalError(.damaged, "the last transaction is not the one that the header names", offset: 88)
+    }
+    self.init(header: header, schema: schema, transactions: transactions)
+  }
+}
+
+extension SegmentColumns<ByteReader> {
+  fileprivate mutating func transaction(
+    _ replica: ReplicaID, _ sequence: UInt64, after previous: Stamp?, roots known: [ReplicaID], shapes: [SegmentShape],
+    _ schema: Schema
+  ) throws(JournalError) -> Transaction {
+    let start = stamps
+    let (bits, overflow) = (previous?.bits ?? 0).addingReportingOverflow(try stamps.varint())
+    guard !overflow, previous.map({ $0.bits < bits }) ?? true else { throw start.damaged("a replica's stamps do not rise") }
+    let name = TransactionName(stamp: try Stamp(checking: bits, start), tag: try tags.fixed(UInt32.self))
+    let root = known[try roots.index(below: known.count, "root")]
+    let counted = counts
+    let count = try counts.varint()
+    guard count >= 1 else { throw counted.damaged("a transaction without entries") }
+    // Each entry takes a byte of this stream at least.
+    guard count <= UInt64(self.shapes.left) else { throw counted.damaged("more entries than there are shapes") }
+    var entries: [Entry] = []
+    entries.reserveCapacity(Int(count))
+    var size = 0  // J-20
+    for ordinal in 0..<UInt32(count) {
+      entries.append(try entry(ordinal, of: name, shapes, schema, &size))
+      guard size <= Limits.transactionBytes else {
+        throw JournalError(.tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: counted.offset)
+      }
+    }
+    return Transaction(replica: replica, sequence: sequence, name: name, root: root, entries: entries)
+  }
+
+  private mutating func entry(
+    _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema, _ size: inout Int
+  ) throws(JournalError) -> Entry {
+    let shape = shapes[try self.shapes.index(below: shapes.count, "shape")]
+    let operation: Operation =
+      switch shape.operation {
+      case 0: .remove
+      case 1: .update
+      case 2: .revival(base: try bases.earlier(than: name.stamp))
+      default: .birth
+      }
+    size -= types[shape.type].objects.offset
+    let key = try types[shape.type].objects.key(
+      operation == .birth ? Birth(transaction: name, ordinal: ordinal) : nil, schema.types[shape.type], name)
+    size += types[shape.type].objects.offset
+    var fields: [FieldValue] = []
+    fields.reserveCapacity(shape.fields.count)
+    for field in shape.fields {
+      size -= types[shape.type].fields[field].offset
+      fields.append(FieldValue(field: field, value: try Value(from: &types[shape.type].fields[field])))
+      size += types[shape.type].fields[field].offset
+    }
+    return Entry(type: shape.type, key: key, operation: operation, fields: fields)
+  }
+}
+
+extension ByteReader {
+  /// A stamp that is written as its distance, at least 1, below another.
+  fileprivate mutating func earlier(than stamp: Stamp) throws(JournalError) -> Stamp {
+    let start = self
+    let distance = try varint()
+    guard 1...max(stamp.bits, 1) ~= distance, stamp.bits >= distance else { throw start.damaged("a stamp that is not earlier") }
+    return Stamp(stamp.bits - distance)
+  }
+
+  fileprivate mutating func key(
+    _ birth: Birth?, _ type: TypeSchema, _ name: TransactionName
+  ) throws(JournalError) -> ObjectKey {  // S-5
+    if let birth { return .birth(birth) }
+    let start = self
+    if let primary = type.primary {
+      let value = try Value(from: &self)
+      guard value.kind == primary.kind else { throw start.damaged("a primary value is not of its type's kind") }
+      return .primary(value)
+    }
+    let stamp = try earlier(than: name.stamp)
+    let tag = try fixed(UInt32.self)
+    let ordinal = try varint()
+    guard ordinal <= UInt32.max else { throw start.damaged("an ordinal beyond 32 bits") }
+    return .birth(Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: UInt32(ordinal)))
+  }
+}

@@ -1,0 +1,14 @@
+/// For each replica the last sequence that is held without a gap.
+package struct Frontier: Sendable, Equatable {
+  private var last: [ReplicaID: UInt64] = [:]
+
+  package init() {}
+
+  package subscript(replica: ReplicaID) -> UInt64 {
+    get { last[replica] ?? 0 }
+    set { last[replica] = newValue == 0 ? nil : newValue }
+  }
+
+  /// In the order of their bytes.
+  package var replicas: [ReplicaID] { last.keys.sorted() }
+}

@@ -1,0 +1,52 @@
+/// 16 random bytes that name a replica or a data set (J-1).
+package struct Identifier: Hashable, Comparable, Sendable, CustomStringConvertible {
+  private let high: UInt64
+  private let low: UInt64
+
+  package init(_ high: UInt64, _ low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  package static func random(using generator: inout some RandomNumberGenerator) -> Identifier {
+    Identifier(generator.next(), generator.next())
+  }
+
+  package init?(_ bytes: some Collection<UInt8>) {
+    guard bytes.count == 16 else { return nil }
+    let halves = (bytes.prefix(8), bytes.suffix(8))
+    high = halves.0.reduce(0) { $0 << 8 | UInt64($1) }
+    low = halves.1.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  package init?(_ text: some StringProtocol) {
+    guard let bytes = [UInt8](hexadecimal: text) else { return nil }
+    self.init(bytes)
+  }
+
+  package init(from reader: inout ByteReader) throws(JournalError) {
+    high = try reader.fixed(UInt64.self)
+    low = try reader.fixed(UInt64.self)
+  }
+
+  package func encode(to writer: inout ByteWriter) {
+    writer.fixed(high)
+    writer.fixed(low)
+  }
+
+  package var bytes: [UInt8] {
+    var writer = ByteWriter()
+    encode(to: &writer)
+    return writer.bytes
+  }
+
+  /// 32 lower-case digits.
+  package var description: String { bytes.hexadecimal }
+
+  package static func < (left: Identifier, right: Identifier) -> Bool {
+    (left.high, left.low) < (right.high, right.low)
+  }
+}
+
+package typealias ReplicaID = Identifier
+package typealias DataSetID = Identifier

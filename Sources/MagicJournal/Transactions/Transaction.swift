@@ -1,0 +1,67 @@
+/// One atomic change of a data set, as written, sent and applied: whole (J-2, J-4).
+package struct Transaction: Sendable, Equatable {
+  package var replica: ReplicaID
+  package var sequence: UInt64
+  package var name: TransactionName
+  /// The replica id under which it was first written. It never changes.
+  package var root: ReplicaID
+  package var entries: [Entry]
+
+  package init(replica: ReplicaID, sequence: UInt64, name: TransactionName, root: ReplicaID, entries: [Entry]) {
+    self.replica = replica
+    self.sequence = sequence
+    self.name = name
+    self.root = root
+    self.entries = entries
+  }
+
+  package var version: Version { Version(stamp: name.stamp, root: root) }
+}
+
+/// What a transaction did to one object. Types and fields are indexes into a schema that stands beside it.
+package struct Entry: Sendable, Equatable {
+  package var type: Int
+  package var key: ObjectKey
+  package var operation: Operation
+  /// Rising by field; empty for a remove.
+  package var fields: [FieldValue]
+
+  package init(type: Int, key: ObjectKey, operation: Operation, fields: [FieldValue]) {
+    self.type = type
+    self.key = key
+    self.operation = operation
+    self.fields = fields
+  }
+}
+
+package struct FieldValue: Sendable, Equatable {
+  package var field: Int
+  package var value: Value
+
+  package init(field: Int, value: Value) {
+    self.field = field
+    self.value = value
+  }
+}
+
+package enum Operation: Sendable, Equatable, Hashable {
+  case remove
+  case update
+  /// An update of an object that was removed; what is stamped at or below `base` is void (L-6).
+  case revival(base: Stamp)
+  /// The first write of an object that has no primary value set by the app.
+  case birth
+
+  package var code: UInt8 {
+    switch self {
+    case .remove: 0
+    case .update: 1
+    case .revival: 2
+    case .birth: 3
+    }
+  }
+
+  package var base: Stamp? {
+    if case .revival(let base) = self { base } else { nil }
+  }
+}

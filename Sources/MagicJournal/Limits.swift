@@ -10,12 +10,12 @@ package enum Limits {
   package static let fieldsOfType = 1_000
   /// Types of a schema (J-15).
   package static let types = 4_096
-  /// Bytes of a segment's body, inflated or not (S-8): four of the largest transactions.
-  package static let segmentBytes = 1 << 28
+  /// Bytes of a segment's body, inflated or not (S-8): room for the largest transaction and what a cut leaves over.
+  package static let segmentBytes = 1 << 27
   /// Transactions of a segment (S-8).
   package static let segmentTransactions = 1 << 20
-  /// Shapes of a segment (S-8).
-  package static let shapes = 1 << 16
+  /// Entries of a transaction, and of a segment (J-2, S-8): some take one byte there and a hundred in memory.
+  package static let entries = 1 << 22
   /// What a body may inflate to, per byte of the file (S-8): deflate cannot do better.
   package static let inflationRatio = 1_032
   /// A writer cuts a new segment once the body passes this (S-8): few files, and little held in memory.

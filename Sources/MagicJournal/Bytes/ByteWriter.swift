@@ -27,6 +27,10 @@ package struct ByteWriter: Sendable {
     bytes.append(UInt8(rest))
   }
 
+  static func length(ofVarint value: UInt64) -> Int {
+    max(1, (64 - value.leadingZeroBitCount + 6) / 7)
+  }
+
   package mutating func varint(_ value: Int) {
     varint(UInt64(value))
   }

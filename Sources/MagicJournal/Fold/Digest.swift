@@ -13,14 +13,16 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
     writer.byte(type.primary?.kind.rawValue ?? 0)
     switch key {
     case .primary(let value): value.encode(to: &writer)
-    case .birth(let birth): writer.append(birth.bytes)
+    case .birth(let birth):
+      writer.byte(7)
+      writer.append(birth.bytes)
     }
     let number = add(writer.bytes)
-    for (field, write) in object.values {
+    for write in object.values {
       var writer = ByteWriter()
       writer.byte(UInt8(ascii: "V"))
       writer.append(number)
-      writer.string(type.fields[field].name.text)
+      writer.string(type.fields[write.field].name.text)
       writer.fixed(write.version.stamp.bits)
       write.version.root.encode(to: &writer)
       write.value.encode(to: &writer)

@@ -17,6 +17,7 @@ package struct Version: Hashable, Comparable, Sendable {
 package struct ObjectState: Sendable, Equatable {
   package struct Write: Sendable, Equatable, Comparable {
     package let version: Version
+    package let field: Int
     package let value: Value
 
     package static func < (left: Write, right: Write) -> Bool {
@@ -28,11 +29,12 @@ package struct ObjectState: Sendable, Equatable {
   package private(set) var removed: Version?
   /// What is stamped at or below it is void (M-4).
   package private(set) var base: Stamp?
+  /// By the first field of the name.
   private var writes: [Int: Write] = [:]
 
   package init() {}
 
-  package mutating func fold(_ operation: Operation, _ fields: [FieldValue], at version: Version) {
+  package mutating func fold(_ operation: Operation, _ fields: [FieldValue], at version: Version, of type: TypeSchema) {
     if operation == .remove {
       removed = max(removed ?? version, version)
       return
@@ -40,9 +42,10 @@ package struct ObjectState: Sendable, Equatable {
     updated = max(updated ?? version, version)
     if let base = operation.base { self.base = max(self.base ?? base, base) }
     for field in fields {
-      let write = Write(version: version, value: field.value)
-      if let held = writes[field.field], held >= write { continue }
-      writes[field.field] = write
+      let write = Write(version: version, field: field.field, value: field.value)
+      let slot = type.slots[field.field]
+      if let held = writes[slot], held >= write { continue }
+      writes[slot] = write
     }
   }
 
@@ -54,10 +57,9 @@ package struct ObjectState: Sendable, Equatable {
   }
 
   /// The values that are not void, rising by field.
-  package var values: [(field: Int, write: Write)] {
-    writes
-      .filter { write in base.map { write.value.version.stamp > $0 } ?? true }
-      .sorted { $0.key < $1.key }
-      .map { (field: $0.key, write: $0.value) }
+  package var values: [Write] {
+    writes.values
+      .filter { write in base.map { write.version.stamp > $0 } ?? true }
+      .sorted { $0.field < $1.field }
   }
 }

@@ -8,7 +8,7 @@ package struct Schema: Sendable, Equatable {
 }
 
 package struct TypeSchema: Sendable, Equatable {
-  package struct Field: Sendable, Equatable {
+  package struct Field: Sendable, Hashable {
     package var name: Name
     package var kind: Value.Kind
 
@@ -21,13 +21,31 @@ package struct TypeSchema: Sendable, Equatable {
   package var name: Name
   /// The field that names objects of this type, if the app sets one.
   package var primary: Field?
-  package var fields: [Field]
+  package private(set) var fields: [Field] = []
+  /// For each field the first one of its name: fields of one name and different kinds compete as one (M-2).
+  package private(set) var slots: [Int] = []
+  private var indexes: [Field: Int] = [:]
+  private var firsts: [Name: Int] = [:]
 
-  package init(name: Name, primary: Field?, fields: [Field]) {
+  package init(name: Name, primary: Field?, fields: [Field] = []) {
     self.name = name
     self.primary = primary
-    self.fields = fields
+    for field in fields { append(field) }
   }
+
+  package mutating func append(_ field: Field) {
+    let index = fields.count
+    fields.append(field)
+    indexes[field] = index
+    let first = firsts[field.name] ?? index
+    firsts[field.name] = first
+    slots.append(first)
+  }
+
+  package func index(of field: Field) -> Int? { indexes[field] }
+
+  /// Whether some field has a rival of the same name.
+  package var hasRivals: Bool { firsts.count < fields.count }
 
   /// What tells types apart (J-5).
   package var identity: Identity { Identity(name: name, primaryKind: primary?.kind) }

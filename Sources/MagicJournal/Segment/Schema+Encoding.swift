@@ -27,23 +27,21 @@ extension Schema {
 
 extension TypeSchema {
   fileprivate init(from reader: inout ByteReader) throws(JournalError) {
-    name = try Name(from: &reader)
+    let name = try Name(from: &reader)
     let start = reader
-    let code = try reader.byte()
-    switch code == 0 ? nil : Value.Kind(rawValue: code) {
-    case nil where code == 0: primary = nil
-    case .integer?, .text?: primary = Field(name: try Name(from: &reader), kind: code == 1 ? .integer : .text)
-    default: throw start.damaged("a primary value is not of kind \(code)")
+    switch try reader.byte() {
+    case 0: self.init(name: name, primary: nil)
+    case 1: self.init(name: name, primary: Field(name: try Name(from: &reader), kind: .integer))
+    case 3: self.init(name: name, primary: Field(name: try Name(from: &reader), kind: .text))
+    case let code: throw start.damaged("a primary value is not of kind \(code)")
     }
-    fields = []
-    var known: Set<Name> = []
-    if let primary { known.insert(primary.name) }
     for _ in 0..<(try reader.count(of: 3, atMost: Limits.fieldsOfType)) {
       let start = reader
       let name = try Name(from: &reader)
-      guard known.insert(name).inserted else { throw start.damaged("field \(name) stands twice") }
       guard let kind = Value.Kind(rawValue: try reader.byte()) else { throw start.damaged("a field of an unknown kind") }
-      fields.append(Field(name: name, kind: kind))
+      let field = Field(name: name, kind: kind)
+      guard index(of: field) == nil else { throw start.damaged("field \(name) stands twice") }
+      append(field)
     }
   }
 }

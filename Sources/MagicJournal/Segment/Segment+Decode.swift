@@ -16,15 +16,21 @@ extension Segment {
     var roots: [ReplicaID] = []
     for _ in 0..<(try reader.count(of: 16)) { roots.append(try Identifier(from: &reader)) }
     var shapes: [SegmentShape] = []
-    for _ in 0..<(try reader.count(of: 2, atMost: Limits.shapes)) { shapes.append(try SegmentShape(from: &reader, schema)) }
+    for _ in 0..<(try reader.count(of: 2)) { shapes.append(try SegmentShape(from: &reader, schema)) }
     var columns = try SegmentColumns<ByteReader>(from: &reader, schema)
     try reader.expectEnd("the body")
 
     var transactions: [Transaction] = []
+    var entries = 0
     for sequence in header.first...header.last {
-      let previous = transactions.last?.name.stamp
+      let previous = transactions.last?.name.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
       transactions.append(
-        try columns.transaction(header.replica, sequence, after: previous, roots: roots, shapes: shapes, schema))
+        try columns.transaction(
+          header.replica, sequence, first: header.first, after: previous, roots: roots, shapes: shapes, schema))
+      entries += transactions.last?.entries.count ?? 0
+      guard entries <= Limits.entries else {
+        throw JournalError(.tooLarge, "more than \(Limits.entries) entries", offset: columns.shapes.offset)
+      }
     }
     try columns.expectEnd()
     guard transactions.last?.name == header.lastName else {
@@ -36,11 +42,12 @@ extension Segment {
 
 extension SegmentColumns<ByteReader> {
   fileprivate mutating func transaction(
-    _ replica: ReplicaID, _ sequence: UInt64, after previous: Stamp?, roots known: [ReplicaID], shapes: [SegmentShape],
+    _ replica: ReplicaID, _ sequence: UInt64, first: UInt64, after previous: Stamp?, roots known: [ReplicaID], shapes: [SegmentShape],
     _ schema: Schema
   ) throws(JournalError) -> Transaction {
     let start = stamps
-    let (bits, overflow) = (previous?.bits ?? 0).addingReportingOverflow(try stamps.varint())
+    let before = sequence == first ? 0 : previous?.bits ?? 0
+    let (bits, overflow) = before.addingReportingOverflow(try stamps.varint())
     guard !overflow, previous.map({ $0.bits < bits }) ?? true else { throw start.damaged("a replica's stamps do not rise") }
     let name = TransactionName(stamp: try Stamp(checking: bits, start), tag: try tags.fixed(UInt32.self))
     let root = known[try roots.index(below: known.count, "root")]
@@ -48,12 +55,20 @@ extension SegmentColumns<ByteReader> {
     let count = try counts.varint()
     guard count >= 1 else { throw counted.damaged("a transaction without entries") }
     // Each entry takes a byte of this stream at least.
-    guard count <= UInt64(self.shapes.left) else { throw counted.damaged("more entries than there are shapes") }
+    guard count <= UInt64(min(self.shapes.left, Limits.entries)) else {
+      throw counted.damaged("more entries than there are shapes, or than a transaction may have")
+    }
     var entries: [Entry] = []
     entries.reserveCapacity(Int(count))
     var size = 0  // J-20
+    var spoken: Set<Spoken> = []
     for ordinal in 0..<UInt32(count) {
-      entries.append(try entry(ordinal, of: name, shapes, schema, &size))
+      let entry = try entry(ordinal, of: name, shapes, schema)
+      size += entry.size
+      guard count == 1 || spoken.insert(Spoken(type: entry.type, key: entry.key)).inserted else {
+        throw counted.damaged("a transaction has two entries of one object")
+      }
+      entries.append(entry)
       guard size <= Limits.transactionBytes else {
         throw JournalError(.tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: counted.offset)
       }
@@ -62,7 +77,7 @@ extension SegmentColumns<ByteReader> {
   }
 
   private mutating func entry(
-    _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema, _ size: inout Int
+    _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema
   ) throws(JournalError) -> Entry {
     let shape = shapes[try self.shapes.index(below: shapes.count, "shape")]
     let operation: Operation =
@@ -72,19 +87,26 @@ extension SegmentColumns<ByteReader> {
       case 2: .revival(base: try bases.earlier(than: name.stamp))
       default: .birth
       }
-    size -= types[shape.type].objects.offset
     let key = try types[shape.type].objects.key(
       operation == .birth ? Birth(transaction: name, ordinal: ordinal) : nil, schema.types[shape.type], name)
-    size += types[shape.type].objects.offset
     var fields: [FieldValue] = []
     fields.reserveCapacity(shape.fields.count)
     for field in shape.fields {
-      size -= types[shape.type].fields[field].offset
-      fields.append(FieldValue(field: field, value: try Value(from: &types[shape.type].fields[field])))
-      size += types[shape.type].fields[field].offset
+      let start = types[shape.type].fields[field]
+      let value = try Value(from: &types[shape.type].fields[field])
+      guard value.kind ?? schema.types[shape.type].fields[field].kind == schema.types[shape.type].fields[field].kind else {
+        throw start.damaged("a value is not of its field's kind")
+      }
+      fields.append(FieldValue(field: field, value: value))
     }
     return Entry(type: shape.type, key: key, operation: operation, fields: fields)
   }
+}
+
+/// An object that a transaction has an entry of.
+private struct Spoken: Hashable {
+  let type: Int
+  let key: ObjectKey
 }
 
 extension ByteReader {
@@ -109,7 +131,7 @@ extension ByteReader {
     let stamp = try earlier(than: name.stamp)
     let tag = try fixed(UInt32.self)
     let ordinal = try varint()
-    guard ordinal <= UInt32.max else { throw start.damaged("an ordinal beyond 32 bits") }
+    guard ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
     return .birth(Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: UInt32(ordinal)))
   }
 }

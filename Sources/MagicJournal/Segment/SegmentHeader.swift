@@ -40,16 +40,16 @@ package struct SegmentHeader: Sendable, Equatable {
     guard reader.left >= SegmentHeader.magic.count, try reader.take(8).elementsEqual(SegmentHeader.magic) else {
       throw JournalError(.damaged, "this is not a segment: it does not begin with MAGICSEG", offset: 0)
     }
+    let format = try reader.fixed(UInt16.self)
+    guard format == SegmentHeader.format else {  // S-2
+      throw JournalError(.unsupported, "format \(format) is not known here, only \(SegmentHeader.format)", offset: 8)
+    }
     guard bytes.count >= SegmentHeader.length else {
       throw JournalError(.damaged, "the header ends too early", offset: bytes.count)
     }
     let checksum = bytes[120..<124].reduce(0) { $0 << 8 | UInt32($1) }
     guard Zlib.checksum(bytes[..<120]) == checksum else {
       throw JournalError(.damaged, "the header's checksum does not match", offset: 120)
-    }
-    let format = try reader.fixed(UInt16.self)
-    guard format == SegmentHeader.format else {
-      throw JournalError(.unsupported, "format \(format) is not known here, only \(SegmentHeader.format)", offset: 8)
     }
     guard try reader.fixed(UInt16.self) == 0 else {
       throw JournalError(.unsupported, "the reserved bytes are in use", offset: 10)

@@ -33,5 +33,8 @@ struct SegmentShape: Hashable, Sendable {
       guard fields.last.map({ $0 < field }) ?? true else { throw reader.damaged("a shape's fields do not rise") }
       fields.append(field)
     }
+    guard Set(fields.map { schema.types[type].slots[$0] }).count == fields.count else {
+      throw reader.damaged("a shape has two fields of one name")
+    }
   }
 }

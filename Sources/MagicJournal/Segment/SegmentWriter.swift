@@ -112,7 +112,7 @@ private struct SegmentSchema: Sendable {
 
   mutating func index(of type: Int, in source: Schema) -> Int {
     if let index = types[type] { return index }
-    schema.types.append(TypeSchema(name: source.types[type].name, primary: source.types[type].primary, fields: []))
+    schema.types.append(TypeSchema(name: source.types[type].name, primary: source.types[type].primary))
     fields.append([:])
     types[type] = schema.types.count - 1
     return schema.types.count - 1
@@ -121,7 +121,7 @@ private struct SegmentSchema: Sendable {
   mutating func index(of field: Int, ofType type: Int, in source: Schema) -> Int {
     let index = index(of: type, in: source)
     if let field = fields[index][field] { return field }
-    schema.types[index].fields.append(source.types[type].fields[field])
+    schema.types[index].append(source.types[type].fields[field])
     fields[index][field] = schema.types[index].fields.count - 1
     return schema.types[index].fields.count - 1
   }

@@ -34,6 +34,14 @@ package struct Entry: Sendable, Equatable {
   }
 }
 
+extension Entry {
+  /// What the entry counts towards a transaction's limit (J-20).
+  package var size: Int {
+    let identity = if case .primary(let value) = key { value.encodedLength } else { 16 }
+    return fields.reduce(16 + identity) { $0 + 4 + $1.value.encodedLength }
+  }
+}
+
 package struct FieldValue: Sendable, Equatable {
   package var field: Int
   package var value: Value

@@ -68,6 +68,17 @@ extension Value {
     }
   }
 
+  /// The length of `encoded`.
+  package var encodedLength: Int {
+    switch self {
+    case .null: 1
+    case .integer(let number): 1 + ByteWriter.length(ofVarint: UInt64(bitPattern: (number << 1) ^ (number >> 63)))
+    case .real: 9
+    case .text(let text) where UUIDText.bytes(of: text) != nil: 17
+    case .text, .bytes, .coded: 1 + ByteWriter.length(ofVarint: UInt64(length)) + length
+    }
+  }
+
   /// Bytes that follow this value's length, or 0: what V-7 limits.
   package var length: Int {
     switch self {

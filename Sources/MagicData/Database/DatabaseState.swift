@@ -1,0 +1,35 @@
+package import GRDB
+package import MagicJournal
+
+/// The one row of `magic_database`, as a transaction finds it. It is never remembered beyond the transaction: another
+/// process may write to the same file (C-3, H-40).
+package struct DatabaseState: Sendable {
+  package let dataSet: DataSetID
+  /// Whether the data set was confirmed by an exchange (F-11).
+  package let isSettled: Bool
+  package let replica: ReplicaID
+  let replicaRow: Int64
+  package let lastStamp: Stamp
+  /// Names the file to the objects that are fetched from it.
+  let store: Identifier
+
+  package init(_ db: Database) throws {
+    var select = try SQL(db, Statements.selectDatabase)
+    guard try select.step() else {
+      throw MagicDataError(.notADatabase, "the database is damaged: it does not know its own replica")
+    }
+    dataSet = try select.identifier(0)
+    isSettled = select.integer(1) != 0
+    replicaRow = select.integer(2)
+    replica = try select.identifier(3)
+    lastStamp = select.stamp(4)
+    store = try select.identifier(5)
+  }
+
+  /// Gives the database a data set that an exchange has confirmed.
+  package static func settle(_ dataSet: DataSetID, _ db: Database) throws {
+    var update = try SQL(db, Statements.settle)
+    try update.bind(dataSet)
+    try update.run()
+  }
+}

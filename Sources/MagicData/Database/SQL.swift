@@ -1,0 +1,168 @@
+package import GRDB
+internal import GRDBSQLite
+package import MagicJournal
+
+/// A prepared statement with its values bound, read through SQLite's own calls: GRDB's rows and arguments cost two to
+/// seven times as much. GRDB owns the connection, the transaction and the statement cache.
+package struct SQL: ~Copyable {
+  private let db: Database
+  private let statement: Statement
+  private let pointer: OpaquePointer
+  private var bound: Int32 = 0
+
+  package init(_ db: Database, _ sql: String) throws {
+    self.db = db
+    statement = try db.cachedStatement(sql: sql)
+    pointer = statement.sqliteStatement
+    sqlite3_reset(pointer)
+  }
+
+  deinit {
+    sqlite3_reset(pointer)
+    sqlite3_clear_bindings(pointer)
+  }
+
+  // MARK: Binding, in the order of the question marks
+
+  package mutating func bind(_ number: Int64) throws {
+    bound += 1
+    try check(sqlite3_bind_int64(pointer, bound, number))
+  }
+
+  package mutating func bind(_ number: Int) throws {
+    try bind(Int64(number))
+  }
+
+  package mutating func bind(_ stamp: Stamp) throws {
+    try bind(stamp.stored)
+  }
+
+  package mutating func bind(_ text: String) throws {
+    bound += 1
+    var text = text
+    let status = text.withUTF8 { bytes in
+      // An empty text may have no address, and none means NULL.
+      bytes.withMemoryRebound(to: CChar.self) {
+        sqlite3_bind_text(pointer, bound, $0.baseAddress ?? SQL.nothing, Int32($0.count), SQL.copied)
+      }
+    }
+    try check(status)
+  }
+
+  package mutating func bind(_ bytes: [UInt8]) throws {
+    bound += 1
+    try check(
+      bytes.isEmpty
+        ? sqlite3_bind_zeroblob(pointer, bound, 0) : sqlite3_bind_blob(pointer, bound, bytes, Int32(bytes.count), SQL.copied))
+  }
+
+  package mutating func bind(_ identifier: Identifier) throws {
+    try bind(identifier.bytes)
+  }
+
+  package mutating func bindNull() throws {
+    bound += 1
+    try check(sqlite3_bind_null(pointer, bound))
+  }
+
+  package mutating func bind(_ value: Value) throws {
+    switch value {
+    case .null: try bindNull()
+    case .integer(let number): try bind(number)
+    case .real(let number) where number.isNaN || number.bitPattern == 1 << 63:  // V-11
+      try bind(withUnsafeBytes(of: number.bitPattern.bigEndian, Array.init))
+    case .real(let number):
+      bound += 1
+      try check(sqlite3_bind_double(pointer, bound, number))
+    case .text(let text): try bind(text)
+    case .bytes(let bytes), .coded(let bytes): try bind(bytes)
+    }
+  }
+
+  // MARK: Running
+
+  /// Moves to the next row; `false` after the last one.
+  package mutating func step() throws -> Bool {
+    switch sqlite3_step(pointer) {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE: return false
+    case let status: throw error(status)
+    }
+  }
+
+  /// Runs a statement that has no rows; returns how many rows it changed.
+  @discardableResult
+  package consuming func run() throws -> Int {
+    while try step() {}
+    return Int(sqlite3_changes(db.sqliteConnection))
+  }
+
+  // MARK: Reading the current row
+
+  package func isNull(_ column: Int32) -> Bool {
+    sqlite3_column_type(pointer, column) == SQLITE_NULL
+  }
+
+  package func integer(_ column: Int32) -> Int64 {
+    sqlite3_column_int64(pointer, column)
+  }
+
+  package func int(_ column: Int32) -> Int {
+    Int(integer(column))
+  }
+
+  package func stamp(_ column: Int32) -> Stamp {
+    Stamp(stored: integer(column))
+  }
+
+  package func text(_ column: Int32) -> String {
+    guard let start = sqlite3_column_text(pointer, column) else { return "" }
+    let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column)))
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  package func bytes(_ column: Int32) -> [UInt8] {
+    guard let start = sqlite3_column_blob(pointer, column) else { return [] }
+    return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column))))
+  }
+
+  package func identifier(_ column: Int32) throws -> Identifier {
+    guard let identifier = Identifier(bytes(column)) else {
+      throw MagicDataError(.notADatabase, "the database is damaged: an id of a replica or data set has not 16 bytes")
+    }
+    return identifier
+  }
+
+  /// A value as SQLite holds it; `kind` tells bytes from coded values, and the two reals that are kept as blobs.
+  package func value(_ column: Int32, _ kind: Value.Kind) -> Value {
+    switch sqlite3_column_type(pointer, column) {
+    case SQLITE_INTEGER: .integer(integer(column))
+    case SQLITE_FLOAT: .real(sqlite3_column_double(pointer, column))
+    case SQLITE_TEXT: .text(text(column))
+    case SQLITE_BLOB: blob(bytes(column), kind)
+    default: .null
+    }
+  }
+
+  private func blob(_ bytes: [UInt8], _ kind: Value.Kind) -> Value {
+    switch kind {
+    case .real where bytes.count == 8: .real(Double(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) }))  // V-11
+    case .coded: .coded(bytes)
+    default: .bytes(bytes)
+    }
+  }
+
+  private func check(_ status: Int32) throws {
+    guard status == SQLITE_OK else { throw error(status) }
+  }
+
+  private func error(_ status: Int32) -> DatabaseError {
+    DatabaseError(
+      resultCode: ResultCode(rawValue: sqlite3_extended_errcode(db.sqliteConnection)), message: db.lastErrorMessage,
+      sql: statement.sql)
+  }
+
+  // SQLite's SQLITE_TRANSIENT, a macro that Swift does not import: it copies what is bound.
+  private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+  nonisolated(unsafe) private static let nothing = UnsafePointer(UnsafeMutablePointer<CChar>.allocate(capacity: 1))
+}

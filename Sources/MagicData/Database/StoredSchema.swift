@@ -1,0 +1,94 @@
+package import GRDB
+package import MagicJournal
+
+/// The schema as a database keeps it: types and fields by their ids, and the tables and columns that hold them (J-14, J-17).
+package struct StoredSchema: Sendable {
+  package private(set) var types: [StoredType] = []
+  private var ids: [TypeSchema.Identity: Int] = [:]
+
+  package var schema: Schema { Schema(types: types.map(\.schema)) }
+
+  package init(_ db: Database) throws {
+    var rows = try SQL(db, Statements.selectTypes)
+    while try rows.step() {
+      let name = try Name(rows.text(1))
+      let kind = Value.Kind(rawValue: UInt8(truncatingIfNeeded: rows.int(2)))
+      let primary = try kind.map { TypeSchema.Field(name: try Name(rows.text(3)), kind: $0) }
+      guard rows.int(0) == types.count else { throw StoredSchema.damaged }
+      append(StoredType(id: types.count, schema: TypeSchema(name: name, primary: primary), table: rows.text(4)))
+    }
+    var fields = try SQL(db, Statements.selectFields)
+    while try fields.step() {
+      let type = fields.int(0)
+      guard types.indices.contains(type), let kind = Value.Kind(rawValue: UInt8(truncatingIfNeeded: fields.int(2))) else {
+        throw StoredSchema.damaged
+      }
+      types[type].append(.init(name: try Name(fields.text(1)), kind: kind), column: fields.text(3))
+    }
+  }
+
+  package func id(of type: TypeSchema) -> Int? { ids[type.identity] }
+
+  /// Adds what is not known yet, with its tables and columns. Returns, for each type of `schema`, its id here and its fields' ids.
+  package mutating func learn(_ schema: Schema, _ db: Database) throws -> [LearntType] {
+    try schema.types.map { type in
+      let id = try ids[type.identity] ?? add(type, db)
+      return LearntType(
+        id: id, fields: try type.fields.map { field in try types[id].schema.index(of: field) ?? add(field, to: id, db) })
+    }
+  }
+
+  private mutating func add(_ type: TypeSchema, _ db: Database) throws -> Int {
+    guard types.count < Limits.types else {
+      throw MagicDataError(.tooLarge, "a database has at most \(Limits.types) types")
+    }
+    let stored = StoredType(
+      id: types.count, schema: TypeSchema(name: type.name, primary: type.primary), table: try freeTable(for: type.name, db))
+    var insert = try SQL(db, Statements.insertType)
+    try insert.bind(stored.id)
+    try insert.bind(type.name.text)
+    try insert.bind(Int64(type.primary?.kind.rawValue ?? 0))
+    if let primary = type.primary { try insert.bind(primary.name.text) } else { try insert.bindNull() }
+    try insert.bind(stored.table)
+    try insert.run()
+    try db.execute(sql: stored.createTable)
+    append(stored)
+    return stored.id
+  }
+
+  private mutating func add(_ field: TypeSchema.Field, to type: Int, _ db: Database) throws -> Int {
+    let id = types[type].schema.fields.count
+    guard id < Limits.fieldsOfType else {
+      throw MagicDataError(.tooLarge, "type \(types[type].schema.name) has at most \(Limits.fieldsOfType) fields")
+    }
+    let column = types[type].freeColumn(for: field.name)
+    var insert = try SQL(db, Statements.insertField)
+    try insert.bind(type)
+    try insert.bind(id)
+    try insert.bind(field.name.text)
+    try insert.bind(Int64(field.kind.rawValue))
+    try insert.bind(column)
+    try insert.run()
+    types[type].append(field, column: column)
+    try db.execute(sql: types[type].addColumn(id))
+    return id
+  }
+
+  private mutating func append(_ type: StoredType) {
+    ids[type.schema.identity] = type.id
+    types.append(type)
+  }
+
+  private func freeTable(for name: Name, _ db: Database) throws -> String {
+    let reserved = ["sqlite_", "magic_"].contains { name.text.lowercased().hasPrefix($0) }
+    return try StoredType.free(reserved ? "~" + name.text : name.text) { try db.tableExists($0) || db.viewExists($0) }
+  }
+
+  private static let damaged = MagicDataError(.notADatabase, "the database is damaged: its schema does not fit together")
+}
+
+/// Where a schema's type and its fields are in a database.
+package struct LearntType: Sendable {
+  package let id: Int
+  package let fields: [Int]
+}

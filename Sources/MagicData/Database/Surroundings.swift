@@ -1,0 +1,20 @@
+internal import Foundation
+
+/// Time and chance, which tests and simulations move by hand.
+package struct Surroundings: Sendable {
+  /// The time of day in milliseconds since 1970.
+  package var milliseconds: @Sendable () -> Int64
+  package var random: @Sendable () -> UInt64
+
+  package init(milliseconds: @escaping @Sendable () -> Int64, random: @escaping @Sendable () -> UInt64) {
+    self.milliseconds = milliseconds
+    self.random = random
+  }
+
+  package static let system = Surroundings(
+    milliseconds: { Int64(Date().timeIntervalSince1970 * 1_000) },
+    random: {
+      var generator = SystemRandomNumberGenerator()
+      return generator.next()
+    })
+}

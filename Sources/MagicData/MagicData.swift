@@ -1,0 +1,49 @@
+public import Foundation
+
+/// A database of objects in one SQLite file, with a journal of every change.
+///
+/// Each write is durable against a crash of the program once it has returned, together with its journal entry; the operating system
+/// may lose the last ones when the machine loses power, and loses none that were published. Several `MagicData` and several processes
+/// may use one file at once.
+public final class MagicData: Sendable {
+  /// A database that goes away with its `MagicData`.
+  public enum Volatile: Sendable {
+    /// In memory alone.
+    case memory
+    /// In a temporary folder.
+    case temporary
+  }
+
+  package let store: Store
+
+  package init(store: Store) {
+    self.store = store
+  }
+
+  /// Opens the program's own database, or makes it: on iOS in the app's Documents folder, elsewhere in the user's folder for application
+  /// data, under the program's name.
+  public convenience init() async throws {
+    self.init(store: try Store(.file(try DatabaseLocation.ofProgram(), mustExist: false)))
+  }
+
+  /// Opens the database at a path, or makes it.
+  ///
+  /// A path that ends in `.sqlite`, `.sqlite3` or `.db` is the database file itself, with its assets in a folder beside it. Any other
+  /// path is a folder that holds `default.sqlite3` and `files/`; it is made if the folder above is there.
+  public convenience init(path: URL) async throws {
+    self.init(store: try Store(.file(DatabaseLocation(path), mustExist: false)))
+  }
+
+  /// Opens the database at a path, or makes it; see ``init(path:)-(URL)``.
+  public convenience init(path: String) async throws {
+    try await self.init(path: URL(fileURLWithPath: path))
+  }
+
+  /// Makes an empty database that goes away with this instance.
+  public convenience init(type: Volatile) async throws {
+    switch type {
+    case .memory: self.init(store: try Store(.memory))
+    case .temporary: self.init(store: try Store(.temporary))
+    }
+  }
+}

@@ -1,0 +1,50 @@
+/// Why something could not be done. Whatever it was, the database is as it was before.
+public struct MagicDataError: Error, Sendable, CustomStringConvertible {
+  public enum Code: Sendable {
+    /// The file is no MagicData database, or a damaged one.
+    case notADatabase
+    /// The database, or a remote, is of another format or another data set.
+    case incompatible
+    /// There is no such object, database or folder.
+    case notFound
+    /// It is there already.
+    case exists
+    /// A required value was never set.
+    case unsetValue
+    /// `remove` of an object that was never saved.
+    case notSaved
+    /// The type cannot be stored: two primary values, none at all where one is needed, a name or kind that changed.
+    case model
+    /// A stored value cannot be read as the property's type, or a property's value cannot be encoded.
+    case value
+    /// A value or a transaction is above a limit.
+    case tooLarge
+    /// Another process holds the database; try again.
+    case busy
+    /// No space is left.
+    case full
+    /// The file or its folder may not be read or written.
+    case notAllowed
+    /// Bytes from a remote do not hold what they should.
+    case damaged
+    /// One database is in use as two (a copy, a restored backup); a person has to decide.
+    case fork
+    /// Anything else that SQLite or the system refused.
+    case failed
+  }
+
+  /// What kind of failure it is, to switch on.
+  public let code: Code
+  /// What failed and what remedies it. Names types, properties and files, never their contents.
+  public let message: String
+  /// The error underneath, if there is one.
+  public let cause: (any Error)?
+
+  package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    self.code = code
+    self.message = message
+    self.cause = cause
+  }
+
+  public var description: String { message }
+}

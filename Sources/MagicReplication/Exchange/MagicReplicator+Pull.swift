@@ -1,0 +1,87 @@
+internal import Foundation
+internal import GRDB
+internal import MagicData
+internal import MagicJournal
+
+extension MagicReplicator {
+  /// Fetches what the remote has and the database lacks, and merges it, in one transaction: all of it or, after an error, nothing.
+  ///
+  /// - Throws: `MagicDataError` with `notFound` (no remote), `incompatible` (another data set or format), `damaged`, `fork`, `busy` or `full`.
+  @discardableResult
+  public func pull() async throws -> PullReport {
+    let dataSet = try await known(remote.dataSet())
+    let remote = remote
+    // What is there already costs a look at the frontiers, and no write.
+    let isInStep = try await magic.store.read { db in
+      let listing = try FolderListing(remote, dataSet: dataSet)
+      let (state, journal) = (try DatabaseState(db), try JournalReader(db))
+      let held = try journal.frontier()
+      try listing.checkForks(journal, held, own: state.replica)
+      try listing.checkComplete(held, heldBack: [])
+      return state.isSettled && listing.replicas.allSatisfy { listing.next(after: held[$0], of: $0) == nil }
+    }
+    if isInStep { return PullReport() }
+    let milliseconds = magic.store.surroundings.milliseconds()
+    return try await magic.store.write { db in
+      var listing = try FolderListing(remote, dataSet: dataSet)
+      try DatabaseState.settle(dataSet, db)
+      let report = try listing.merge(into: db, milliseconds)
+      return report
+    }
+  }
+
+  /// A data set that the database may take or has (F-11); it is settled with the merge.
+  private func known(_ dataSet: DataSetID) async throws -> DataSetID {
+    let state = try await state()
+    guard !state.isSettled || state.dataSet == dataSet else { return try await agree(dataSet).dataSet }
+    return dataSet
+  }
+}
+
+extension FolderListing {
+  fileprivate mutating func merge(into db: Database, _ milliseconds: Int64) throws -> PullReport {
+    let own = try DatabaseState(db).replica
+    var merger = try Merger(db, milliseconds: milliseconds)
+    try checkForks(JournalReader(db), merger.held, own: own)
+    var report = PullReport()
+    for replica in replicas {
+      while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
+        let segment: Segment
+        do {
+          segment = try FolderListing.segment(file)
+        } catch let error as MagicDataError {
+          reject(file, error)
+          continue
+        }
+        try merger.merge(segment)
+        report.segments += 1
+        report.bytes += SegmentHeader.length + segment.header.storedLength
+        report.inflatedBytes += SegmentHeader.length + segment.header.bodyLength
+      }
+    }
+    try checkComplete(merger.held, heldBack: Set(merger.heldBack.keys))
+    try merger.finish()
+    // Headers that told nothing of what was held then may tell of it by now.
+    try checkForks(JournalReader(db), merger.held, own: own)
+    report.transactions = merger.transactions
+    report.changes = merger.changes
+    report.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
+      .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - milliseconds)
+    }
+    return report
+  }
+
+  /// F-10: a file that cannot be read, and whose content nothing else gave, ends the pull.
+  fileprivate func checkComplete(_ held: Frontier, heldBack: Set<ReplicaID>) throws {
+    for (name, error) in rejected where name.last > held[name.replica] && !heldBack.contains(name.replica) {
+      // It may be covered by files that are still to be read.
+      guard next(after: held[name.replica], of: name.replica) == nil else { continue }
+      throw MagicDataError(
+        error.code,
+        """
+        \(error.message). Nothing was pulled. If the file is not still on its way, delete it: whoever has what it held \
+        writes it again with the next push
+        """, cause: error)
+    }
+  }
+}

@@ -1,0 +1,88 @@
+internal import Foundation
+internal import GRDB
+internal import MagicData
+internal import MagicJournal
+
+extension MagicReplicator {
+  /// Sends what the remote lacks: this replica's transactions, and those that it holds of others. Makes the remote if there is none.
+  ///
+  /// - Throws: `MagicDataError` with `incompatible` (another data set), `fork`, `full`, `notAllowed` or `notFound`. What was written before
+  ///   stays, and is whole.
+  @discardableResult
+  public func push() async throws -> PushReport {
+    _ = try await agree(remote.dataSet(orMake: try await state().dataSet))
+    let (remote, location) = (remote, magic.store.location)
+    return try await magic.store.read { db in
+      let journal = try JournalReader(db)
+      let (state, held) = (try DatabaseState(db), try journal.frontier())
+      let listing = try FolderListing(remote, dataSet: state.dataSet)
+      try listing.checkForks(journal, held, own: state.replica)
+      // What this snapshot holds is on the disk before anybody else has it (J-21).
+      if let location { try location.sync() }
+      try remote.makeSegments()
+      var report = PushReport()
+      let there = listing.frontier
+      for replica in held.replicas where held[replica] > there[replica] {
+        let push = RunPush(remote: remote, listing: listing, state: state, journal: journal)
+        try push.send(replica, after: there[replica], &report)
+      }
+      return report
+    }
+  }
+}
+
+/// Sends one replica's transactions after a sequence, in as many segments as it takes.
+private struct RunPush {
+  let remote: FolderRemote
+  let listing: FolderListing
+  let state: DatabaseState
+  let journal: JournalReader
+
+  func send(_ replica: ReplicaID, after sequence: UInt64, _ report: inout PushReport) throws {
+    var previous = try sequence == 0 ? .none : journal.name(at: sequence, of: replica) ?? .none
+    var writer = start(replica, sequence + 1, previous)
+    var first = sequence + 1
+    var last = sequence
+    try journal.forEachTransaction(of: replica, after: sequence) { transaction in
+      if writer.isFull {
+        try finish(writer, replica, first...last, &report)
+        writer = start(replica, transaction.sequence, previous)
+        first = transaction.sequence
+      }
+      writer.add(transaction)
+      previous = transaction.name
+      last = transaction.sequence
+      report.transactions += 1
+      report.changes += transaction.entries.count
+    }
+    if !writer.isEmpty { try finish(writer, replica, first...last, &report) }
+  }
+
+  private func start(_ replica: ReplicaID, _ first: UInt64, _ previous: TransactionName) -> SegmentWriter {
+    SegmentWriter(
+      dataSet: state.dataSet, writer: state.replica, schema: journal.schema.schema, replica: replica, first: first,
+      previous: previous)
+  }
+
+  private func finish(
+    _ writer: SegmentWriter, _ replica: ReplicaID, _ run: ClosedRange<UInt64>, _ report: inout PushReport
+  ) throws {
+    let (name, bytes) = try writer.finish()
+    let file = SegmentFileName(replica: replica, first: run.lowerBound, last: run.upperBound, name: name)
+    if let other = listing.rejected.first(where: { $0.name == file }), other.error.code == .incompatible {
+      throw other.error  // S-2: never replaced
+    }
+    try DurableFile.write(bytes, to: remote.segments.appendingPathComponent(file.text))
+    report.segments += 1
+    report.bytes += bytes.count
+    report.inflatedBytes += SegmentHeader.length + (try SegmentHeader(bytes).bodyLength)
+  }
+}
+
+extension DatabaseLocation {
+  /// Brings all commits to the disk, those of other processes included (L-13).
+  fileprivate func sync() throws {
+    try DurableFile.sync(file.deletingLastPathComponent().appendingPathComponent(file.lastPathComponent + "-wal"))
+    try DurableFile.sync(file)
+  }
+}

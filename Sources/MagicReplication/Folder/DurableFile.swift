@@ -1,0 +1,126 @@
+internal import Foundation
+internal import MagicData
+
+/// Writes whole files so that a crash leaves the old content or the new, and never a part (F-4).
+enum DurableFile {
+  /// Makes a file, or replaces it.
+  static func write(_ bytes: [UInt8], to file: URL) throws {
+    let temporary = try writeTemporary(bytes, beside: file)
+    guard rename(temporary.path, file.path) == 0 else { throw failure("could not be written", file, removing: temporary) }
+    try syncFolder(of: file)
+  }
+
+  /// Makes a file. `false` if there is one already; that stays as it is.
+  static func create(_ bytes: [UInt8], at file: URL) throws -> Bool {
+    let temporary = try writeTemporary(bytes, beside: file)
+    defer { unlink(temporary.path) }
+    guard link(temporary.path, file.path) == 0 else {
+      if errno == EEXIST { return false }
+      // A file system without hard links: the name itself is the lock, and a crash right here leaves a file cut short.
+      return try createInPlace(bytes, at: file)
+    }
+    try syncFolder(of: file)
+    return true
+  }
+
+  /// Brings a file's content to the disk, whoever wrote it.
+  static func sync(_ file: URL) throws {
+    let descriptor = open(file.path, O_RDONLY)
+    guard descriptor >= 0 else {
+      if errno == ENOENT { return }
+      throw failure("could not be opened", file)
+    }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw failure("could not be synced", file) }
+  }
+
+  /// The first bytes of a file, and its length.
+  static func head(of file: URL, _ count: Int) throws -> (bytes: [UInt8], length: Int) {
+    let descriptor = open(file.path, O_RDONLY)
+    guard descriptor >= 0 else { throw failure("could not be opened", file) }
+    defer { close(descriptor) }
+    let length = lseek(descriptor, 0, SEEK_END)
+    guard length >= 0 else { throw failure("could not be read", file) }
+    return (try read(descriptor, min(count, Int(length)), file), Int(length))
+  }
+
+  /// A file of at most `limit` bytes.
+  static func read(_ file: URL, atMost limit: Int) throws -> [UInt8] {
+    let (bytes, length) = try head(of: file, limit)
+    guard length <= limit else {
+      throw MagicDataError(.damaged, "\(file.path) has \(length) bytes, and \(limit) are the most that are read")
+    }
+    return bytes
+  }
+
+  private static func read(_ descriptor: Int32, _ count: Int, _ file: URL) throws -> [UInt8] {
+    var failed = false
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      while filled < count {
+        let got = pread(descriptor, buffer.baseAddress! + filled, count - filled, off_t(filled))
+        if got < 0 && errno == EINTR { continue }
+        guard got > 0 else {
+          failed = got < 0
+          return
+        }
+        filled += got
+      }
+    }
+    guard !failed else { throw failure("could not be read", file) }
+    return bytes
+  }
+
+  private static func writeTemporary(_ bytes: [UInt8], beside file: URL) throws -> URL {
+    let name = ".\(UUID().uuidString.lowercased()).tmp"
+    let temporary = file.deletingLastPathComponent().appendingPathComponent(name)
+    do {
+      try writeNew(bytes, temporary)
+    } catch {
+      unlink(temporary.path)
+      throw error
+    }
+    return temporary
+  }
+
+  private static func createInPlace(_ bytes: [UInt8], at file: URL) throws -> Bool {
+    do {
+      try writeNew(bytes, file)
+    } catch let error as MagicDataError where error.code == .exists {
+      return false
+    }
+    try syncFolder(of: file)
+    return true
+  }
+
+  private static func writeNew(_ bytes: [UInt8], _ file: URL) throws {
+    let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
+    guard descriptor >= 0 else { throw failure("could not be made", file) }
+    defer { close(descriptor) }
+    var written = 0
+    while written < bytes.count {
+      let count = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress! + written, $0.count - written, off_t(written)) }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { throw failure("could not be written", file) }
+      written += count
+    }
+    guard fsync(descriptor) == 0 else { throw failure("could not be synced", file) }
+  }
+
+  private static func syncFolder(of file: URL) throws {
+    try sync(file.deletingLastPathComponent())
+  }
+
+  private static func failure(_ what: String, _ file: URL, removing temporary: URL? = nil) -> MagicDataError {
+    let number = errno
+    if let temporary { unlink(temporary.path) }
+    let code: MagicDataError.Code =
+      switch number {
+      case ENOSPC, EDQUOT: .full
+      case EACCES, EPERM, EROFS: .notAllowed
+      case EEXIST: .exists
+      case ENOENT: .notFound
+      default: .failed
+      }
+    return MagicDataError(code, "\(file.path) \(what): \(String(cString: strerror(number)))")
+  }
+}

@@ -1,0 +1,119 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+
+/// What a folder holds, as its files' names and headers tell.
+struct FolderListing {
+  struct File {
+    let name: SegmentFileName
+    let header: SegmentHeader
+    let url: URL
+  }
+
+  /// The files that count (F-5).
+  private(set) var runs: [ReplicaID: Runs] = [:]
+  /// The others that are named as segments are, and why they do not count.
+  private(set) var rejected: [(name: SegmentFileName, error: MagicDataError)] = []
+
+  init(_ remote: FolderRemote, dataSet: DataSetID) throws {
+    var files: [ReplicaID: [File]] = [:]
+    for text in try remote.listing(of: remote.segments).sorted() {
+      guard let name = SegmentFileName(text) else { continue }
+      let url = remote.segments.appendingPathComponent(text)
+      do {
+        files[name.replica, default: []].append(File(name: name, header: try FolderListing.header(of: url, name, dataSet), url: url))
+      } catch let error as MagicDataError {
+        // Taken away since it was listed: as if it had never been there.
+        if error.code != .notFound { rejected.append((name, error)) }
+      }
+    }
+    runs = files.mapValues(Runs.init)
+  }
+
+  private static func header(of url: URL, _ name: SegmentFileName, _ dataSet: DataSetID) throws -> SegmentHeader {
+    let (bytes, length) = try DurableFile.head(of: url, SegmentHeader.length)
+    let header: SegmentHeader
+    do {
+      header = try SegmentHeader(bytes)
+    } catch {
+      throw MagicDataError(error.code == .unsupported ? .incompatible : .damaged, "\(url.path): \(error)", cause: error)
+    }
+    guard header.dataSet == dataSet else { throw MagicDataError(.incompatible, "\(url.path) belongs to another data set") }
+    guard (header.replica, header.first, header.last) == (name.replica, name.first, name.last) else {
+      throw MagicDataError(.damaged, "\(url.path) holds another run than its name says")
+    }
+    guard length == SegmentHeader.length + header.storedLength else {
+      throw MagicDataError(
+        .damaged, "\(url.path) has \(length) bytes, where its header says \(SegmentHeader.length + header.storedLength)")
+    }
+    return header
+  }
+
+  var replicas: [ReplicaID] { runs.keys.sorted() }
+
+  /// In the order of their replicas and first sequences.
+  var files: [File] { replicas.flatMap { runs[$0]?.files ?? [] } }
+
+  /// F-5: for each replica the last sequence up to which none is missing.
+  var frontier: Frontier {
+    var frontier = Frontier()
+    for replica in replicas {
+      while let file = next(after: frontier[replica], of: replica) { frontier[replica] = file.name.last }
+    }
+    return frontier
+  }
+
+  /// F-9: of the files that hold the transaction after `sequence`, the one that reaches farthest.
+  func next(after sequence: UInt64, of replica: ReplicaID) -> File? {
+    runs[replica]?.next(after: sequence)
+  }
+
+  /// A file that turned out to be damaged where its header does not show it.
+  mutating func reject(_ file: File, _ error: MagicDataError) {
+    runs[file.name.replica] = Runs(files.filter { $0.name.replica == file.name.replica && $0.name != file.name })
+    rejected.append((file.name, error))
+  }
+
+  /// Reads and checks a whole file.
+  static func segment(_ file: File) throws -> Segment {
+    let bytes = try DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)
+    do {
+      let segment = try Segment(bytes)
+      guard segment.header == file.header, segment.name == file.name.name else {
+        throw JournalError(.damaged, "it holds other transactions than its name says")
+      }
+      return segment
+    } catch let error as JournalError {
+      throw MagicDataError(error.code == .unsupported ? .incompatible : .damaged, "\(file.url.path): \(error)", cause: error)
+    }
+  }
+}
+
+/// One replica's files, with what it takes to find the next one without looking at all.
+struct Runs {
+  /// Rising by first sequence.
+  let files: [FolderListing.File]
+  /// For each file the one among it and those before it that reaches farthest.
+  private let farthest: [Int]
+
+  init(_ files: [FolderListing.File]) {
+    self.files = files.sorted { ($0.name.first, $0.name.last) < ($1.name.first, $1.name.last) }
+    var farthest: [Int] = []
+    for (index, file) in self.files.enumerated() {
+      let before = farthest.last ?? index
+      farthest.append(self.files[before].name.last >= file.name.last ? before : index)
+    }
+    self.farthest = farthest
+  }
+
+  func next(after sequence: UInt64) -> FolderListing.File? {
+    var (low, high) = (0, files.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if files[middle].name.first <= sequence + 1 { low = middle + 1 } else { high = middle }
+    }
+    guard low > 0 else { return nil }
+    let file = files[farthest[low - 1]]
+    return file.name.last > sequence ? file : nil
+  }
+}

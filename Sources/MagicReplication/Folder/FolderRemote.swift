@@ -1,0 +1,107 @@
+public import Foundation
+internal import MagicData
+internal import MagicJournal
+
+/// A folder through which replicas exchange their journals (Protocol/folder.md): on a disk, a share, a stick, or carried by a sync service.
+public struct FolderRemote: Sendable {
+  public let folder: URL
+
+  /// Nothing is read or made yet.
+  public init(_ folder: URL) {
+    self.folder = folder
+  }
+
+  private var marker: URL { folder.appendingPathComponent("magicdata.json") }
+  var segments: URL { folder.appendingPathComponent("segments", isDirectory: true) }
+
+  private struct Marker: Codable {
+    var format: Int
+    var kind: String
+    var dataSet: String
+  }
+
+  private static let format = 1
+  private static let kind = "folder"
+
+  /// The data set of a remote that is there.
+  func dataSet() throws -> DataSetID {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else {
+      throw MagicDataError(.notFound, "there is no folder \(folder.path)")
+    }
+    guard isFolder.boolValue, FileManager.default.fileExists(atPath: marker.path) else {
+      throw MagicDataError(.notFound, "\(folder.path) is no remote: it holds no magicdata.json; push to it first")
+    }
+    let bytes = try DurableFile.read(marker, atMost: 65_536)
+    let read: Marker
+    do {
+      read = try JSONDecoder().decode(Marker.self, from: Data(bytes))
+    } catch {
+      throw MagicDataError(.damaged, "\(marker.path) is damaged; it is three members of JSON", cause: error)
+    }
+    guard read.format == FolderRemote.format, read.kind == FolderRemote.kind else {
+      throw MagicDataError(
+        .incompatible, "\(folder.path) is a remote of format \(read.format) and kind \(read.kind), which this version does not know")
+    }
+    guard let dataSet = Identifier(read.dataSet) else {
+      throw MagicDataError(.damaged, "\(marker.path) is damaged: its data set has not 32 digits")
+    }
+    return dataSet
+  }
+
+  /// The data set of the remote; makes a remote of `dataSet` if there is none (F-8).
+  func dataSet(orMake dataSet: DataSetID) throws -> DataSetID {
+    if FileManager.default.fileExists(atPath: marker.path) { return try self.dataSet() }
+    try makeFolder()
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys]
+    let content = try encoder.encode(Marker(format: FolderRemote.format, kind: FolderRemote.kind, dataSet: dataSet.description))
+    // Whoever comes second takes what stands.
+    _ = try DurableFile.create([UInt8](content), at: marker)
+    return try self.dataSet()
+  }
+
+  private func makeFolder() throws {
+    let files = FileManager.default
+    var isFolder: ObjCBool = false
+    if files.fileExists(atPath: folder.path, isDirectory: &isFolder) {
+      guard isFolder.boolValue else { throw MagicDataError(.exists, "\(folder.path) is a file, and a remote is a folder") }
+      let content = try listing(of: folder).filter { !$0.hasPrefix(".") && $0 != segments.lastPathComponent }
+      guard content.isEmpty else {
+        throw MagicDataError(.exists, "\(folder.path) is no remote, and is not empty; name a new folder, in it or elsewhere")
+      }
+    } else {
+      let parent = folder.deletingLastPathComponent()
+      guard files.fileExists(atPath: parent.path) else {
+        throw MagicDataError(.notFound, "there is no folder \(parent.path); make it first")
+      }
+      try make(folder)
+    }
+  }
+
+  /// The folder of the segments, made if it is not there.
+  func makeSegments() throws {
+    if !FileManager.default.fileExists(atPath: segments.path) { try make(segments) }
+  }
+
+  private func make(_ folder: URL) throws {
+    do {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    } catch {
+      // Another process may have made it since.
+      guard FileManager.default.fileExists(atPath: folder.path) else {
+        throw MagicDataError(.notAllowed, "the folder \(folder.path) could not be made", cause: error)
+      }
+    }
+  }
+
+  /// Names in a folder; none if the folder is not there.
+  func listing(of folder: URL) throws -> [String] {
+    guard FileManager.default.fileExists(atPath: folder.path) else { return [] }
+    do {
+      return try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    } catch {
+      throw MagicDataError(.notAllowed, "\(folder.path) could not be listed", cause: error)
+    }
+  }
+}

@@ -1,0 +1,43 @@
+internal import MagicData
+internal import MagicJournal
+
+extension FolderListing {
+  /// F-7: what the headers say of the transactions at the ends of runs must agree with each other and with the database.
+  func checkForks(_ journal: JournalReader, _ held: Frontier, own: ReplicaID?) throws {
+    var names: [Address: TransactionName] = [:]
+    for file in files {
+      let header = file.header
+      if header.replica == own, header.last > held[header.replica] {
+        throw MagicDataError(
+          .fork,
+          """
+          the remote knows transaction \(header.last) of this replica (\(header.replica)), which has only \
+          \(held[header.replica]): the database is a copy that is in use elsewhere, or was put back from a backup; \
+          clone the remote into a new database instead
+          """)
+      }
+      var claims = [(header.last, header.lastName)]
+      if header.first > 1 { claims.append((header.first - 1, header.previous)) }
+      for (sequence, name) in claims {
+        let address = Address(replica: header.replica, sequence: sequence)
+        let known = try names[address] ?? (sequence <= held[header.replica] ? journal.name(at: sequence, of: header.replica) : nil)
+        guard known ?? name == name else { throw FolderListing.fork(header.replica, sequence) }
+        names[address] = name
+      }
+    }
+  }
+
+  private struct Address: Hashable {
+    let replica: ReplicaID
+    let sequence: UInt64
+  }
+
+  private static func fork(_ replica: ReplicaID, _ sequence: UInt64) -> MagicDataError {
+    MagicDataError(
+      .fork,
+      """
+      there are two transactions \(sequence) of replica \(replica): its database is in use as two, by a copy or a \
+      restored backup; nothing was changed
+      """)
+  }
+}

@@ -1,0 +1,39 @@
+internal import MagicJournal
+
+/// What a segment's file name says (F-2).
+struct SegmentFileName: Hashable, Sendable {
+  let replica: ReplicaID
+  let first: UInt64
+  let last: UInt64
+  /// A hash of the transactions' names (S-3).
+  let name: String
+
+  var text: String { "\(replica).\(first.digits).\(last.digits).\(name).segment" }
+
+  init(replica: ReplicaID, first: UInt64, last: UInt64, name: String) {
+    self.replica = replica
+    self.first = first
+    self.last = last
+    self.name = name
+  }
+
+  /// `nil` for a file that is none of ours (F-3).
+  init?(_ text: String) {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 5, parts[4] == "segment", let replica = Identifier(parts[0]), Identifier(parts[3]) != nil,
+      let first = UInt64(digits: parts[1]), let last = UInt64(digits: parts[2]),
+      1 <= first, first <= last, last < Limits.sequence
+    else { return nil }
+    self.init(replica: replica, first: first, last: last, name: String(parts[3]))
+  }
+}
+
+extension UInt64 {
+  /// 16 hexadecimal digits.
+  fileprivate var digits: String { withUnsafeBytes(of: bigEndian) { Array($0).hexadecimal } }
+
+  fileprivate init?(digits: Substring) {
+    guard let bytes = [UInt8](hexadecimal: digits), bytes.count == 8 else { return nil }
+    self = bytes.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}

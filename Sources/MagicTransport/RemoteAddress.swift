@@ -1,0 +1,40 @@
+public import Foundation
+internal import MagicData
+public import MagicReplication
+
+/// A remote's address as people write it: a folder's path, or a URL.
+public enum RemoteAddress {
+  /// What can be written before the colon, and what cannot be yet.
+  private static let planned: Set<String> = ["tcp", "tls", "unix", "ssh"]
+
+  /// The remote at an address. Nothing is read or made yet.
+  ///
+  /// - Parameter address: a folder's path, or a `file:` URL.
+  /// - Throws: `MagicDataError` with `notFound` for an address of another kind.
+  public static func remote(at address: String) throws -> FolderRemote {
+    guard !address.isEmpty else { throw MagicDataError(.notFound, "the remote's address is empty; name a folder") }
+    guard let scheme = scheme(of: address) else { return FolderRemote(URL(fileURLWithPath: address, isDirectory: true)) }
+    guard scheme == "file" else {
+      throw MagicDataError(
+        .notFound,
+        planned.contains(scheme)
+          ? "\(scheme): remotes are not in this version; name a folder or a file: URL"
+          : "\(scheme): is no kind of remote; name a folder or a file: URL")
+    }
+    guard let url = URL(string: address), url.host ?? "" == "" || url.host == "localhost", !url.path.isEmpty else {
+      throw MagicDataError(.notFound, "\(address) is no file: URL of this machine; write file:///path/to/folder")
+    }
+    return FolderRemote(URL(fileURLWithPath: url.path, isDirectory: true))
+  }
+
+  /// RFC 3986: letters, digits, `+`, `-`, `.` before `://`. A single letter is a drive on some systems, and no scheme.
+  private static func scheme(of address: String) -> String? {
+    guard let colon = address.range(of: "://") ?? (address.lowercased().hasPrefix("file:") ? address.range(of: ":") : nil)
+    else { return nil }
+    let scheme = address[..<colon.lowerBound]
+    guard scheme.count > 1, scheme.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }) else {
+      return nil
+    }
+    return scheme.lowercased()
+  }
+}

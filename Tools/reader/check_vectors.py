@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Checks this reader by the test vectors: check_vectors.py [FOLDER]."""
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from typing import Any, Callable, Dict, List, Tuple
+
+from magicreader.clock import ClockError, next_stamp
+from magicreader.cursor import FormatError
+from magicreader.encoder import encode_segment
+from magicreader.folder import name_of
+from magicreader.journal import Operation, Transaction
+from magicreader.merge import State, digest, fold
+from magicreader.notation import (objects_json, parse_transaction, parse_value, segment_json,
+                                  transaction_json, value_json)
+from magicreader.segment import read_segment
+from magicreader.values import read_only_value
+
+VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Protocol/vectors")
+SHUFFLES = 8
+Check = Callable[[], None]
+NamedChecks = List[Tuple[str, Check]]
+
+
+class Mismatch(Exception):
+    pass
+
+
+def expect_equal(actual: Any, expected: Any, what: str) -> None:
+    if actual != expected:
+        raise Mismatch(f"{what} is {actual!r}, not {expected!r}")
+
+
+def expect_refused(read: Callable[[bytes], Any], data: bytes, why: str) -> None:
+    try:
+        read(data)
+    except FormatError:
+        return
+    raise Mismatch(f"was not refused: {why}")
+
+
+def value_checks(content: Any) -> NamedChecks:
+    checks: NamedChecks = []
+
+    def check_value(vector: Any) -> None:
+        encoding = bytes.fromhex(vector["encoding"])
+        decoded = read_only_value(encoding)
+        expect_equal(value_json(decoded), vector["value"], "the decoded value")
+        expect_equal(decoded.encoding().hex(), vector["encoding"], "the value encoded again")
+        expect_equal(parse_value(vector["value"]), decoded, "the value")
+
+    def check_order(lower: str, higher: str) -> None:
+        for encoding in (lower, higher):
+            expect_equal(read_only_value(bytes.fromhex(encoding)).encoding().hex(), encoding,
+                         "the value encoded again")
+        if not bytes.fromhex(lower) < bytes.fromhex(higher):  # V-6
+            raise Mismatch(f"{lower} is not below {higher}")
+
+    for index, vector in enumerate(content["values"]):
+        checks.append((f"value {index}", lambda vector=vector: check_value(vector)))
+    order = content["order"]
+    for index, (lower, higher) in enumerate(zip(order, order[1:])):
+        checks.append((f"order {index}", lambda lower=lower, higher=higher:
+                       check_order(lower, higher)))
+    for index, vector in enumerate(content["invalid"]):
+        checks.append((f"invalid {index}", lambda vector=vector: expect_refused(
+            read_only_value, bytes.fromhex(vector["bytes"]), vector["why"])))
+    return checks
+
+
+def clock_checks(content: Any) -> NamedChecks:
+    def check(vector: Any) -> None:
+        expected = vector["next"]
+        try:
+            stamp = next_stamp(int(vector["last"]), int(vector["now"]))
+        except ClockError:
+            expect_equal(None, expected, "the next stamp")
+        else:
+            expect_equal(str(stamp), None if expected is None else str(expected), "the next stamp")
+
+    return [(f"next {index}", lambda vector=vector: check(vector))
+            for index, vector in enumerate(content["next"])]
+
+
+def merge_checks(content: Any) -> NamedChecks:
+    def check(vector: Any) -> None:
+        transactions = [parse_transaction(each) for each in vector["transactions"]]
+        for transaction in transactions:
+            check_births(transaction)
+        check_state(fold(transactions), vector, "as given")
+        generator = random.Random(vector["name"])
+        for _ in range(SHUFFLES):
+            generator.shuffle(transactions)
+            check_state(fold(transactions), vector, "shuffled")
+            check_state(fold(transactions + transactions), vector, "repeated")
+
+    def check_births(transaction: Transaction) -> None:
+        for ordinal, entry in enumerate(transaction.entries):
+            if entry.operation == Operation.BIRTH:
+                identity = entry.object.identity
+                actual = (identity.stamp, identity.tag, identity.ordinal)  # type: ignore
+                expect_equal(actual, (transaction.stamp, transaction.tag, ordinal), "a birth")
+
+    def check_state(state: State, vector: Any, how: str) -> None:
+        expect_equal(ordered(objects_json(state)), ordered(vector["objects"]), f"state, {how},")
+        expect_equal(digest(state), vector["digest"], f"digest, {how},")
+
+    return [(vector["name"], lambda vector=vector: check(vector)) for vector in content["cases"]]
+
+
+def segment_checks(content: Any) -> NamedChecks:
+    def check(vector: Any) -> None:
+        segment = read_segment(bytes.fromhex(vector["file"]))
+        expect_equal(name_of(segment).file_name, vector["fileName"], "the file's name")
+        read = segment_json(segment)
+        for key in ("dataSet", "writer", "previous"):
+            expect_equal(read[key], vector[key], key)
+        expect_equal(len(read["transactions"]), len(vector["transactions"]), "the count")
+        for actual, expected in zip(read["transactions"], vector["transactions"]):
+            expect_equal(actual, expected, f"transaction {expected['sequence']}")
+        header = segment.header
+        again = read_segment(encode_segment(segment.transactions, header.data_set, header.writer,
+                                            header.previous, segment.schema))
+        expect_equal([transaction_json(each) for each in again.transactions],
+                     vector["transactions"], "the segment encoded again")
+        expect_equal(again.schema, segment.schema, "the schema encoded again")
+
+    checks: NamedChecks = [(vector["name"], lambda vector=vector: check(vector))
+                           for vector in content["valid"]]
+    for vector in content["invalid"]:
+        checks.append((vector["name"], lambda vector=vector: expect_refused(
+            read_segment, bytes.fromhex(vector["file"]), vector["why"])))
+    return checks
+
+
+def ordered(objects: List[Any]) -> List[Any]:
+    return sorted(objects, key=lambda each: json.dumps(each, sort_keys=True))
+
+
+CHECKS: Dict[str, Callable[[Any], NamedChecks]] = {
+    "values.json": value_checks,
+    "clock.json": clock_checks,
+    "merge.json": merge_checks,
+    "segments.json": segment_checks,
+}
+
+
+def check_file(path: str, make_checks: Callable[[Any], NamedChecks]) -> Tuple[int, List[str]]:
+    """How many checks passed, and what was wrong with the others."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            checks = make_checks(json.load(file))
+    except Exception as error:  # whatever is wrong with the file, it is a failure to report
+        return 0, [f"cannot be read: {error!r}"]
+    passed, failures = 0, []
+    for name, check in checks:
+        try:
+            check()
+        except Exception as error:  # an unforeseen exception is a failure of this one check
+            failures.append(f"{name}: {error if isinstance(error, Mismatch) else repr(error)}")
+        else:
+            passed += 1
+    return passed, failures
+
+
+def main(arguments: List[str]) -> int:
+    folder = arguments[0] if arguments else VECTORS
+    total_passed = total_failed = 0
+    for file_name, make_checks in CHECKS.items():
+        passed, failures = check_file(os.path.join(folder, file_name), make_checks)
+        for failure in failures:
+            print(f"  {file_name}: {failure}")
+        print(f"{file_name}: {passed} passed, {len(failures)} failed")
+        total_passed += passed
+        total_failed += len(failures)
+    print(f"{total_passed} passed, {total_failed} failed")
+    return 1 if total_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

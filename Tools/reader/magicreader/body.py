@@ -1,0 +1,149 @@
+"""The inflated body of a segment: its streams and the transactions in them (segment.md, Body)."""
+from __future__ import annotations
+
+from typing import Dict, List, Set, Tuple, Union
+
+from .clock import checked_stamp
+from .cursor import Cursor, FormatError
+from .journal import (ENTRY_LIMIT, TRANSACTION_LIMIT, Birth, Entry, ObjectName, Operation,
+                      Transaction)
+from .schema import Type, read_index, read_roots, read_schema, read_shapes
+from .values import Kind, Value, read_value
+
+
+class Streams:
+    """The columns, each a cursor; all lie behind one another in the body."""
+
+    def __init__(self, cursor: Cursor, schema: Tuple[Type, ...]) -> None:
+        self.stamps = cursor.part()
+        self.tags = cursor.part()
+        self.roots = cursor.part()
+        self.counts = cursor.part()
+        self.shapes = cursor.part()
+        self.bases = cursor.part()
+        self.objects: List[Cursor] = []
+        self.values: List[List[Cursor]] = []
+        for type in schema:
+            self.objects.append(cursor.part())
+            self.values.append([cursor.part() for _ in type.fields])
+
+    def finish(self) -> None:  # S-6
+        for name in ("stamps", "tags", "roots", "counts", "shapes", "bases"):
+            getattr(self, name).finish(name)
+        for objects, values in zip(self.objects, self.values):
+            objects.finish("objects")
+            for column in values:
+                column.finish("values")
+
+
+class BodyReader:
+    """Reads entries off the streams, in their order (S-4)."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.schema = read_schema(cursor)
+        self.roots = read_roots(cursor)
+        self.shapes = read_shapes(cursor, self.schema)
+        self.streams = Streams(cursor, self.schema)
+        self.entries_left = ENTRY_LIMIT
+        cursor.finish("the body")  # S-6
+
+    def transactions(self, replica: bytes, first: int, last: int) -> Tuple[Transaction, ...]:
+        result = []
+        stamp = 0
+        for sequence in range(first, last + 1):
+            offset = self.streams.stamps.offset
+            step = self.streams.stamps.varint()
+            if sequence > first and step < 1:
+                raise FormatError("stamps do not rise", offset)
+            stamp = checked_stamp(stamp + step, offset)
+            tag = self.streams.tags.take(4)
+            root = self.roots[read_index(self.streams.roots, len(self.roots), "root")]
+            entries = self.read_entries(stamp, tag)
+            result.append(Transaction(replica, sequence, stamp, tag, root, entries))
+        self.streams.finish()
+        return tuple(result)
+
+    def read_entries(self, stamp: int, tag: bytes) -> Tuple[Entry, ...]:
+        offset = self.streams.counts.offset
+        count = self.streams.counts.varint()
+        if count < 1:
+            raise FormatError("transaction has no entries", offset)
+        if count > min(self.entries_left, self.streams.shapes.remaining):  # S-8
+            raise FormatError(f"{count} entries are more than there can be", offset)
+        self.entries_left -= count
+        entries: List[Entry] = []
+        objects: Set[ObjectName] = set()
+        size = 0
+        for ordinal in range(count):
+            entry_offset = self.streams.shapes.offset
+            entry, entry_size = self.read_entry(stamp, tag, ordinal)
+            if entry.object in objects:
+                raise FormatError("transaction speaks twice of an object", entry_offset)  # J-2
+            size += entry_size
+            if size > TRANSACTION_LIMIT:  # J-20
+                raise FormatError("transaction is over the limit", entry_offset)
+            objects.add(entry.object)
+            entries.append(entry)
+        return tuple(entries)
+
+    def read_entry(self, stamp: int, tag: bytes, ordinal: int) -> Tuple[Entry, int]:
+        shape = self.shapes[read_index(self.streams.shapes, len(self.shapes), "shape")]
+        type = self.schema[shape.type]
+        base = None
+        if shape.operation == Operation.REVIVAL:
+            base = read_earlier(self.streams.bases, stamp, "base")  # J-9
+        objects = self.streams.objects[shape.type]
+        start = objects.offset
+        identity: Union[Value, Birth]
+        if shape.operation == Operation.BIRTH:
+            identity = Birth(stamp, tag, ordinal)
+        elif type.primary_kind == Kind.NULL:
+            identity = read_birth(objects, stamp)
+        else:
+            identity = read_primary(objects, type.primary_kind)
+        fields: Dict[str, Value] = {}
+        size = objects.offset - start
+        for index in shape.fields:
+            field_name, kind = type.fields[index]
+            column = self.streams.values[shape.type][index]
+            start = column.offset
+            value = read_value(column)
+            if value.kind not in (Kind.NULL, kind):
+                raise FormatError("value is of another kind than its field's", start)  # S-7
+            fields[field_name] = value
+            size += column.offset - start
+        name = ObjectName(type.name, type.primary_kind, identity)
+        return Entry(name, shape.operation, fields, base), size
+
+
+def read_body(
+    body: bytes, replica: bytes, first: int, last: int
+) -> Tuple[Tuple[Type, ...], Tuple[Transaction, ...]]:
+    reader = BodyReader(Cursor(body))
+    return reader.schema, reader.transactions(replica, first, last)
+
+
+def read_primary(cursor: Cursor, kind: Kind) -> Value:
+    offset = cursor.offset
+    value = read_value(cursor)
+    if value.kind != kind:
+        raise FormatError("primary value is of another kind than its type's", offset)  # S-5
+    return value
+
+
+def read_birth(cursor: Cursor, stamp: int) -> Birth:
+    birth_stamp = read_earlier(cursor, stamp, "birth")  # J-11
+    tag = cursor.take(4)
+    offset = cursor.offset
+    ordinal = cursor.varint()
+    if ordinal >= ENTRY_LIMIT:  # S-8
+        raise FormatError(f"ordinal {ordinal} is over the limit", offset)
+    return Birth(birth_stamp, tag, ordinal)
+
+
+def read_earlier(cursor: Cursor, stamp: int, what: str) -> int:
+    offset = cursor.offset
+    step = cursor.varint()
+    if not 1 <= step <= stamp:
+        raise FormatError(f"{what} is not earlier than its entry, or before all time", offset)
+    return stamp - step

@@ -1,0 +1,116 @@
+"""The files of a folder remote (folder.md)."""
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from typing import List, Optional
+
+from .cursor import FormatError
+from .segment import (BODY_LIMIT, HEADER_SIZE, SEQUENCE_END, Header, Segment, read_header,
+                      read_segment)
+
+# F-2, F-3. Names of any other form are ignored, hidden ones among them.
+SEGMENT_NAME = re.compile(
+    r"([0-9a-f]{32})\.([0-9a-f]{16})\.([0-9a-f]{16})\.([0-9a-f]{32})\.segment")
+ID_TEXT = re.compile("[0-9a-f]{32}")
+
+
+class RemoteError(Exception):
+    """No remote, or a damaged one."""
+
+
+@dataclass(frozen=True)
+class SegmentName:
+    replica: bytes
+    first: int
+    last: int
+    name: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.replica.hex()}.{self.first:016x}.{self.last:016x}.{self.name}.segment"
+
+    @staticmethod
+    def parse(file_name: str) -> Optional[SegmentName]:
+        match = SEGMENT_NAME.fullmatch(file_name)
+        if match is None:
+            return None
+        first, last = int(match[2], 16), int(match[3], 16)
+        if not 1 <= first <= last < SEQUENCE_END:
+            return None  # such numbers are no sequences (S-1)
+        return SegmentName(bytes.fromhex(match[1]), first, last, match[4])
+
+
+class Folder:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.data_set = read_data_set(path)
+
+    def segments(self) -> List[SegmentName]:
+        try:
+            names = os.listdir(os.path.join(self.path, "segments"))
+        except FileNotFoundError:
+            return []  # nothing was pushed yet
+        return sorted(
+            (name for name in map(SegmentName.parse, names) if name is not None),
+            key=lambda name: name.file_name)
+
+    def read_header(self, name: SegmentName) -> Header:
+        """The header of a file that counts (F-5)."""
+        path = self.path_of(name)
+        try:
+            with open(path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                header = read_header(file.read(HEADER_SIZE), size)
+        except FormatError as error:
+            raise RemoteError(f"{path}: {error}") from error
+        if header.data_set != self.data_set:
+            raise RemoteError(f"{path}: belongs to another data set")
+        if (header.replica, header.first, header.last) != (name.replica, name.first, name.last):
+            raise RemoteError(f"{path}: header disagrees with the file's name")
+        return header
+
+    def read(self, name: SegmentName) -> Segment:
+        """The segment in a file that counts, if its content agrees with its name (F-2)."""
+        path = self.path_of(name)
+        try:
+            with open(path, "rb") as file:
+                segment = read_segment(file.read(HEADER_SIZE + BODY_LIMIT + 1))
+        except FormatError as error:
+            raise RemoteError(f"{path}: {error}") from error
+        if name_of(segment) != name:
+            raise RemoteError(f"{path}: content disagrees with the file's name")
+        return segment
+
+    def path_of(self, name: SegmentName) -> str:
+        return os.path.join(self.path, "segments", name.file_name)
+
+
+def name_of(segment: Segment) -> SegmentName:
+    header = segment.header
+    return SegmentName(header.replica, header.first, header.last, segment.name)
+
+
+def read_data_set(path: str) -> bytes:
+    """The data set of the folder (F-1)."""
+    path = os.path.join(path, "magicdata.json")
+    try:
+        with open(path, "rb") as file:
+            content = json.loads(file.read().decode("utf-8"))
+    except FileNotFoundError as error:
+        raise RemoteError(f"{path}: not there, so the folder is no remote") from error
+    except (ValueError, RecursionError) as error:
+        raise RemoteError(f"{path}: not JSON") from error
+    if not isinstance(content, dict):
+        raise RemoteError(f"{path}: not an object")
+    version = content.get("format")
+    if isinstance(version, bool) or version != 1:
+        raise RemoteError(f"{path}: format {version} is not known")
+    if content.get("kind") != "folder":
+        raise RemoteError(f"{path}: kind is not folder")
+    data_set = content.get("dataSet")
+    if not isinstance(data_set, str) or not ID_TEXT.fullmatch(data_set):
+        raise RemoteError(f"{path}: dataSet is not an id")
+    return bytes.fromhex(data_set)

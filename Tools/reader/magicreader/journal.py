@@ -1,0 +1,120 @@
+"""Transactions, entries, names of objects, and the journal that keeps them (journal.md)."""
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Dict, Iterator, List, Optional, Tuple, Union
+
+from .cursor import FormatError
+from .values import Kind, Value
+
+NAME_SIZE = 12
+NAME_LIMIT, FIELD_LIMIT, TYPE_LIMIT = 255, 1_000, 4_096  # J-15
+TRANSACTION_LIMIT = 1 << 26  # J-20
+ENTRY_LIMIT = 1 << 22  # J-2, S-8
+
+
+class ForkError(Exception):
+    """Two transactions at one address (J-3)."""
+
+
+@dataclass(frozen=True, order=True)
+class Name:
+    """A transaction's name, wherever it is stored (J-3)."""
+
+    stamp: int
+    tag: bytes
+
+    def encoding(self) -> bytes:
+        return self.stamp.to_bytes(8, "big") + self.tag
+
+    @staticmethod
+    def read(data: bytes) -> Name:
+        return Name(int.from_bytes(data[:8], "big"), data[8:NAME_SIZE])
+
+
+@dataclass(frozen=True)
+class Birth:
+    """Names an object without a primary value (J-7)."""
+
+    stamp: int
+    tag: bytes
+    ordinal: int
+
+    def encoding(self) -> bytes:
+        return Name(self.stamp, self.tag).encoding() + self.ordinal.to_bytes(4, "big")
+
+
+@dataclass(frozen=True)
+class ObjectName:
+    """The kind belongs to the type (J-5); NULL stands for no primary value."""
+
+    type: str
+    primary_kind: Kind
+    identity: Union[Value, Birth]
+
+
+class Operation(IntEnum):
+    REMOVE = 0
+    UPDATE = 1
+    REVIVAL = 2
+    BIRTH = 3
+
+
+@dataclass(frozen=True)
+class Entry:
+    object: ObjectName
+    operation: Operation
+    fields: Dict[str, Value]
+    base: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Transaction:
+    replica: bytes
+    sequence: int
+    stamp: int
+    tag: bytes
+    root: bytes
+    entries: Tuple[Entry, ...]
+
+    @property
+    def name(self) -> Name:
+        return Name(self.stamp, self.tag)
+
+
+class Journal:
+    """The transactions that are held, of each replica from sequence 1 on."""
+
+    def __init__(self) -> None:
+        self.held: Dict[bytes, List[Transaction]] = {}
+
+    def __iter__(self) -> Iterator[Transaction]:
+        for transactions in self.held.values():
+            yield from transactions
+
+    def next_sequence(self, replica: bytes) -> int:
+        return len(self.held.get(replica, ())) + 1
+
+    def check_held(self, replica: bytes, sequence: int, name: Name) -> None:
+        held = self.held.get(replica, [])
+        if 1 <= sequence <= len(held) and held[sequence - 1].name != name:
+            raise ForkError(f"fork: two transactions at {replica.hex()} {sequence}")  # J-3
+
+    def store(self, transaction: Transaction) -> bool:
+        """Whether it is stored; one that is held, or beyond a gap, is not (M-8)."""
+        self.check_held(transaction.replica, transaction.sequence, transaction.name)
+        if transaction.sequence != self.next_sequence(transaction.replica):
+            return False
+        self.held.setdefault(transaction.replica, []).append(transaction)
+        return True
+
+
+def checked_name(name: str, offset: int) -> str:
+    """A name of a type or field (J-15)."""
+    if not 1 <= len(name.encode("utf-8")) <= NAME_LIMIT:
+        raise FormatError("name is empty or too long", offset)
+    if any(unicodedata.category(character) == "Cc" for character in name):
+        raise FormatError("name has a control character", offset)
+    return name

@@ -1,0 +1,89 @@
+"""Pulling all of a folder remote into a new journal (folder.md, Pull)."""
+from __future__ import annotations
+
+from typing import Dict, Iterable, List, Optional, Tuple
+
+from .clock import is_too_early
+from .folder import Folder, RemoteError, SegmentName
+from .journal import ForkError, Journal, Name
+from .segment import Header, Segment
+
+
+class Pull:
+    """What came of it: the journal, and a line for each replica that is held back (C-5)."""
+
+    def __init__(self, folder: Folder, now: int) -> None:
+        self.folder = folder
+        self.now = now
+        self.journal = Journal()
+        self.held_back: List[str] = []
+        self.headers: Dict[SegmentName, Header] = {}  # of the files that count (F-5)
+        self.damaged: Dict[SegmentName, RemoteError] = {}
+        for name in folder.segments():
+            try:
+                self.headers[name] = folder.read_header(name)
+            except RemoteError as error:
+                self.damaged[name] = error
+        check_claims(self.headers.values(), self.journal)
+        for replica in sorted({name.replica for name in self.headers}):
+            self.pull_replica(replica)
+        # A fork between a file that was taken and one that was passed over shows only now.
+        check_claims(self.headers.values(), self.journal)
+        for name, error in self.damaged.items():
+            if name.last >= self.journal.next_sequence(name.replica):
+                raise error  # F-10
+
+    def pull_replica(self, replica: bytes) -> None:
+        names = [name for name in self.headers if name.replica == replica]
+        while True:
+            name = farthest(names, self.journal.next_sequence(replica))
+            if name is None:
+                return
+            try:
+                segment = self.folder.read(name)
+            except RemoteError as error:
+                self.damaged[name] = error
+                names.remove(name)  # F-9: the next best
+                continue
+            if not self.merge(segment):
+                return
+
+    def merge(self, segment: Segment) -> bool:
+        """Whether all of it is held now."""
+        header = segment.header
+        self.journal.check_held(header.replica, header.first - 1, header.previous)  # J-3
+        for transaction in segment.transactions:
+            is_new = transaction.sequence == self.journal.next_sequence(transaction.replica)
+            if is_new and is_too_early(transaction.stamp, self.now):
+                place = f"{transaction.replica.hex()} {transaction.sequence}"
+                self.held_back.append(f"{place} waits: its clock is more than an hour ahead")
+                return False
+            self.journal.store(transaction)
+        return True
+
+
+def farthest(names: Iterable[SegmentName], next_sequence: int) -> Optional[SegmentName]:
+    """The segment to take next (F-9)."""
+    usable = [name for name in names if name.first <= next_sequence <= name.last]
+    return max(usable, key=lambda name: (name.last, name.first, name.name), default=None)
+
+
+def check_claims(headers: Iterable[Header], journal: Journal) -> None:
+    """What the headers say of the name at one sequence is the same everywhere (F-7)."""
+    claims: Dict[Tuple[bytes, int], Name] = {}
+    for header in headers:
+        named = ((header.first - 1, header.previous), (header.last, header.last_name))
+        for sequence, name in named:
+            if claims.setdefault((header.replica, sequence), name) != name:
+                raise ForkError(f"fork: two transactions at {header.replica.hex()} {sequence}")
+            journal.check_held(header.replica, sequence, name)
+
+
+def frontier(names: Iterable[SegmentName]) -> Dict[bytes, int]:
+    """The last sequence of each replica up to which none is missing, of files that count (F-5)."""
+    result: Dict[bytes, int] = {}
+    for name in sorted(names, key=lambda name: (name.replica, name.first)):
+        reached = result.setdefault(name.replica, 0)
+        if name.first <= reached + 1:
+            result[name.replica] = max(reached, name.last)
+    return result

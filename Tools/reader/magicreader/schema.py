@@ -1,0 +1,116 @@
+"""What stands before the streams of a segment's body: schema, roots and shapes (segment.md, Body)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, List, Set, Tuple
+
+from .cursor import Cursor, FormatError
+from .journal import FIELD_LIMIT, TYPE_LIMIT, Operation, checked_name
+from .values import Kind
+
+PRIMARY_KINDS = (Kind.NULL, Kind.INTEGER, Kind.TEXT)
+FIELD_KINDS = (Kind.INTEGER, Kind.REAL, Kind.TEXT, Kind.BYTES, Kind.CODED)
+
+
+@dataclass(frozen=True)
+class Type:
+    name: str
+    primary_kind: Kind
+    primary_name: str
+    fields: Tuple[Tuple[str, Kind], ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    type: int
+    operation: Operation
+    fields: Tuple[int, ...]
+
+
+def read_schema(cursor: Cursor) -> Tuple[Type, ...]:
+    schema: List[Type] = []
+    known: Set[Tuple[str, Kind]] = set()
+    for _ in range(read_count(cursor, TYPE_LIMIT, "types")):
+        offset = cursor.offset
+        name = checked_name(cursor.string(), offset)
+        kind = read_kind(cursor, PRIMARY_KINDS)
+        if (name, kind) in known:
+            raise FormatError("type stands twice", offset)  # S-7
+        known.add((name, kind))
+        offset = cursor.offset
+        primary_name = "" if kind == Kind.NULL else checked_name(cursor.string(), offset)
+        schema.append(Type(name, kind, primary_name, read_fields(cursor)))
+    return tuple(schema)
+
+
+def read_fields(cursor: Cursor) -> Tuple[Tuple[str, Kind], ...]:
+    fields: Dict[Tuple[str, Kind], None] = {}
+    for _ in range(read_count(cursor, FIELD_LIMIT, "fields")):
+        offset = cursor.offset
+        name = checked_name(cursor.string(), offset)
+        field = (name, read_kind(cursor, FIELD_KINDS))
+        if field in fields:
+            raise FormatError("field stands twice", offset)  # S-7
+        fields[field] = None
+    return tuple(fields)
+
+
+def read_roots(cursor: Cursor) -> Tuple[bytes, ...]:
+    count = read_count(cursor, cursor.remaining // 16, "roots")
+    return tuple(cursor.take(16) for _ in range(count))
+
+
+def read_shapes(cursor: Cursor, schema: Tuple[Type, ...]) -> Tuple[Shape, ...]:
+    shapes = []
+    for _ in range(read_count(cursor, cursor.remaining // 2, "shapes")):
+        type_index = read_index(cursor, len(schema), "type")
+        type, offset = schema[type_index], cursor.offset
+        code = cursor.byte()
+        if code > Operation.BIRTH:
+            raise FormatError(f"operation {code} is not known", offset)
+        operation = Operation(code)
+        if operation == Operation.BIRTH and type.primary_kind != Kind.NULL:
+            raise FormatError("birth of an object with a primary value", offset)  # S-5
+        fields = () if operation == Operation.REMOVE else read_shape_fields(cursor, type)
+        shapes.append(Shape(type_index, operation, fields))
+    return tuple(shapes)
+
+
+def read_shape_fields(cursor: Cursor, type: Type) -> Tuple[int, ...]:
+    fields: List[int] = []
+    names: Set[str] = set()
+    for _ in range(read_count(cursor, len(type.fields), "fields of a shape")):
+        offset = cursor.offset
+        index = read_index(cursor, len(type.fields), "field")
+        if fields and index <= fields[-1]:
+            raise FormatError("fields of a shape do not rise", offset)
+        name = type.fields[index][0]
+        if name in names:  # No rule says so, but such an entry would write one field twice (J-16).
+            raise FormatError("shape has two fields of one name", offset)
+        names.add(name)
+        fields.append(index)
+    return tuple(fields)
+
+
+def read_count(cursor: Cursor, limit: int, what: str) -> int:
+    offset = cursor.offset
+    count = cursor.varint()
+    if count > limit:
+        raise FormatError(f"{count} {what} are more than there can be", offset)
+    return count
+
+
+def read_index(cursor: Cursor, end: int, what: str) -> int:
+    offset = cursor.offset
+    index = cursor.varint()
+    if index >= end:
+        raise FormatError(f"there is no {what} {index}", offset)
+    return index
+
+
+def read_kind(cursor: Cursor, allowed: Tuple[Kind, ...]) -> Kind:
+    offset = cursor.offset
+    code = cursor.byte()
+    if code not in [int(kind) for kind in allowed]:
+        raise FormatError(f"kind {code} cannot stand here", offset)
+    return Kind(code)

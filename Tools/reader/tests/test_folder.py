@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from dataclasses import replace
+from typing import List, Tuple
+
+import check_vectors
+from magicreader.cli import main
+from magicreader.clock import TICKS
+from magicreader.folder import Folder, RemoteError, SegmentName
+from magicreader.journal import ForkError, Transaction
+from magicreader.merge import digest, fold
+from magicreader.notation import objects_json, segment_json, transaction_json, value_json
+from magicreader.pull import Pull, frontier
+from magicreader.segment import read_segment
+from magicreader.values import Kind, Value
+
+from .fixtures import DATA_SET, History, segment_file
+
+NOW = 1_800_000_000_000
+READER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class FolderFixture(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.path = temporary.name
+        self.write("magicdata.json", json.dumps(
+            {"format": 1, "kind": "folder", "dataSet": DATA_SET.hex()}).encode())
+        self.history = History(7, replicas=2)
+        self.history.write(30)
+        self.runs = list(self.history.written.values())
+
+    def write(self, name: str, content: bytes) -> str:
+        path = os.path.join(self.path, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+        return path
+
+    def push(self, run: List[Transaction], first: int, last: int) -> str:
+        name, data = segment_file(run, first, last)
+        return self.write(f"segments/{name}", data)
+
+
+class FolderTests(FolderFixture):
+    def run_main(self, *arguments: str) -> Tuple[int, str, str]:
+        output, errors = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+            status = main(list(arguments))
+        output.seek(0)
+        return status, output.read(), errors.getvalue()
+
+    def test_overlapping_segments_and_other_files(self) -> None:
+        for run in self.runs:
+            self.push(run, 1, 3)
+            self.push(run, 2, 7)
+            self.push(run, 4, 5)
+            self.push(run, 8, 8)
+            self.push(run, 10, len(run))  # beyond a gap
+        self.write("segments/.hidden.segment", b"junk")
+        self.write("segments/notes (conflict).txt", b"junk")
+        folder = Folder(self.path)
+        self.assertEqual(frontier(folder.segments()), {run[0].replica: 8 for run in self.runs})
+        held = Pull(folder, NOW).journal.held
+        self.assertEqual(held, {run[0].replica: run[:8] for run in self.runs})
+        expected = fold(run_part for run in self.runs for run_part in run[:8])
+        self.assertEqual(self.run_main("digest", self.path), (0, digest(expected) + "\n", ""))
+        status, output, _ = self.run_main("state", self.path)
+        lines = output.splitlines()
+        self.assertEqual((status, lines), (0, sorted(lines)))
+        self.assertEqual(check_vectors.ordered([json.loads(line) for line in lines]),
+                         check_vectors.ordered(objects_json(expected)))
+
+    def test_empty_remote_and_no_remote(self) -> None:
+        self.assertEqual(self.run_main("digest", self.path), (0, "0" * 32 + "\n", ""))
+        path = os.path.join(self.path, "magicdata.json")
+        for content in (b"", b"[]", b"\xff", b"[" * 100_000, b'{"format":2}', b'{"format":1}',
+                        b'{"format":1,"kind":"folder","dataSet":"AA"}'):
+            self.write("magicdata.json", content)
+            with self.assertRaises(RemoteError):
+                Folder(self.path)
+        os.remove(path)
+        status, output, errors = self.run_main("state", self.path)
+        self.assertEqual((status, output, errors.count("\n")), (1, "", 1))
+
+    def test_damaged_files(self) -> None:
+        run = self.runs[0]
+        path = self.push(run, 1, 3)
+        name = SegmentName.parse(os.path.basename(path))
+        assert name is not None
+        with open(path, "rb") as file:
+            data = file.read()
+        self.write(f"segments/{name.file_name}", data[:-1])
+        with self.assertRaisesRegex(RemoteError, name.file_name):
+            Pull(Folder(self.path), NOW)
+        os.remove(path)
+        for other in (replace(name, last=4), replace(name, name="0" * 32),
+                      replace(name, replica=bytes(16))):
+            wrong = self.write(f"segments/{other.file_name}", data)
+            with self.assertRaisesRegex(RemoteError, "disagrees"):
+                Pull(Folder(self.path), NOW)
+            os.remove(wrong)
+
+    def test_another_data_set(self) -> None:
+        self.push(self.runs[0], 1, 3)
+        self.write("magicdata.json", json.dumps(
+            {"format": 1, "kind": "folder", "dataSet": "0" * 32}).encode())
+        with self.assertRaisesRegex(RemoteError, "data set"):
+            Pull(Folder(self.path), NOW)
+
+    def test_the_next_best_of_damaged_segments(self) -> None:
+        run = self.runs[0]
+        self.push(run, 1, 2)
+        path = self.push(run, 1, 5)
+        with open(path, "rb") as file:
+            data = file.read()
+        # The header is sound, so the file counts; its body is not.
+        self.write(f"segments/{os.path.basename(path)}", data[:-1] + bytes([data[-1] ^ 1]))
+        with self.assertRaisesRegex(RemoteError, os.path.basename(path)):  # F-10
+            Pull(Folder(self.path), NOW)
+        self.push(run, 2, 5)
+        pulled = Pull(Folder(self.path), NOW)
+        self.assertEqual(pulled.journal.held, {run[0].replica: run[:5]})
+
+    def test_a_clock_ahead_holds_its_replica_back(self) -> None:
+        run = self.runs[0]
+        ahead = [replace(each, stamp=each.stamp + (1 << 40)) for each in run[2:]]
+        self.push(run[:2] + ahead, 1, 4)
+        pulled = Pull(Folder(self.path), run[0].stamp // TICKS)
+        self.assertEqual(pulled.journal.held, {run[0].replica: run[:2]})
+        self.assertEqual(len(pulled.held_back), 1)
+
+    def test_forks(self) -> None:
+        run = self.runs[0]
+        other = run[:2] + [replace(each, tag=b"fork") for each in run[2:]]
+        self.push(run, 1, 3)
+        for first, last in ((1, 3), (1, 4), (2, 4), (4, 4), (1, 5)):
+            path = self.push(other, first, last)
+            with self.subTest((first, last)), self.assertRaises(ForkError):
+                Pull(Folder(self.path), NOW)
+            os.remove(path)
+
+    def test_segment_names(self) -> None:
+        good = SegmentName(bytes(16), 1, 10, "a" * 32).file_name
+        self.assertEqual(SegmentName.parse(good), SegmentName(bytes(16), 1, 10, "a" * 32))
+        for bad in (good.upper(), "." + good, good + "\n", good + ".tmp", good[1:],
+                    SegmentName(bytes(16), 0, 1, "a" * 32).file_name,
+                    SegmentName(bytes(16), 3, 2, "a" * 32).file_name):
+            self.assertIsNone(SegmentName.parse(bad))
+
+    def test_commands(self) -> None:
+        path = self.push(self.runs[0], 1, 3)
+        status, output, _ = self.run_main("segment", path)
+        with open(path, "rb") as file:
+            self.assertEqual((status, json.loads(output)), (0, segment_json(read_segment(file.read()))))
+        self.assertEqual(self.run_main("segment", os.path.join(self.path, "magicdata.json"))[0], 1)
+        self.assertEqual(self.run_main("segment", os.path.join(self.path, "none"))[0], 1)
+        for arguments in ((), ("state",), ("other", path), ("segment", path, path)):
+            self.assertEqual(self.run_main(*arguments)[0], 64)
+        done = subprocess.run([sys.executable, "-m", "magicreader", "digest", self.path],
+                              cwd=READER, stdout=subprocess.PIPE, check=True)
+        self.assertEqual(len(done.stdout), 33)
+
+
+class VectorTests(FolderFixture):
+    """check_vectors itself, by vectors that this package makes."""
+
+    def vectors(self) -> None:
+        run = self.runs[0]
+        name, data = segment_file(run, 2, 4)
+        values = [Value(Kind.NULL, None), Value(Kind.INTEGER, -5)]
+        state = fold(run)
+        content = {
+            "values.json": {
+                "values": [{"value": value_json(each), "encoding": each.encoding().hex()}
+                           for each in values],
+                "order": [each.encoding().hex() for each in values],
+                "invalid": [{"bytes": "07", "why": "reserved"}]},
+            "clock.json": {"next": [
+                {"last": "0", "now": "1", "next": "65536"},
+                {"last": str(2**64 - 1), "now": "1", "next": None}]},
+            "merge.json": {"cases": [{
+                "name": "one", "transactions": [transaction_json(each) for each in run],
+                "objects": objects_json(state), "digest": digest(state)}]},
+            "segments.json": {
+                "valid": [{"name": "one", "fileName": name, "file": data.hex(),
+                           "dataSet": DATA_SET.hex(), "writer": "00" * 16,
+                           "previous": run[0].name.encoding().hex(),
+                           "transactions": [transaction_json(each) for each in run[1:4]]}],
+                "invalid": [{"name": "short", "file": data[:-1].hex(), "why": "cut"}]}}
+        for file_name, each in content.items():
+            self.write(file_name, json.dumps(each).encode())
+
+    def check(self) -> Tuple[int, str]:
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            status = check_vectors.main([self.path])
+        return status, output.getvalue().splitlines()[-1]
+
+    def test_vectors(self) -> None:
+        self.assertEqual(self.check(), (1, "0 passed, 4 failed"))
+        self.vectors()
+        self.assertEqual(self.check(), (0, "9 passed, 0 failed"))
+        self.write("clock.json", b'{"next":[{"last":"0","now":"1","next":null}]}')
+        self.assertEqual(self.check(), (1, "7 passed, 1 failed"))

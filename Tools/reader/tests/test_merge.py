@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import hashlib
+import random
+import unittest
+from typing import Optional
+
+from magicreader.journal import (Birth, Entry, ForkError, Journal, ObjectName, Operation,
+                                 Transaction)
+from magicreader.merge import alive, digest, fold
+from magicreader.values import Kind, Value
+
+from .fixtures import History
+
+A, B = b"a" * 16, b"b" * 16
+OBJECT = ObjectName("Note", Kind.INTEGER, Value(Kind.INTEGER, 5))
+
+
+def text(content: str) -> Value:
+    return Value(Kind.TEXT, content)
+
+
+def written(stamp: int, operation: Operation, root: bytes = A, base: Optional[int] = None,
+            sequence: int = 1, **fields: str) -> Transaction:
+    values = {name: text(content) for name, content in fields.items()}
+    entry = Entry(OBJECT, operation, values, base)
+    return Transaction(root, sequence, stamp, b"tag!", root, (entry,))
+
+
+class MergeTests(unittest.TestCase):
+    def check(self, *transactions: Transaction, **expected: str) -> None:
+        for order in (transactions, transactions[::-1], transactions * 2):
+            writes = alive(fold(order)).get(OBJECT)
+            self.assertIsNotNone(writes)
+            self.assertEqual({name: write.value for name, write in (writes or {}).items()},
+                             {name: text(content) for name, content in expected.items()})
+
+    def test_highest_write_wins(self) -> None:
+        self.check(written(1, Operation.UPDATE, x="z", y="q"), written(2, Operation.UPDATE, x="a"),
+                   x="a", y="q")
+        self.check(written(1, Operation.UPDATE, A, x="z"), written(1, Operation.UPDATE, B, x="a"),
+                   x="a")
+        self.check(written(1, Operation.UPDATE, x="a"), written(1, Operation.UPDATE, x="b"), x="b")
+
+    def test_removed_at_equal_versions(self) -> None:
+        update, remove = written(1, Operation.UPDATE), written(1, Operation.REMOVE)
+        self.assertEqual(alive(fold([update, remove])), {})
+        self.assertEqual(alive(fold([remove])), {})
+        self.check(written(1, Operation.REMOVE, A), written(1, Operation.UPDATE, B, x="b"), x="b")
+
+    def test_revival_voids_and_update_does_not(self) -> None:
+        before = written(1, Operation.UPDATE, x="old", y="old")
+        remove = written(2, Operation.REMOVE)
+        self.check(before, remove, written(3, Operation.UPDATE, B, x="new"), x="new", y="old")
+        self.check(before, remove, written(3, Operation.REVIVAL, B, base=2, x="new"), x="new")
+
+    def test_order_and_repeats_mean_nothing(self) -> None:
+        generator = random.Random(6)
+        for seed in range(20):
+            transactions = History(seed).write(60)
+            expected = fold(transactions)
+            for _ in range(4):
+                generator.shuffle(transactions)
+                state = fold(transactions + generator.sample(transactions, 20))
+                self.assertEqual(alive(state), alive(expected))
+                self.assertEqual(digest(state), digest(expected))
+
+    def test_digest_by_hand(self) -> None:
+        self.assertEqual(digest({}), "0" * 32)
+        name = ObjectName("N", Kind.NULL, Birth(1, b"tag!", 2))
+        entry = Entry(name, Operation.BIRTH, {"f": Value(Kind.NULL, None)})
+        object_bytes = b"O\x01N\0\x07" + bytes(7) + b"\x01tag!\0\0\0\x02"
+        number = hashlib.sha256(object_bytes).digest()[:16]
+        value_bytes = b"V" + number + b"\x01f" + bytes(7) + b"\x03" + A + b"\0"
+        total = int.from_bytes(number, "big")
+        total += int.from_bytes(hashlib.sha256(value_bytes).digest()[:16], "big")
+        state = fold([Transaction(A, 1, 3, b"tag!", A, (entry,))])
+        self.assertEqual(digest(state), f"{total % 2**128:032x}")
+
+
+class JournalTests(unittest.TestCase):
+    def test_gap_repeat_and_fork(self) -> None:
+        journal = Journal()
+        first = written(1, Operation.UPDATE)
+        self.assertFalse(journal.store(written(3, Operation.UPDATE, sequence=2)))
+        self.assertTrue(journal.store(first))
+        self.assertFalse(journal.store(first))
+        with self.assertRaises(ForkError):
+            journal.store(written(2, Operation.UPDATE))
+        self.assertEqual(list(journal), [first])

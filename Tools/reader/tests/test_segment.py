@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import random
+import struct
+import unittest
+import zlib
+from typing import List, Tuple
+
+from magicreader.clock import HIGHEST_STAMP
+from magicreader.cursor import FormatError, varint_bytes
+from magicreader.encoder import (encode_body, encode_file, encode_schema, encode_segment,
+                                 encode_shapes, needed_schema)
+from magicreader.journal import Birth, Entry, ObjectName, Operation, Transaction
+from magicreader.schema import Shape, Type
+from magicreader.segment import HEADER_SIZE, LAYOUT, Segment, read_segment
+from magicreader.values import Kind, Value
+
+from .fixtures import DATA_SET, History, segment_file
+
+WRITER = bytes(16)
+
+
+def with_header(data: bytes, offset: int, content: bytes) -> bytes:
+    """The file with other bytes in its header, and the header's CRC put right."""
+    header = bytearray(data[:LAYOUT.size])
+    header[offset:offset + len(content)] = content
+    return bytes(header) + struct.pack(">I", zlib.crc32(header)) + data[HEADER_SIZE:]
+
+
+def one_transaction(*entries: Entry, stamp: int = 100) -> Tuple[Transaction]:
+    return (Transaction(bytes(16), 1, stamp, b"tag!", bytes(16), entries),)
+
+
+def note(identity: object, operation: Operation = Operation.UPDATE, **fields: Value) -> Entry:
+    kind = Kind.NULL if isinstance(identity, Birth) else identity.kind  # type: ignore
+    return Entry(ObjectName("Note", kind, identity), operation, fields)  # type: ignore
+
+
+FIVE = Value(Kind.INTEGER, 5)
+TITLE = Value(Kind.TEXT, "title")
+
+
+class SegmentTests(unittest.TestCase):
+    def refuse(self, data: bytes, why: str, offset: int = -1) -> None:
+        with self.assertRaisesRegex(FormatError, why) as caught:
+            read_segment(data)
+        if offset >= 0:
+            self.assertEqual(caught.exception.offset, offset)
+
+    def refuse_transactions(self, transactions: Tuple[Transaction, ...], why: str) -> None:
+        self.refuse(encode_segment(transactions, DATA_SET, WRITER), why)
+
+    def refuse_schema(self, schema: Tuple[Type, ...], why: str) -> None:
+        self.refuse(encode_segment(one_transaction(note(FIVE)), DATA_SET, WRITER, schema=schema), why)
+
+    def test_random_segments_round_trip(self) -> None:
+        for seed in range(30):
+            history = History(seed)
+            history.write(40)
+            for transactions in history.written.values():
+                first = len(transactions) // 2
+                _, data = segment_file(transactions, first, len(transactions))
+                segment = read_segment(data)
+                self.assertEqual(list(segment.transactions), transactions[first - 1:])
+                again = encode_segment(segment.transactions, DATA_SET, WRITER,
+                                       segment.header.previous, segment.schema)
+                self.assertEqual(read_segment(again).transactions, segment.transactions)
+
+    def test_header(self) -> None:
+        history = History(1)
+        history.write(20)
+        transactions = history.written[history.replicas[0]]
+        _, data = segment_file(transactions, 2, 3)
+        body_size = len(data) - HEADER_SIZE
+        read_segment(data)
+        self.refuse(b"", "not a segment")
+        self.refuse(data[:123], "cut short")
+        self.refuse(b"m" + data[1:], "not a segment", 0)
+        self.refuse(data[:119] + bytes([data[119] ^ 1]) + data[120:], "header's CRC", 120)
+        self.refuse(with_header(data, 8, b"\0\2"), "format 2", 8)
+        self.refuse(with_header(data, 10, b"\0\1"), "reserved", 10)
+        self.refuse(with_header(data, 60, struct.pack(">QQ", 0, 1)), "impossible", 60)
+        self.refuse(with_header(data, 60, struct.pack(">QQ", 3, 2)), "impossible", 60)
+        self.refuse(with_header(data, 60, struct.pack(">QQ", 1 << 62, 1 << 62)), "impossible")
+        self.refuse(with_header(data, 68, struct.pack(">Q", 2 + (1 << 20))), "transactions", 68)
+        self.refuse(with_header(data, 60, struct.pack(">QQ", 1, 2)), "before the first", 76)
+        self.refuse(with_header(data, 76, b"\xff" * 12), "stamp", 76)
+        self.refuse(with_header(data, 76, data[88:100]), "not earlier", 76)
+        self.refuse(with_header(data, 99, bytes([data[99] ^ 1])), "another than the header", 88)
+        self.refuse(with_header(data, 100, struct.pack(">Q", (1 << 27) + 1)), "limit", 100)
+        self.refuse(with_header(data, 108, struct.pack(">Q", (1 << 27) + 1)), "in the file", 108)
+        self.refuse(with_header(data, 100, struct.pack(">Q", body_size * 1032 + 1)), "zlib can")
+        self.refuse(data + b"\0", "length", len(data) + 1)
+        self.refuse(data[:-1], "length")
+        self.refuse(data[:-1] + bytes([data[-1] ^ 1]), "body's CRC", 116)
+        inflated = struct.unpack(">Q", data[100:108])[0]
+        for wrong in (inflated - 1, inflated + 1, 0):
+            self.refuse(with_header(data, 100, struct.pack(">Q", wrong)), "body's length", 100)
+
+    def test_zlib_stream(self) -> None:
+        _, data = segment_file(one_transaction(note(FIVE)), 1, 1)
+        stored = data[HEADER_SIZE:]
+        wrong_sum = stored[:-1] + bytes([stored[-1] ^ 1])
+        for body, why in [(stored + b"\0", "follow"), (stored[:-1], "cut short"),
+                          (wrong_sum, "not inflate"), (b"\xff" + stored[1:], "not inflate")]:
+            changed = with_header(data, 108, struct.pack(">QI", len(body), zlib.crc32(body)))
+            self.refuse(changed[:HEADER_SIZE] + body, why)
+
+    def test_transactions(self) -> None:
+        birth = Birth(99, b"born", 0)
+        read_segment(encode_segment(one_transaction(note(birth)), DATA_SET, WRITER))
+        self.refuse_transactions(one_transaction(note(Birth(100, b"born", 0))), "birth")
+        self.refuse_transactions(one_transaction(note(Birth(99, b"born", 1 << 22))), "ordinal")
+        self.refuse_transactions(one_transaction(), "no entries")
+        self.refuse_transactions(one_transaction(note(FIVE), note(FIVE)), "twice of an object")
+        self.refuse_transactions(one_transaction(note(FIVE), stamp=HIGHEST_STAMP + 1), "stamp")
+        self.refuse_transactions(one_transaction(note(FIVE, Operation.BIRTH)), "primary")
+        remove = note(FIVE, Operation.REMOVE)
+        same_stamps = one_transaction(remove) + one_transaction(remove)
+        data = encode_segment(same_stamps, DATA_SET, WRITER)
+        self.refuse(with_header(data, 68, struct.pack(">Q", 2)), "do not rise")
+
+    def test_schema(self) -> None:
+        note_type = Type("Note", Kind.INTEGER, "id", ())
+        read_segment(encode_segment(one_transaction(note(FIVE)), DATA_SET, WRITER,
+                                    schema=(note_type, Type("Note", Kind.NULL, "", ()))))
+        self.refuse_schema((note_type, note_type), "type stands twice")
+        self.refuse_schema((note_type, Type("", Kind.NULL, "", ())), "empty")
+        self.refuse_schema((note_type, Type("x" * 256, Kind.NULL, "", ())), "too long")
+        self.refuse_schema((note_type, Type("a\n", Kind.NULL, "", ())), "control")
+        self.refuse_schema((note_type, Type("A", Kind.REAL, "id", ())), "kind")
+        self.refuse_schema((note_type, Type("A", Kind.NULL, "", (("f", Kind.NULL),))), "kind")
+        twice = (("f", Kind.TEXT), ("f", Kind.REAL))
+        read_segment(encode_segment(one_transaction(note(FIVE)), DATA_SET, WRITER,
+                                    schema=(note_type, Type("A", Kind.TEXT, "f", twice))))
+        twice = twice[:1] * 2
+        self.refuse_schema((note_type, Type("A", Kind.NULL, "", twice)), "field stands twice")
+        many = tuple((f"f{index}", Kind.TEXT) for index in range(1001))
+        self.refuse_schema((note_type, Type("A", Kind.NULL, "", many)), "1001 fields")
+        types = tuple(Type(f"T{index}", Kind.NULL, "", ()) for index in range(4096))
+        self.refuse_schema((note_type,) + types, "4097 types")
+
+    def test_values_have_their_fields_kind(self) -> None:
+        transactions = one_transaction(note(FIVE, title=TITLE))
+        body = encode_body(transactions, needed_schema(transactions))
+        changed = body.replace(b"\x05title\x03", b"\x05title\x02")
+        self.refuse(encode_file(changed, transactions, DATA_SET, WRITER), "another kind")
+        null = one_transaction(note(FIVE, title=Value(Kind.NULL, None)))
+        data = encode_segment(null, DATA_SET, WRITER)
+        self.assertEqual(read_segment(data).transactions, null)
+
+    def test_a_shape_has_a_field_name_once(self) -> None:
+        schema = (Type("N", Kind.NULL, "", (("f", Kind.TEXT), ("f", Kind.REAL))),)
+        for places, why in (((0, 1), "one name"), ((1, 0), "rise"), ((2,), "no field 2")):
+            shape = Shape(0, Operation.BIRTH, places)
+            start = encode_schema(schema) + b"\0" + encode_shapes([shape])
+            self.refuse(encode_file(start, one_transaction(), DATA_SET, WRITER), why)
+
+    def test_more_entries_than_bytes(self) -> None:
+        transactions = one_transaction(*[note(FIVE)] * 9)
+        body = encode_body(transactions, needed_schema(transactions))
+        counts = b"\x01\x09\x09" + bytes(9)  # nine entries, then the nine shapes
+        for count in (b"\x0a", b"\x81\x80\x80\x02", b"\xff" * 9 + b"\x01"):
+            changed = body.replace(counts, varint_bytes(len(count)) + count + counts[2:])
+            self.assertNotEqual(changed, body)
+            self.refuse(encode_file(changed, transactions, DATA_SET, WRITER), "entries are more")
+
+    def test_nothing_may_be_left_in_the_body(self) -> None:
+        transactions = one_transaction(note(FIVE, title=TITLE))
+        body = encode_body(transactions, needed_schema(transactions))
+        self.refuse(encode_file(body + b"\0", transactions, DATA_SET, WRITER), "left over", len(body))
+        # The last stream is the title's: 7 bytes, and its length before it.
+        longer = body[:-8] + b"\x08" + body[-7:] + b"\0"
+        self.refuse(encode_file(longer, transactions, DATA_SET, WRITER), "left over in values")
+
+    def test_mutated_bodies_raise_nothing_but_format_errors(self) -> None:
+        generator = random.Random(4)
+        accepted: List[Segment] = []
+        for seed in range(15):
+            history = History(seed, replicas=1)
+            transactions = history.write(6)
+            body = encode_body(transactions, needed_schema(transactions))
+            for _ in range(250):
+                changed = bytearray(body)
+                for _ in range(generator.randrange(1, 4)):
+                    place = generator.randrange(len(changed))
+                    choice = generator.random()
+                    if choice < 0.6:
+                        changed[place] = generator.choice([0, 1, 0x7F, 0x80, 0xFF, changed[place] ^ 1])
+                    elif choice < 0.8:
+                        del changed[place:place + generator.randrange(1, 5)]
+                    else:
+                        changed[place:place] = generator.randbytes(generator.randrange(1, 5))
+                try:
+                    segment = read_segment(encode_file(bytes(changed), transactions, DATA_SET, WRITER))
+                except FormatError as error:
+                    self.assertGreaterEqual(error.offset, 0)
+                else:
+                    accepted.append(segment)
+        self.assertTrue(accepted)
+        for segment in accepted:  # what is accepted must be writable again
+            again = encode_segment(segment.transactions, DATA_SET, WRITER, schema=segment.schema)
+            self.assertEqual(read_segment(again).transactions, segment.transactions)
+
+    def test_mutated_files_are_refused(self) -> None:
+        generator = random.Random(5)
+        _, data = segment_file(History(3, replicas=1).write(3), 1, 3)
+        for _ in range(2000):
+            changed = bytearray(data)
+            changed[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+            with self.assertRaises(FormatError):
+                read_segment(bytes(changed))
+        for size in range(len(data)):
+            with self.assertRaises(FormatError):
+                read_segment(data[:size])

@@ -50,6 +50,19 @@ let package = Package(
       name: "magic-replay",
       dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
       swiftSettings: strict),
+
+    .target(
+      name: "TestSupport", dependencies: ["MagicReplication", "MagicData", "MagicJournal", grdb], path: "Tests/TestSupport",
+      swiftSettings: strict),
+    .testTarget(name: "MagicJournalTests", dependencies: ["MagicJournal", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "MagicDataTests", dependencies: ["MagicData", "MagicJournal", "TestSupport", grdb], swiftSettings: strict),
+    .testTarget(
+      name: "MagicReplicationTests", dependencies: ["MagicReplication", "MagicData", "MagicJournal", "TestSupport", grdb],
+      swiftSettings: strict),
+    .testTarget(
+      name: "ToolTests",
+      dependencies: ["magic-sync", "magic-replay", "MagicTransport", "MagicReplication", "MagicData", "TestSupport"],
+      swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]
 )

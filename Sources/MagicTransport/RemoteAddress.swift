@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 internal import MagicData
 public import MagicReplication
 

@@ -9,6 +9,8 @@ public struct PushReport: Sendable, Equatable {
   public var bytes = 0
   /// Bytes of the same before compression.
   public var inflatedBytes = 0
+
+  package init() {}
 }
 
 /// What a pull did.
@@ -24,6 +26,8 @@ public struct PullReport: Sendable, Equatable {
   public var inflatedBytes = 0
   /// Replicas whose clocks are more than an hour ahead. What they wrote waits in the remote.
   public var heldBack: [HeldBack] = []
+
+  package init() {}
 
   public struct HeldBack: Sendable, Equatable {
     /// The replica id, 32 hexadecimal digits.

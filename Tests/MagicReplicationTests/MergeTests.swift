@@ -1,0 +1,242 @@
+import Foundation
+import MagicData
+import MagicReplication
+import TestSupport
+import Testing
+
+@Suite struct MergeTests {
+  let folder: TemporaryFolder
+  let world = World()
+  let a: Replica
+  let b: Replica
+
+  init() throws {
+    folder = try TemporaryFolder()
+    a = try Replica(folder["a"], folder["remote"], world)
+    b = try Replica(folder["b"], folder["remote"], world)
+  }
+
+  /// One note that both replicas have.
+  private func share(_ note: Note = Note("n", "first")) async throws {
+    note.mood = "calm"
+    try await a.magic.update(note)
+    try await settle([a, b])
+  }
+
+  private func note(_ replica: Replica) async throws -> Note {
+    try await replica.magic.object(of: Note.self, primary: "n")
+  }
+
+  @Test func fieldsEditedApartBothSurvive() async throws {
+    try await share()
+    let (left, right) = (try await note(a), try await note(b))
+    left.title = "left"
+    right.stars = 5
+    try await a.magic.update(left)
+    try await b.magic.update(right)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await note(a).title == "left")
+    #expect(try await note(a).stars == 5)
+    #expect(try await note(a).mood == "calm")
+  }
+
+  @Test func onOneFieldTheLaterWriteWins() async throws {
+    try await share()
+    let (left, right) = (try await note(a), try await note(b))
+    right.title = "earlier"
+    try await b.magic.update(right)
+    world.advance(5)
+    left.title = "later"
+    try await a.magic.update(left)
+    try await settle([b, a])
+    try await expectEqual([a, b])
+    #expect(try await note(b).title == "later")
+  }
+
+  /// H-1: the same stamp on two replicas.
+  @Test func tiesEndTheSameEverywhere() async throws {
+    try await share()
+    let (left, right) = (try await note(a), try await note(b))
+    left.title = "left"
+    right.title = "right"
+    try await a.magic.update(left)
+    try await b.magic.update(right)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+  }
+
+  /// H-11.
+  @Test(arguments: [true, false]) func aRemoveAgainstAnEditTheLaterWins(removeIsLater: Bool) async throws {
+    try await share()
+    let (left, right) = (try await note(a), try await note(b))
+    left.title = "edited"
+    if removeIsLater {
+      try await a.magic.update(left)
+      world.advance(5)
+      try await b.magic.remove(right)
+    } else {
+      try await b.magic.remove(right)
+      world.advance(5)
+      try await a.magic.update(left)
+    }
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    let notes = try await b.notes()
+    #expect((notes["n"] == nil) == removeIsLater)
+    if let note = notes["n"] {
+      // Brought back with everything as it was.
+      #expect(note.title == "edited")
+      #expect(note.mood == "calm")
+    }
+  }
+
+  /// H-12: what was there before the remove does not shine through.
+  @Test func removedAndMadeAgainHasOnlyItsNewValues() async throws {
+    try await share()
+    let gone = try await note(a)
+    try await a.magic.remove(gone)
+    world.advance(5)
+    try await a.magic.update(Note("n", "second"))
+    // Of b's edit, older than the remove, nothing is left either.
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await note(b).title == "second")
+    #expect(try await note(b).mood == nil)
+  }
+
+  /// H-13.
+  @Test func removedOnBothSidesIsRemoved() async throws {
+    try await share()
+    try await a.magic.remove(try await note(a))
+    world.advance(5)
+    try await b.magic.remove(try await note(b))
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await a.notes().isEmpty)
+  }
+
+  @Test func removeAllSparesWhatItDidNotKnow() async throws {
+    try await share()
+    try await b.magic.update(Note("new", "made apart"))
+    world.advance(5)
+    try await a.magic.removeAll(of: Note.self)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await a.notes().keys.sorted() == ["new"])
+  }
+
+  /// H-20.
+  @Test func madeOnBothSidesWithOnePrimaryValueIsOneObject() async throws {
+    try await a.magic.update(Note("n", "from a"))
+    world.advance(5)
+    let note = Note("n", "from b")
+    note.mood = "glad"
+    try await b.magic.update(note)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await a.notes().count == 1)
+    #expect(try await self.note(a).title == "from b")
+    #expect(try await self.note(a).mood == "glad")
+  }
+
+  /// H-19: z indexes are local.
+  @Test func objectsWithoutAPrimaryValueKeepApart() async throws {
+    try await a.magic.update(Event("a"))
+    try await b.magic.update(Event("b"))
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await Set(a.magic.object(of: Event.self).map(\.text)) == ["a", "b"])
+    let event = try #require(try await b.magic.object(of: Event.self).first { $0.text == "a" })
+    event.weight = 2
+    try await b.magic.update(event)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await a.magic.object(of: Event.self).count == 2)
+  }
+
+  /// L-7: a stale instance writes only what was set in it.
+  @Test func aStaleInstanceDoesNotOverwriteWhatWasMerged() async throws {
+    try await share()
+    let stale = try await note(a)
+    let fresh = try await note(b)
+    fresh.title = "merged"
+    try await b.magic.update(fresh)
+    try await settle([b, a])
+    stale.stars = 3
+    try await a.magic.update(stale)
+    #expect(try await note(a).title == "merged")
+    #expect(try await note(a).stars == 3)
+  }
+
+  @Test func savingAnUnchangedInstanceDoesNotUndoARemoveFromElsewhere() async throws {
+    try await share()
+    let stale = try await note(a)
+    try await b.magic.remove(try await note(b))
+    try await settle([b, a])
+    try await a.magic.update(stale)
+    #expect(try await a.notes().isEmpty)
+    // But a change does, and brings back what the object had before it was removed.
+    stale.stars = 4
+    try await a.magic.update(stale)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await note(b).stars == 4)
+    #expect(try await note(b).mood == "calm")
+  }
+
+  /// H-25, H-36: what came from another replica is no write of one's own, and a sync of nothing writes nothing.
+  @Test func atRestNothingIsWritten() async throws {
+    try await share()
+    let before = try folder.contents().filter { $0.key.hasPrefix("remote") }
+    for replica in [a, b, a, b] {
+      let (pull, push) = try await replica.replicator.sync()
+      #expect(pull == PullReport())
+      #expect(push == PushReport())
+    }
+    #expect(try folder.contents().filter { $0.key.hasPrefix("remote") } == before)
+  }
+
+  /// L-26, H-10.
+  @Test func twoSettledDataSetsAreNotMixed() async throws {
+    try await share()
+    let other = try Replica(folder["c"], folder["elsewhere"], world)
+    try await other.magic.update(Note("x", "other data"))
+    try await other.replicator.sync()
+    let stray = MagicReplicator(other.magic, remote: FolderRemote(folder["remote"]))
+    await #expect(throws: MagicDataError.self) { try await stray.sync() }
+    await #expect(throws: MagicDataError.self) { try await stray.push() }
+    await #expect(throws: MagicDataError.self) { try await stray.pull() }
+    #expect(try await other.notes().keys.sorted() == ["x"])
+    #expect(try await a.replicator.pull() == PullReport())
+  }
+
+  /// H-24, L-10: two apps of one name with another kind for a field; rows do not depend on who came first.
+  @Test func aFieldOfAnotherKindIsKeptBesideTheFirst() async throws {
+    enum First {
+      struct Person: MagicObject {
+        @PrimaryMagicValue var id: String
+        @OptionMagicValue var age: Int?
+        init() {}
+      }
+    }
+    enum Second {
+      struct Person: MagicObject {
+        @PrimaryMagicValue var id: String
+        @OptionMagicValue var age: String?
+        init() {}
+      }
+    }
+    let one = First.Person()
+    (one.id, one.age) = ("p", 5)
+    try await a.magic.update(one)
+    world.advance(5)
+    let two = Second.Person()
+    (two.id, two.age) = ("p", "six")
+    try await b.magic.update(two)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await b.magic.object(of: First.Person.self, primary: "p").age == nil)
+    #expect(try await a.magic.object(of: Second.Person.self, primary: "p").age == "six")
+  }
+}

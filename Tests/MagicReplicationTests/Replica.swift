@@ -1,0 +1,64 @@
+import Foundation
+import GRDB
+import MagicData
+import MagicJournal
+import MagicReplication
+import TestSupport
+import Testing
+
+/// A database and the folder that it syncs through.
+struct Replica {
+  let magic: MagicData
+  let replicator: MagicReplicator
+
+  init(_ database: URL, _ remote: URL, _ world: World, skew: Int64 = 0) throws {
+    magic = MagicData(
+      store: try Store(.file(DatabaseLocation(database), mustExist: false), world.surroundings(skew: skew)))
+    replicator = MagicReplicator(magic, remote: FolderRemote(remote))
+  }
+
+  func notes() async throws -> [String: Note] {
+    Dictionary(uniqueKeysWithValues: try await magic.object(of: Note.self).map { ($0.id, $0) })
+  }
+
+  /// Everything in its journal, as other code than the fold reads it.
+  func naiveDump() async throws -> Dump {
+    try await magic.store.read { db in
+      let journal = try JournalReader(db)
+      let schema = journal.schema.schema
+      var fold = NaiveFold()
+      for replica in try journal.frontier().replicas {
+        try journal.forEachTransaction(of: replica, after: 0) { fold.add($0, schema) }
+      }
+      return fold.dump
+    }
+  }
+
+  func frontier() async throws -> Frontier {
+    try await magic.store.read { db in try JournalReader(db).frontier() }
+  }
+}
+
+/// Syncs in turn until nothing moves; two rounds more than there are replicas is enough for any.
+func settle(_ replicas: [Replica]) async throws {
+  for _ in 0..<(replicas.count + 2) {
+    var moved = 0
+    for replica in replicas {
+      let (pull, push) = try await replica.replicator.sync()
+      moved += pull.transactions + push.transactions
+    }
+    if moved == 0 { return }
+  }
+  Issue.record("the replicas do not come to rest")
+}
+
+func expectEqual(_ replicas: [Replica], _ comment: Comment? = nil) async throws {
+  let first = try await (dump: Dump(replicas[0].magic), digest: replicas[0].magic.digest(), frontier: replicas[0].frontier())
+  for replica in replicas {
+    let dump = try await Dump(replica.magic)
+    #expect(dump == first.dump, comment)
+    #expect(try await replica.naiveDump() == dump, comment)
+    #expect(try await replica.magic.digest() == first.digest, comment)
+    #expect(try await replica.frontier() == first.frontier, comment)
+  }
+}

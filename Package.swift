@@ -44,7 +44,7 @@ let package = Package(
     // 5
     .executableTarget(
       name: "magic-sync",
-      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
+      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", grdb, arguments],
       swiftSettings: strict),
     .executableTarget(
       name: "magic-replay",

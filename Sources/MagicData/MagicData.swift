@@ -1,4 +1,5 @@
 public import Foundation
+internal import GRDB
 
 /// A database of objects in one SQLite file, with a journal of every change.
 ///
@@ -37,6 +38,13 @@ public final class MagicData: Sendable {
   /// Opens the database at a path, or makes it; see ``init(path:)-(URL)``.
   public convenience init(path: String) async throws {
     try await self.init(path: URL(fileURLWithPath: path))
+  }
+
+  /// Closes the database. Later calls throw; what was stored is stored.
+  ///
+  /// A database closes by itself with its last reference.
+  public func close() async throws {
+    do { try store.database.close() } catch { throw MagicDataError(error, "the database could not be closed") }
   }
 
   /// Makes an empty database that goes away with this instance.

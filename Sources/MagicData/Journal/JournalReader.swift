@@ -136,7 +136,7 @@ package struct JournalReader {
 
   // MARK: Parts
 
-  private func operation(_ row: borrowing SQL, _ column: Int32, base: Int32) throws -> Operation {
+  private func operation(_ row: borrowing SQL, _ column: Int32, base: Int32) throws -> Entry.Operation {
     switch row.integer(column) {
     case 0: .remove
     case 1: .update

@@ -82,7 +82,7 @@ extension LocalTransaction {
     _ object: ObjectSave, _ key: ObjectKey?, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject {
     let fields = fields(object, type) { $0.value != nil }
-    let operation: Operation
+    let operation: Entry.Operation
     var zIndex: Int64?
     if let key {
       zIndex = try table.absentZIndex(of: key)

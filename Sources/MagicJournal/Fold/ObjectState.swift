@@ -34,7 +34,7 @@ package struct ObjectState: Sendable, Equatable {
 
   package init() {}
 
-  package mutating func fold(_ operation: Operation, _ fields: [FieldValue], at version: Version, of type: TypeSchema) {
+  package mutating func fold(_ operation: Entry.Operation, _ fields: [FieldValue], at version: Version, of type: TypeSchema) {
     if operation == .remove {
       removed = max(removed ?? version, version)
       return

@@ -80,7 +80,7 @@ extension SegmentColumns<ByteReader> {
     _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema
   ) throws(JournalError) -> Entry {
     let shape = shapes[try self.shapes.index(below: shapes.count, "shape")]
-    let operation: Operation =
+    let operation: Entry.Operation =
       switch shape.operation {
       case 0: .remove
       case 1: .update

@@ -7,7 +7,7 @@ struct SegmentShape: Hashable, Sendable {
   func encode(to writer: inout ByteWriter) {
     writer.varint(type)
     writer.byte(operation)
-    guard operation != Operation.remove.code else { return }
+    guard operation != Entry.Operation.remove.code else { return }
     writer.varint(fields.count)
     for field in fields { writer.varint(field) }
   }
@@ -23,11 +23,11 @@ struct SegmentShape: Hashable, Sendable {
     let start = reader
     operation = try reader.byte()
     fields = []
-    guard operation <= Operation.birth.code else { throw start.damaged("there is no operation \(operation)") }
-    guard operation != Operation.birth.code || schema.types[type].primary == nil else {
+    guard operation <= Entry.Operation.birth.code else { throw start.damaged("there is no operation \(operation)") }
+    guard operation != Entry.Operation.birth.code || schema.types[type].primary == nil else {
       throw start.damaged("a birth of a type with a primary value")
     }
-    guard operation != Operation.remove.code else { return }
+    guard operation != Entry.Operation.remove.code else { return }
     for _ in 0..<(try reader.count()) {
       let field = try reader.index(below: schema.types[type].fields.count, "field")
       guard fields.last.map({ $0 < field }) ?? true else { throw reader.damaged("a shape's fields do not rise") }

@@ -22,11 +22,11 @@ package struct Transaction: Sendable, Equatable {
 package struct Entry: Sendable, Equatable {
   package var type: Int
   package var key: ObjectKey
-  package var operation: Operation
+  package var operation: Entry.Operation
   /// Rising by field; empty for a remove.
   package var fields: [FieldValue]
 
-  package init(type: Int, key: ObjectKey, operation: Operation, fields: [FieldValue]) {
+  package init(type: Int, key: ObjectKey, operation: Entry.Operation, fields: [FieldValue]) {
     self.type = type
     self.key = key
     self.operation = operation
@@ -52,24 +52,26 @@ package struct FieldValue: Sendable, Equatable {
   }
 }
 
-package enum Operation: Sendable, Equatable, Hashable {
-  case remove
-  case update
-  /// An update of an object that was removed; what is stamped at or below `base` is void (L-6).
-  case revival(base: Stamp)
-  /// The first write of an object that has no primary value set by the app.
-  case birth
+extension Entry {
+  package enum Operation: Sendable, Equatable, Hashable {
+    case remove
+    case update
+    /// An update of an object that was removed; what is stamped at or below `base` is void (L-6).
+    case revival(base: Stamp)
+    /// The first write of an object that has no primary value set by the app.
+    case birth
 
-  package var code: UInt8 {
-    switch self {
-    case .remove: 0
-    case .update: 1
-    case .revival: 2
-    case .birth: 3
+    package var code: UInt8 {
+      switch self {
+      case .remove: 0
+      case .update: 1
+      case .revival: 2
+      case .birth: 3
+      }
     }
-  }
 
-  package var base: Stamp? {
-    if case .revival(let base) = self { base } else { nil }
+    package var base: Stamp? {
+      if case .revival(let base) = self { base } else { nil }
+    }
   }
 }

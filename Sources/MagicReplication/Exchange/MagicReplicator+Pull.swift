@@ -71,15 +71,15 @@ extension FolderListing {
     return report
   }
 
-  /// F-10: a file that cannot be read, and whose content nothing else gave, ends the pull.
-  fileprivate func checkComplete(_ held: Frontier, heldBack: Set<ReplicaID>) throws {
+  /// A file that cannot be read, and whose content nothing else gave, ends the pull (F-10).
+  func checkComplete(_ held: Frontier, heldBack: Set<ReplicaID>) throws {
     for (name, error) in rejected where name.last > held[name.replica] && !heldBack.contains(name.replica) {
       // It may be covered by files that are still to be read.
       guard next(after: held[name.replica], of: name.replica) == nil else { continue }
       throw MagicDataError(
         error.code,
         """
-        \(error.message). Nothing was pulled. If the file is not still on its way, delete it: whoever has what it held \
+        \(error.message). The database is as it was. If the file is not still on its way, delete it: whoever has what it held \
         writes it again with the next push
         """, cause: error)
     }

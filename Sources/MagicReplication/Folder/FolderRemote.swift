@@ -23,6 +23,11 @@ public struct FolderRemote: Sendable {
   private static let format = 1
   private static let kind = "folder"
 
+  /// Throws `MagicDataError` with `notFound` if there is no such folder, or it is no remote.
+  public func check() throws {
+    _ = try dataSet()
+  }
+
   /// The data set of a remote that is there.
   func dataSet() throws -> DataSetID {
     var isFolder: ObjCBool = false

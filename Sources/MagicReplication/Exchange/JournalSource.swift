@@ -1,0 +1,60 @@
+package import Foundation
+internal import GRDB
+package import MagicData
+package import MagicJournal
+
+/// Anything that a journal can be read from: a database, a segment file, a folder remote.
+package enum JournalSource: Sendable {
+  case database(MagicData)
+  case segment(URL)
+  case folder(FolderRemote)
+
+  /// Tells what is at a path by looking at it.
+  package init(at path: String) throws {
+    let url = URL(fileURLWithPath: path)
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+      throw MagicDataError(.notFound, "there is nothing at \(path); name a database, a segment file or a folder remote")
+    }
+    if isFolder.boolValue, FileManager.default.fileExists(atPath: url.appendingPathComponent("magicdata.json").path) {
+      self = .folder(FolderRemote(url))
+    } else if !isFolder.boolValue, try DurableFile.head(of: url, 8).bytes.elementsEqual("MAGICSEG".utf8) {
+      self = .segment(url)
+    } else {
+      self = .database(MagicData(store: try Store(.file(DatabaseLocation(url), mustExist: true))))
+    }
+  }
+
+  /// All transactions, those of one replica in their order, with the schema that their entries speak of.
+  package func forEachTransaction(_ body: @Sendable @escaping (Transaction, Schema) throws -> Void) async throws {
+    switch self {
+    case .database(let magic):
+      try await magic.store.read { db in
+        let journal = try JournalReader(db)
+        let schema = journal.schema.schema
+        for replica in try journal.frontier().replicas {
+          try journal.forEachTransaction(of: replica, after: 0) { try body($0, schema) }
+        }
+      }
+    case .segment(let url):
+      let bytes = try DurableFile.read(url, atMost: SegmentHeader.length + Limits.segmentBytes)
+      do {
+        let segment = try Segment(bytes)
+        for transaction in segment.transactions { try body(transaction, segment.schema) }
+      } catch let error as JournalError {
+        throw MagicDataError(error, url.path)
+      }
+    case .folder(let remote):
+      let listing = try FolderListing(remote, dataSet: try remote.dataSet())
+      for replica in listing.replicas {
+        var last: UInt64 = 0
+        while let file = listing.next(after: last, of: replica) {
+          let segment = try FolderListing.segment(file)
+          for transaction in segment.transactions where transaction.sequence > last { try body(transaction, segment.schema) }
+          last = file.name.last
+        }
+      }
+      try listing.checkComplete(listing.frontier, heldBack: [])
+    }
+  }
+}

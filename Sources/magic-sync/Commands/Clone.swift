@@ -1,0 +1,28 @@
+import ArgumentParser
+import Foundation
+import MagicData
+import MagicReplication
+import MagicTransport
+
+struct Clone: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Makes a database of what a remote holds.",
+    discussion: "Example: magic-sync clone /mnt/share/notes notes")
+
+  @OptionGroup var remote: RemoteArgument
+  @OptionGroup var database: DatabaseArgument
+  @OptionGroup var output: OutputOptions
+
+  func run() async throws {
+    let folder = try RemoteAddress.remote(at: remote.address)
+    try folder.check()
+    guard !DatabaseLocation(URL(fileURLWithPath: database.path)).exists else {
+      throw MagicDataError(.exists, "there is a database at \(database.path) already; pull into it, or name another path")
+    }
+    let opened = try OpenedDatabase(database.path, mustExist: false)
+    let report = try await opened.use { magic in try await MagicReplicator(magic, remote: folder).pull() }
+    let moved = Moved(report)
+    try output.print(moved.sentence("cloned into \(opened.path):"), ["pulled": moved])
+    try report.checkHeldBack()
+  }
+}

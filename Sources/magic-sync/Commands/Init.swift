@@ -1,0 +1,17 @@
+import ArgumentParser
+
+struct Init: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Makes an empty database.",
+    discussion: "Example: magic-sync init notes")
+
+  @OptionGroup var database: DatabaseArgument
+  @OptionGroup var output: OutputOptions
+
+  func run() async throws {
+    let opened = try OpenedDatabase(database.path, mustExist: false)
+    try output.print(
+      opened.isNew ? "made the database \(opened.path)" : "\(opened.path) is a database already; nothing was changed",
+      ["path": opened.path, "made": opened.isNew ? "true" : "false"])
+  }
+}

@@ -1,0 +1,87 @@
+import ArgumentParser
+import Foundation
+import MagicReplication
+
+/// What a command prints when it is done: a sentence for people, or an object for programs.
+struct OutputOptions: ParsableArguments {
+  @Flag(help: "Print the result as one JSON object.")
+  var json = false
+
+  func print(_ sentence: @autoclosure () -> String, _ object: some Encodable) throws {
+    guard json else {
+      Swift.print(sentence())
+      return
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    Swift.print(String(decoding: try encoder.encode(object), as: UTF8.self))
+  }
+}
+
+/// One direction of an exchange.
+struct Moved: Encodable {
+  var segments: Int
+  var transactions: Int
+  var changes: Int
+  var bytes: Int
+  var inflatedBytes: Int
+
+  init(_ report: PushReport) {
+    (segments, transactions, changes) = (report.segments, report.transactions, report.changes)
+    (bytes, inflatedBytes) = (report.bytes, report.inflatedBytes)
+  }
+
+  init(_ report: PullReport) {
+    (segments, transactions, changes) = (report.segments, report.transactions, report.changes)
+    (bytes, inflatedBytes) = (report.bytes, report.inflatedBytes)
+  }
+
+  func sentence(_ verb: String) -> String {
+    guard transactions > 0 else { return "\(verb) nothing: in step" }
+    return """
+      \(verb) \(transactions.counted("transaction")) with \(changes.counted("change")) in \(segments.counted("segment")): \
+      \(bytes.asBytes), \(inflatedBytes.asBytes) before compression
+      """
+  }
+}
+
+extension PullReport {
+  /// Says on standard error what waits, and ends with the code for "partly done" if anything does.
+  func checkHeldBack() throws {
+    for replica in heldBack {
+      let ahead = Duration.milliseconds(replica.aheadMilliseconds).formatted(.units(allowed: [.days, .hours, .minutes], width: .wide))
+      FileHandle.standardError.write(
+        Data(
+          """
+          magic-sync: the clock of replica \(replica.replica) is \(ahead) ahead. What it wrote since waits in the remote until \
+          that time has come; the rest was merged. Set its clock right.
+
+          """.utf8))
+    }
+    if !heldBack.isEmpty { throw ExitCode.partlyDone }
+  }
+}
+
+extension Int {
+  func counted(_ noun: String) -> String { "\(grouped) \(noun)\(self == 1 ? "" : "s")" }
+
+  /// With a comma between thousands, whatever the locale.
+  var grouped: String {
+    var digits = Array(String(magnitude))
+    for place in stride(from: digits.count - 3, to: 0, by: -3) { digits.insert(",", at: place) }
+    return (self < 0 ? "-" : "") + String(digits)
+  }
+
+  var asBytes: String {
+    switch self {
+    case ..<1_000: "\(self) bytes"
+    case ..<1_000_000: "\(tenths(of: 1_000)) kB"
+    default: "\(tenths(of: 1_000_000)) MB"
+    }
+  }
+
+  private func tenths(of unit: Int) -> String {
+    let tenths = (self * 10 + unit / 2) / unit
+    return "\((tenths / 10).grouped).\(tenths % 10)"
+  }
+}

@@ -1,0 +1,122 @@
+import MagicJournal
+import TestSupport
+
+/// Random transactions of a few replicas: values of every kind, removes, revivals, births, ties.
+struct History {
+  private(set) var schema: Schema
+  private(set) var transactions: [Transaction] = []
+  private var chance: Seeded
+  private var births: [ObjectKey] = []
+  private let replicas: [ReplicaID]
+
+  init(seed: UInt64, transactions count: Int) throws {
+    chance = Seeded(seed)
+    replicas = [Identifier(1, seed), Identifier(2, seed), Identifier(3, seed)]
+    let title = TypeSchema.Field(name: try Name("title"), kind: .text)
+    schema = Schema(types: [
+      TypeSchema(
+        name: try Name("Note"), primary: .init(name: try Name("id"), kind: .text),
+        fields: [
+          title, .init(name: try Name("stars"), kind: .integer), .init(name: try Name("weight"), kind: .real),
+          .init(name: try Name("data"), kind: .bytes), .init(name: try Name("tags"), kind: .coded),
+          .init(name: try Name("title"), kind: .integer),
+        ]),
+      TypeSchema(name: try Name("Event"), primary: nil, fields: [title]),
+      TypeSchema(name: try Name("Count"), primary: .init(name: try Name("id"), kind: .integer), fields: [title]),
+    ])
+    var sequences: [ReplicaID: UInt64] = [:]
+    var stamps: [ReplicaID: UInt64] = [:]
+    for _ in 0..<count {
+      let replica = chance.pick(replicas)
+      let (sequence, stamp) = (sequences[replica, default: 0] + 1, stamps[replica, default: 100] + UInt64(chance.below(3) + 1))
+      (sequences[replica], stamps[replica]) = (sequence, stamp)
+      let name = TransactionName(stamp: Stamp(stamp), tag: UInt32(truncatingIfNeeded: chance.next()))
+      // Now and then a replica writes on under an id that is not the one it began with.
+      let root = chance.below(4) == 0 ? replicas[0] : replica
+      transactions.append(
+        Transaction(replica: replica, sequence: sequence, name: name, root: root, entries: entries(of: name)))
+    }
+  }
+
+  private mutating func entries(of name: TransactionName) -> [Entry] {
+    var entries: [Entry] = []
+    for ordinal in 0..<UInt32(chance.below(3) + 1) {
+      let entry = entry(ordinal, of: name)
+      if !entries.contains(where: { $0.type == entry.type && $0.key == entry.key }) { entries.append(entry) }
+    }
+    // A birth's ordinal is its place; entries that fell away have moved the others.
+    for (ordinal, entry) in entries.enumerated() where entry.operation == .birth {
+      entries[ordinal].key = .birth(Birth(transaction: name, ordinal: UInt32(ordinal)))
+      births.append(entries[ordinal].key)
+    }
+    return entries
+  }
+
+  private mutating func entry(_ ordinal: UInt32, of name: TransactionName) -> Entry {
+    let known = births.filter { key in
+      if case .birth(let birth) = key { birth.transaction.stamp < name.stamp } else { false }
+    }
+    let operation: Entry.Operation =
+      switch chance.below(6) {
+      case 0: .remove
+      case 1: .revival(base: Stamp(name.stamp.bits - UInt64(chance.below(20) + 1)))
+      default: .update
+      }
+    switch chance.below(4) {
+    case 0 where known.isEmpty || chance.below(2) == 0:
+      let key = ObjectKey.birth(Birth(transaction: name, ordinal: ordinal))
+      return Entry(type: 1, key: key, operation: .birth, fields: fields(of: 1))
+    case 0:
+      return Entry(type: 1, key: chance.pick(known), operation: operation, fields: operation == .remove ? [] : fields(of: 1))
+    case 1:
+      let key = ObjectKey.primary(.integer(Int64(chance.below(3)) - 1))
+      return Entry(type: 2, key: key, operation: operation, fields: operation == .remove ? [] : fields(of: 2))
+    default:
+      let key = ObjectKey.primary(.text(chance.pick(["a", "b", "E621E1F8-C36C-495A-93FC-0C247A3E6E5F", "\u{e9}", "e\u{301}"])))
+      return Entry(type: 0, key: key, operation: operation, fields: operation == .remove ? [] : fields(of: 0))
+    }
+  }
+
+  private mutating func fields(of type: Int) -> [FieldValue] {
+    var fields: [FieldValue] = []
+    for (index, field) in schema.types[type].fields.enumerated() where chance.below(2) == 0 {
+      let slots = schema.types[type].slots
+      if fields.contains(where: { slots[$0.field] == slots[index] }) { continue }
+      fields.append(FieldValue(field: index, value: chance.below(8) == 0 ? .null : value(field.kind)))
+    }
+    return fields
+  }
+
+  private mutating func value(_ kind: Value.Kind) -> Value {
+    switch kind {
+    case .integer: .integer(chance.pick([0, -1, 7, .max, .min]))
+    case .real: .real(chance.pick([0, -0.0, .nan, 1.5, -.infinity]))
+    case .text: .text(chance.pick(["", "x", "y", "a\0b", "👩‍👩‍👧", "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"]))
+    case .bytes: .bytes(chance.pick([[], [0], [1, 2, 255]]))
+    case .coded: .coded(Array(chance.pick(["[]", "{\"a\":1}"]).utf8))
+    }
+  }
+}
+
+/// The objects of a set of transactions, folded in the order given.
+struct Folded {
+  struct Address: Hashable {
+    let type: Int
+    let key: ObjectKey
+  }
+
+  private(set) var objects: [Address: ObjectState] = [:]
+
+  mutating func fold(_ transaction: Transaction, _ schema: Schema) {
+    for entry in transaction.entries {
+      objects[Address(type: entry.type, key: entry.key), default: ObjectState()].fold(
+        entry.operation, entry.fields, at: transaction.version, of: schema.types[entry.type])
+    }
+  }
+
+  func digest(_ schema: Schema) -> Digest {
+    var digest = Digest()
+    for (address, state) in objects { digest.add(state, address.key, of: schema.types[address.type]) }
+    return digest
+  }
+}

@@ -1,0 +1,92 @@
+import MagicJournal
+import TestSupport
+import Testing
+
+@Suite struct SegmentTests {
+  @Test(arguments: seeds(40)) func whatIsWrittenIsRead(seed: UInt64) throws {
+    let history = try History(seed: seed, transactions: 30)
+    for replica in Set(history.transactions.map(\.replica)) {
+      let run = history.transactions.filter { $0.replica == replica }
+      let (name, bytes) = try SegmentVectorTests.segment(run, history.schema, run).finish()
+      let segment = try Segment(bytes)
+      #expect(segment.name == name)
+      #expect(try segment.transactions.map { try text(TransactionNotation($0, segment.schema)) }
+        == run.map { try text(TransactionNotation($0, history.schema)) }, "MAGIC_SEED=\(seed)")
+      // Whatever was read can be sent on (M-9).
+      let (again, _) = try SegmentVectorTests.segment(segment.transactions, segment.schema, segment.transactions).finish()
+      #expect(again == name)
+    }
+  }
+
+  /// H-32: an error with an offset, whatever the bytes are; never a crash. With right checksums, so that the parser is reached.
+  @Test(arguments: seeds(30)) func mutatedSegmentsAreRefusedOrRead(seed: UInt64) throws {
+    let history = try History(seed: seed, transactions: 12)
+    let run = history.transactions.filter { $0.replica == history.transactions[0].replica }
+    let good = try SegmentVectorTests.segment(run, history.schema, run).finish().bytes
+    let header = try SegmentHeader(good)
+    let body = try Zlib.inflate(good[SegmentHeader.length...], to: header.bodyLength)
+    var chance = Seeded(seed)
+    var refused = 0
+    for _ in 0..<400 {
+      var mutated = body
+      for _ in 0...chance.below(3) {
+        let offset = chance.below(mutated.count)
+        switch chance.below(4) {
+        case 0: mutated[offset] = UInt8(truncatingIfNeeded: chance.next())
+        case 1: mutated[offset] ^= 1 << UInt8(chance.below(8))
+        case 2: mutated.remove(at: offset)
+        default: mutated.insert(chance.pick([0, 0x7f, 0x80, 0xff]), at: offset)
+        }
+      }
+      do {
+        _ = try Segment(SegmentForgery.rebuilt(header, mutated))
+      } catch {
+        refused += 1
+        #expect(error is JournalError, "MAGIC_SEED=\(seed)")
+        #expect((error as? JournalError)?.offset != nil, "MAGIC_SEED=\(seed)")
+      }
+    }
+    #expect(refused > 100)
+  }
+
+  @Test func everyPrefixIsRefused() throws {
+    let history = try History(seed: 5, transactions: 8)
+    let run = history.transactions.filter { $0.replica == history.transactions[0].replica }
+    let good = try SegmentVectorTests.segment(run, history.schema, run).finish().bytes
+    for length in 0..<good.count {
+      #expect(throws: JournalError.self) { try Segment(Array(good[..<length])) }
+    }
+  }
+
+  /// S-8: four million births of a byte each are refused before they take gigabytes.
+  @Test func entriesAreLimited() throws {
+    var body = ByteWriter()
+    body.varint(1)
+    body.string("T")
+    body.byte(0)
+    body.varint(0)
+    body.varint(1)
+    Identifier(1, 1).encode(to: &body)
+    body.varint(1)
+    for byte: UInt8 in [0, 3, 0] { body.byte(byte) }
+    let count = Limits.entries + 1
+    var streams: [[UInt8]] = [[1], [0, 0, 0, 0], [0], [], [UInt8](repeating: 0, count: count), [], []]
+    var counts = ByteWriter()
+    counts.varint(count)
+    streams[3] = counts.bytes
+    for stream in streams { body.block(stream) }
+    let name = TransactionName(stamp: Stamp(1), tag: 0)
+    let header = SegmentHeader(
+      dataSet: Identifier(1, 1), writer: Identifier(1, 1), replica: Identifier(1, 1), first: 1, last: 1, previous: .none,
+      lastName: name, bodyLength: 0, storedLength: 0, storedChecksum: 0)
+    #expect(throws: JournalError.self) { try Segment(SegmentForgery.rebuilt(header, body.bytes)) }
+  }
+
+  @Test func hashesAreSHA256() {
+    #expect(SHA256.hash([]).hexadecimal == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+    #expect(SHA256.hash(Array("abc".utf8)).hexadecimal == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    #expect(
+      SHA256.hash([UInt8](repeating: UInt8(ascii: "a"), count: 1_000_000)).hexadecimal
+        == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
+  }
+}

@@ -1,0 +1,192 @@
+import Foundation
+import MagicJournal
+
+/// How the files of Protocol/vectors write values, transactions and objects. Numbers that JSON may round are strings.
+struct ValueNotation: Codable {
+  var integer: String?
+  var real: String?
+  var text: String?
+  var bytes: String?
+  var coded: String?
+
+  /// `nil` for null, which is JSON's own.
+  init?(_ value: Value) {
+    switch value {
+    case .null: return nil
+    case .integer(let number): integer = String(number)
+    case .real(let number): real = withUnsafeBytes(of: number.bitPattern.bigEndian) { Array($0).hexadecimal }
+    case .text(let text): self.text = text
+    case .bytes(let bytes): self.bytes = bytes.hexadecimal
+    case .coded(let bytes): coded = bytes.hexadecimal
+    }
+  }
+
+  var value: Value {
+    get throws {
+      if let integer { return .integer(try parsed(Int64(integer), integer)) }
+      if let real { return .real(Double(bitPattern: try parsed(UInt64(real, radix: 16), real))) }
+      if let text { return .text(text) }
+      if let bytes { return .bytes(try parsed([UInt8](hexadecimal: bytes), bytes)) }
+      if let coded { return .coded(try parsed([UInt8](hexadecimal: coded), coded)) }
+      return .null
+    }
+  }
+}
+
+struct NotationError: Error {
+  let text: String
+}
+
+func parsed<Result>(_ result: Result?, _ text: String) throws -> Result {
+  guard let result else { throw NotationError(text: text) }
+  return result
+}
+
+extension ValueNotation? {
+  var value: Value { get throws { try self?.value ?? .null } }
+}
+
+struct KeyNotation: Codable {
+  struct BirthNotation: Codable {
+    var stamp: String
+    var tag: String
+    var ordinal: UInt32
+  }
+
+  var primary: ValueNotation?
+  var birth: BirthNotation?
+
+  init(_ key: ObjectKey) {
+    switch key {
+    case .primary(let value): primary = ValueNotation(value)
+    case .birth(let birth):
+      self.birth = BirthNotation(
+        stamp: String(birth.transaction.stamp.bits), tag: birth.transaction.tag.digits, ordinal: birth.ordinal)
+    }
+  }
+
+  var key: ObjectKey {
+    get throws {
+      guard let birth else { return .primary(try primary.value) }
+      return .birth(Birth(transaction: try name(birth.stamp, birth.tag), ordinal: birth.ordinal))
+    }
+  }
+}
+
+func name(_ stamp: String, _ tag: String) throws -> TransactionName {
+  TransactionName(stamp: Stamp(try parsed(UInt64(stamp), stamp)), tag: try parsed(UInt32(tag, radix: 16), tag))
+}
+
+extension UInt32 {
+  var digits: String { withUnsafeBytes(of: bigEndian) { Array($0).hexadecimal } }
+}
+
+struct EntryNotation: Codable {
+  var type: String
+  var primaryKind: UInt8
+  var object: KeyNotation
+  var operation: String
+  var base: String?
+  var fields: [String: ValueNotation?]?
+}
+
+struct TransactionNotation: Codable {
+  var replica: String
+  var sequence: String
+  var stamp: String
+  var tag: String
+  var root: String
+  var entries: [EntryNotation]
+
+  init(_ transaction: Transaction, _ schema: Schema) {
+    replica = transaction.replica.description
+    sequence = String(transaction.sequence)
+    stamp = String(transaction.name.stamp.bits)
+    tag = transaction.name.tag.digits
+    root = transaction.root.description
+    entries = transaction.entries.map { entry in
+      let type = schema.types[entry.type]
+      let fields = entry.fields.map { (type.fields[$0.field].name.text, ValueNotation($0.value)) }
+      return EntryNotation(
+        type: type.name.text, primaryKind: type.primary?.kind.rawValue ?? 0, object: KeyNotation(entry.key),
+        operation: ["remove", "update", "revival", "birth"][Int(entry.operation.code)],
+        base: entry.operation.base.map { String($0.bits) },
+        fields: entry.operation == .remove ? nil : Dictionary(uniqueKeysWithValues: fields))
+    }
+  }
+
+  /// Adds what it needs to `schema`. A null takes any field of its name.
+  func transaction(_ schema: inout Schema) throws -> Transaction {
+    Transaction(
+      replica: try parsed(Identifier(replica), replica), sequence: try parsed(UInt64(sequence), sequence),
+      name: try name(stamp, tag), root: try parsed(Identifier(root), root),
+      entries: try entries.map { try $0.entry(&schema) })
+  }
+}
+
+extension EntryNotation {
+  fileprivate func entry(_ schema: inout Schema) throws -> Entry {
+    let primary = try Value.Kind(rawValue: primaryKind).map { TypeSchema.Field(name: try Name("id"), kind: $0) }
+    let identity = TypeSchema.Identity(name: try Name(type), primaryKind: primary?.kind)
+    let index =
+      schema.types.firstIndex { $0.identity == identity }
+      ?? {
+        schema.types.append(TypeSchema(name: identity.name, primary: primary))
+        return schema.types.count - 1
+      }()
+    let values = try (fields ?? [:]).sorted { $0.key < $1.key }.map { name, notation in
+      let value = try notation.value
+      let known = try schema.types[index].fields.firstIndex {
+        try $0.name == Name(name) && (value.kind == nil || $0.kind == value.kind)
+      }
+      if let known { return FieldValue(field: known, value: value) }
+      schema.types[index].append(.init(name: try Name(name), kind: value.kind ?? .text))
+      return FieldValue(field: schema.types[index].fields.count - 1, value: value)
+    }
+    let operation: Entry.Operation =
+      switch self.operation {
+      case "remove": .remove
+      case "update": .update
+      case "birth": .birth
+      default: .revival(base: Stamp(try parsed(base.flatMap { UInt64($0) }, self.operation)))
+      }
+    return Entry(type: index, key: try object.key, operation: operation, fields: values.sorted { $0.field < $1.field })
+  }
+}
+
+struct ObjectNotation: Codable {
+  struct FieldNotation: Codable {
+    var value: ValueNotation?
+    var stamp: String
+    var root: String
+
+    enum CodingKeys: CodingKey { case value, stamp, root }
+
+    /// A null is written as one.
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(value, forKey: .value)
+      try container.encode(stamp, forKey: .stamp)
+      try container.encode(root, forKey: .root)
+    }
+  }
+
+  var type: String
+  var primaryKind: UInt8
+  var object: KeyNotation
+  var fields: [String: FieldNotation]
+
+  init(_ key: ObjectKey, _ state: ObjectState, of type: TypeSchema) {
+    self.type = type.name.text
+    primaryKind = type.primary?.kind.rawValue ?? 0
+    object = KeyNotation(key)
+    fields = Dictionary(
+      uniqueKeysWithValues: state.values.map {
+        (
+          type.fields[$0.field].name.text,
+          FieldNotation(
+            value: ValueNotation($0.value), stamp: String($0.version.stamp.bits), root: $0.version.root.description)
+        )
+      })
+  }
+}

@@ -55,7 +55,8 @@ let package = Package(
       name: "TestSupport", dependencies: ["MagicReplication", "MagicData", "MagicJournal", grdb], path: "Tests/TestSupport",
       swiftSettings: strict),
     .testTarget(name: "MagicJournalTests", dependencies: ["MagicJournal", "TestSupport"], swiftSettings: strict),
-    .testTarget(name: "MagicDataTests", dependencies: ["MagicData", "MagicJournal", "TestSupport", grdb], swiftSettings: strict),
+    .testTarget(
+      name: "MagicDataTests", dependencies: ["MagicData", "MagicJournal", "TestSupport", grdb], swiftSettings: strict),
     .testTarget(
       name: "MagicReplicationTests", dependencies: ["MagicReplication", "MagicData", "MagicJournal", "TestSupport", grdb],
       swiftSettings: strict),

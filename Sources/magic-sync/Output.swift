@@ -49,7 +49,8 @@ extension PullReport {
   /// Says on standard error what waits, and ends with the code for "partly done" if anything does.
   func checkHeldBack() throws {
     for replica in heldBack {
-      let ahead = Duration.milliseconds(replica.aheadMilliseconds).formatted(.units(allowed: [.days, .hours, .minutes], width: .wide))
+      let ahead = Duration.milliseconds(replica.aheadMilliseconds).formatted(
+        .units(allowed: [.days, .hours, .minutes], width: .wide))
       FileHandle.standardError.write(
         Data(
           """

@@ -44,7 +44,9 @@ struct SegmentForgery {
   }
 
   /// A segment whose lengths and checksums are right, whatever its body says.
-  static func rebuilt(_ header: SegmentHeader, _ body: [UInt8], _ change: (inout SegmentHeader) -> Void = { _ in }) throws -> [UInt8] {
+  static func rebuilt(_ header: SegmentHeader, _ body: [UInt8], _ change: (inout SegmentHeader) -> Void = { _ in }) throws
+    -> [UInt8]
+  {
     let stored = try Zlib.deflate(body)
     var header = header
     header.bodyLength = body.count

@@ -10,8 +10,9 @@ import Testing
       let (name, bytes) = try SegmentVectorTests.segment(run, history.schema, run).finish()
       let segment = try Segment(bytes)
       #expect(segment.name == name)
-      #expect(try segment.transactions.map { try text(TransactionNotation($0, segment.schema)) }
-        == run.map { try text(TransactionNotation($0, history.schema)) }, "MAGIC_SEED=\(seed)")
+      #expect(
+        try segment.transactions.map { try text(TransactionNotation($0, segment.schema)) }
+          == run.map { try text(TransactionNotation($0, history.schema)) }, "MAGIC_SEED=\(seed)")
       // Whatever was read can be sent on (M-9).
       let (again, _) = try SegmentVectorTests.segment(segment.transactions, segment.schema, segment.transactions).finish()
       #expect(again == name)

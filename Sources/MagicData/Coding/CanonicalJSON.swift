@@ -17,7 +17,8 @@ enum CanonicalJSON {
   static func read<Decoded: Decodable>(_ type: Decoded.Type, from value: Value) throws -> Decoded {
     guard case .coded(let bytes) = value else { throw value.unreadable(as: type) }
     let decoder = JSONDecoder()
-    decoder.nonConformingFloatDecodingStrategy = .convertFromString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+      positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
     do {
       return try decoder.decode(type, from: Data(bytes))
     } catch {

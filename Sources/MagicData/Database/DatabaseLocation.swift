@@ -33,7 +33,8 @@ package struct DatabaseLocation: Sendable, Equatable {
     if FileManager.default.fileExists(atPath: own.path, isDirectory: &isFolder) {
       guard isFolder.boolValue else {
         throw MagicDataError(
-          .notADatabase, "\(own.path) is a file; a database file's name ends in .sqlite, .sqlite3 or .db, any other path is a folder")
+          .notADatabase,
+          "\(own.path) is a file; a database file's name ends in .sqlite, .sqlite3 or .db, any other path is a folder")
       }
       return
     }

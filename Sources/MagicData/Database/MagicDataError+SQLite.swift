@@ -6,7 +6,8 @@ extension MagicDataError {
   package init(_ error: any Error, _ doing: String) {
     switch error {
     case let error as MagicDataError:
-      self = error.cause == nil && error.code == .notADatabase ? MagicDataError(error.code, "\(doing): \(error.message)") : error
+      self =
+        error.cause == nil && error.code == .notADatabase ? MagicDataError(error.code, "\(doing): \(error.message)") : error
     case let error as JournalError:
       self.init(error.code == .tooLarge ? .tooLarge : .damaged, "\(doing): \(error)", cause: error)
     case let error as DatabaseError:

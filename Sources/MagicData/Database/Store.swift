@@ -83,7 +83,8 @@ package final class Store: Sendable {
     if id == Statements.applicationID {
       guard format == Statements.format else {
         throw MagicDataError(
-          .incompatible, "the database has format \(format ?? 0), and this version knows \(Statements.format); use a newer version")
+          .incompatible,
+          "the database has format \(format ?? 0), and this version knows \(Statements.format); use a newer version")
       }
       return
     }

@@ -17,7 +17,9 @@ package struct StoredType: Sendable {
     self.id = id
     self.schema = schema
     self.table = table
-    keyColumn = schema.primary.map { StoredType.reserved.contains($0.name.text.lowercased()) ? "\($0.name)~2" : $0.name.text } ?? "magic_birth"
+    keyColumn =
+      schema.primary.map { StoredType.reserved.contains($0.name.text.lowercased()) ? "\($0.name)~2" : $0.name.text }
+      ?? "magic_birth"
     quotedTable = Statements.quoted(table)
     quotedKey = Statements.quoted(keyColumn)
   }
@@ -68,7 +70,8 @@ package struct StoredType: Sendable {
 
   func insert(_ fields: [Int]) -> String {
     let columns = ["z_index", quotedKey] + fields.map(column)
-    return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
+    return
+      "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
   }
 
   /// Sets `fields` and empties their rivals of the same name (J-16).
@@ -76,7 +79,9 @@ package struct StoredType: Sendable {
     var sets = fields.map { column($0) + " = ?" }
     if schema.hasRivals {
       let slots = Set(fields.map { schema.slots[$0] })
-      sets += schema.slots.indices.filter { slots.contains(schema.slots[$0]) && !fields.contains($0) }.map { column($0) + " = NULL" }
+      sets += schema.slots.indices.filter { slots.contains(schema.slots[$0]) && !fields.contains($0) }.map {
+        column($0) + " = NULL"
+      }
     }
     return "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(quotedKey) = ?"
   }

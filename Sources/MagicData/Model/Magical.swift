@@ -45,7 +45,9 @@ extension UUID: MagicalPrimary {
   public var magicValue: Value { .text(uuidString) }
 
   public init(magicValue: Value) throws {
-    guard case .text(let text) = magicValue, let uuid = UUID(uuidString: text) else { throw magicValue.unreadable(as: UUID.self) }
+    guard case .text(let text) = magicValue, let uuid = UUID(uuidString: text) else {
+      throw magicValue.unreadable(as: UUID.self)
+    }
     self = uuid
   }
 
@@ -57,7 +59,9 @@ extension Int: MagicalPrimary {
   public var magicValue: Value { .integer(Int64(self)) }
 
   public init(magicValue: Value) throws {
-    guard case .integer(let number) = magicValue, let int = Int(exactly: number) else { throw magicValue.unreadable(as: Int.self) }
+    guard case .integer(let number) = magicValue, let int = Int(exactly: number) else {
+      throw magicValue.unreadable(as: Int.self)
+    }
     self = int
   }
 

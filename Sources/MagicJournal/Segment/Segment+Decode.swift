@@ -42,7 +42,8 @@ extension Segment {
 
 extension SegmentColumns<ByteReader> {
   fileprivate mutating func transaction(
-    _ replica: ReplicaID, _ sequence: UInt64, first: UInt64, after previous: Stamp?, roots known: [ReplicaID], shapes: [SegmentShape],
+    _ replica: ReplicaID, _ sequence: UInt64, first: UInt64, after previous: Stamp?, roots known: [ReplicaID],
+    shapes: [SegmentShape],
     _ schema: Schema
   ) throws(JournalError) -> Transaction {
     let start = stamps
@@ -70,7 +71,8 @@ extension SegmentColumns<ByteReader> {
       }
       entries.append(entry)
       guard size <= Limits.transactionBytes else {
-        throw JournalError(.tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: counted.offset)
+        throw JournalError(
+          .tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: counted.offset)
       }
     }
     return Transaction(replica: replica, sequence: sequence, name: name, root: root, entries: entries)

@@ -98,7 +98,8 @@ package struct SegmentHeader: Sendable, Equatable {
     let start = reader
     let length = try reader.fixed(UInt64.self)
     guard length <= UInt64(Limits.segmentBytes) else {
-      throw JournalError(.tooLarge, "a body of \(length) bytes is above the limit of \(Limits.segmentBytes)", offset: start.offset)
+      throw JournalError(
+        .tooLarge, "a body of \(length) bytes is above the limit of \(Limits.segmentBytes)", offset: start.offset)
     }
     return Int(length)
   }

@@ -37,7 +37,8 @@ public struct MagicReplicator: Sendable {
       guard state.dataSet == dataSet else {
         throw MagicDataError(
           .incompatible,
-          "the remote \(remote.folder.path) holds another data set (\(dataSet)) than the database (\(state.dataSet)); nothing was exchanged")
+          "the remote \(remote.folder.path) holds another data set (\(dataSet)) than the database (\(state.dataSet)); nothing was exchanged"
+        )
       }
       if state.isSettled { return state }
     }

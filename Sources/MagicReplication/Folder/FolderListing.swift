@@ -21,7 +21,8 @@ struct FolderListing {
       guard let name = SegmentFileName(text) else { continue }
       let url = remote.segments.appendingPathComponent(text)
       do {
-        files[name.replica, default: []].append(File(name: name, header: try FolderListing.header(of: url, name, dataSet), url: url))
+        files[name.replica, default: []].append(
+          File(name: name, header: try FolderListing.header(of: url, name, dataSet), url: url))
       } catch let error as MagicDataError {
         // Taken away since it was listed: as if it had never been there.
         if error.code != .notFound { rejected.append((name, error)) }

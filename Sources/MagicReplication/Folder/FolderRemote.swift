@@ -46,7 +46,8 @@ public struct FolderRemote: Sendable {
     }
     guard read.format == FolderRemote.format, read.kind == FolderRemote.kind else {
       throw MagicDataError(
-        .incompatible, "\(folder.path) is a remote of format \(read.format) and kind \(read.kind), which this version does not know")
+        .incompatible,
+        "\(folder.path) is a remote of format \(read.format) and kind \(read.kind), which this version does not know")
     }
     guard let dataSet = Identifier(read.dataSet) else {
       throw MagicDataError(.damaged, "\(marker.path) is damaged: its data set has not 32 digits")

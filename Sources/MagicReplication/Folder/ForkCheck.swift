@@ -20,7 +20,8 @@ extension FolderListing {
       if header.first > 1 { claims.append((header.first - 1, header.previous)) }
       for (sequence, name) in claims {
         let address = Address(replica: header.replica, sequence: sequence)
-        let known = try names[address] ?? (sequence <= held[header.replica] ? journal.name(at: sequence, of: header.replica) : nil)
+        let known =
+          try names[address] ?? (sequence <= held[header.replica] ? journal.name(at: sequence, of: header.replica) : nil)
         guard known ?? name == name else { throw FolderListing.fork(header.replica, sequence) }
         names[address] = name
       }

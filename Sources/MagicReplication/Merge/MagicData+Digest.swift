@@ -1,5 +1,5 @@
-public import MagicData
 internal import GRDB
+public import MagicData
 internal import MagicJournal
 
 extension MagicData {

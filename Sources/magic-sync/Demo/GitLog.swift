@@ -17,7 +17,11 @@ struct GitLog {
   init(of path: String, atMost count: Int) throws {
     root = try GitLog.git(path, ["rev-parse", "--show-toplevel"]).trimmingCharacters(in: .newlines)
     let log = try GitLog.git(
-      path, ["-c", "i18n.logOutputEncoding=UTF-8", "log", "-z", "--no-color", "--max-count=\(count)", "--format=%H%n%an%n%ae%n%at%n%s"])
+      path,
+      [
+        "-c", "i18n.logOutputEncoding=UTF-8", "log", "-z", "--no-color", "--max-count=\(count)",
+        "--format=%H%n%an%n%ae%n%at%n%s",
+      ])
     lines = try log.split(separator: "\0").map { record in
       let parts = record.split(separator: "\n", maxSplits: 4, omittingEmptySubsequences: false)
       guard parts.count == 5, let seconds = TimeInterval(parts[3]) else {

@@ -51,7 +51,8 @@ struct Story {
     print("   \(count.counted("object")), each saved and journaled in a transaction of its own, in \(time.seconds).")
     let (report, pushTime) = try await timed { try await laptop.replicator.push() }
     print("   It pushes its journal to the folder \"remote\" in \(pushTime):")
-    print("   \(report.inflatedBytes.asBytes) of journal become \(report.bytes.asBytes) in \(report.segments.counted("file")).\n")
+    print(
+      "   \(report.inflatedBytes.asBytes) of journal become \(report.bytes.asBytes) in \(report.segments.counted("file")).\n")
   }
 
   private func clone(to phone: Actor) async throws {
@@ -107,7 +108,9 @@ struct Story {
     let names = [laptop.replica: laptop.name, phone.replica: phone.name]
     print("5. What became of the edits, on phone:")
     let shared = try await phone.commit(scene.shared)
-    print("   \(scene.name(scene.shared)): label \"\(shared.label ?? "none")\" from laptop and rating \(shared.rating ?? 0) from phone.")
+    print(
+      "   \(scene.name(scene.shared)): label \"\(shared.label ?? "none")\" from laptop and rating \(shared.rating ?? 0) from phone."
+    )
     print("   Different fields do not compete: both stay.")
 
     let history = try await ObjectHistory(of: Commit.self, scene.contested, in: phone.magic)
@@ -150,7 +153,9 @@ struct Story {
     print("   \(digests.0 == digests.1 ? "They are equal: both replicas hold the same data." : "They DIFFER.")\n")
     print("Everything is in \(folder.path). To look at it:")
     let database = folder.appendingPathComponent("phone").path
-    print("   sqlite3 '\(database)/default.sqlite3' 'SELECT hash, subject, label, rating, verdict FROM \"Commit\" ORDER BY date DESC LIMIT 5'")
+    print(
+      "   sqlite3 '\(database)/default.sqlite3' 'SELECT hash, subject, label, rating, verdict FROM \"Commit\" ORDER BY date DESC LIMIT 5'"
+    )
     // As this program was called: it may not be on the PATH.
     let tool = CommandLine.arguments[0]
     let replay = tool.hasSuffix("magic-sync") ? tool.dropLast("sync".count) + "replay" : "magic-replay"

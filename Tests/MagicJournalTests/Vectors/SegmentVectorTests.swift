@@ -69,19 +69,23 @@ import Testing
           }
           valid.append(
             .init(
-              name: "\(name), from \(part[0].sequence)", fileName: "\(replica).\(numbers[0]).\(numbers[1]).\(segmentName).segment",
+              name: "\(name), from \(part[0].sequence)",
+              fileName: "\(replica).\(numbers[0]).\(numbers[1]).\(segmentName).segment",
               file: bytes.hexadecimal, dataSet: parsed.header.dataSet.description, writer: parsed.header.writer.description,
               previous: previous.bytes.hexadecimal, transactions: part.map { TransactionNotation($0, history.schema) }))
         }
       }
     }
     let good = try parsed([UInt8](hexadecimal: valid[0].file), "")
-    return File(valid: valid, invalid: try SegmentForgery.all(of: good).map { .init(name: $0.name, file: $0.bytes.hexadecimal, why: $0.why) })
+    return File(
+      valid: valid,
+      invalid: try SegmentForgery.all(of: good).map { .init(name: $0.name, file: $0.bytes.hexadecimal, why: $0.why) })
   }
 
   static func segment(_ part: [Transaction], _ schema: Schema, _ run: [Transaction]) -> SegmentWriter {
     var writer = SegmentWriter(
-      dataSet: Identifier(0xda7a, 0x5e7), writer: Identifier(9, 9), schema: schema, replica: part[0].replica, first: part[0].sequence,
+      dataSet: Identifier(0xda7a, 0x5e7), writer: Identifier(9, 9), schema: schema, replica: part[0].replica,
+      first: part[0].sequence,
       previous: part[0].sequence == 1 ? .none : run[Int(part[0].sequence) - 2].name)
     for transaction in part { writer.add(transaction) }
     return writer

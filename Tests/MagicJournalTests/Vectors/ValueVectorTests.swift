@@ -81,7 +81,8 @@ import Testing
       ("0303eda080", "a surrogate is not UTF-8"), ("0302c080", "an overlong NUL is not UTF-8"),
       ("0324" + Array("E621E1F8-C36C-495A-93FC-0C247A3E6E5F".utf8).hexadecimal, "a UUID as text"),
       ("04e621", "a UUID that ends too early"), ("0503aabb", "bytes that end too early"),
-      ("0581808010", "more bytes than a value may have, none of them there"), ("06ffffffffffffffffff01", "a length of 2^64 - 1"),
+      ("0581808010", "more bytes than a value may have, none of them there"),
+      ("06ffffffffffffffffff01", "a length of 2^64 - 1"),
     ]
     return File(
       values: values.map { .init(value: ValueNotation($0), encoding: $0.encoded.hexadecimal) },

@@ -26,3 +26,10 @@ struct Event: MagicObject {
     self.text = text
   }
 }
+
+struct Picture: MagicObject {
+  @PrimaryMagicValue var id: UUID
+  @MagicValue var data: Data
+
+  init() {}
+}

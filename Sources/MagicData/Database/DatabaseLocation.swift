@@ -54,7 +54,9 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   /// Where `MagicData()` keeps its database: in the app's own Documents folder, or, where that is everybody's, under the
   /// program's name in the user's folder for application data.
-  static func ofProgram() throws -> DatabaseLocation {
+  ///
+  /// - Parameter base: in place of that folder.
+  package static func ofProgram(in base: URL? = nil) throws -> DatabaseLocation {
     #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
       let directory = FileManager.SearchPathDirectory.documentDirectory
       let name = "MagicData"
@@ -62,7 +64,7 @@ package struct DatabaseLocation: Sendable, Equatable {
       let directory = FileManager.SearchPathDirectory.applicationSupportDirectory
       let name = ProcessInfo.processInfo.processName + "/MagicData"
     #endif
-    guard let base = FileManager.default.urls(for: directory, in: .userDomainMask).first else {
+    guard let base = base ?? FileManager.default.urls(for: directory, in: .userDomainMask).first else {
       throw MagicDataError(.notFound, "this user has no folder for application data; name a path")
     }
     let folder = base.appendingPathComponent(name, isDirectory: true)

@@ -1,3 +1,16 @@
+extension String {
+  /// `nil` for bytes that are not UTF-8.
+  fileprivate init?(utf8 bytes: ArraySlice<UInt8>) {
+    if #available(macOS 15, iOS 18, *) {
+      self.init(validating: bytes, as: UTF8.self)
+    } else {
+      self.init(decoding: bytes, as: UTF8.self)
+      // Decoding repairs what is not UTF-8, and what was repaired no longer has the same bytes.
+      guard utf8.elementsEqual(bytes) else { return nil }
+    }
+  }
+}
+
 /// Takes the primitives of Protocol/values.md from bytes that nobody vouches for.
 ///
 /// Nothing is allocated for a length before the bytes that it counts are known to be there.
@@ -80,9 +93,7 @@ package struct ByteReader: Sendable {
   package mutating func string(atMost limit: Int) throws(JournalError) -> String {
     let start = self
     let slice = try block(atMost: limit)
-    let text = String(decoding: slice, as: UTF8.self)
-    // Decoding repairs what is not UTF-8, so what was repaired no longer has the same bytes (V-3).
-    guard text.utf8.elementsEqual(slice) else { throw start.damaged("a text is not UTF-8") }
+    guard let text = String(utf8: slice) else { throw start.damaged("a text is not UTF-8") }  // V-3
     return text
   }
 

@@ -5,8 +5,8 @@ from typing import Dict, List, Set, Tuple, Union
 
 from .clock import checked_stamp
 from .cursor import Cursor, FormatError
-from .journal import (ENTRY_LIMIT, TRANSACTION_LIMIT, Birth, Entry, ObjectName, Operation,
-                      Transaction)
+from .journal import (BIRTH_SIZE, ENTRY_LIMIT, ENTRY_SIZE, FIELD_SIZE, TRANSACTION_LIMIT, Birth,
+                      Entry, ObjectName, Operation, Transaction)
 from .schema import Type, read_index, read_roots, read_schema, read_shapes
 from .values import Kind, Value, read_value
 
@@ -78,7 +78,7 @@ class BodyReader:
             entry_offset = self.streams.shapes.offset
             entry, entry_size = self.read_entry(stamp, tag, ordinal)
             if entry.object in objects:
-                raise FormatError("transaction speaks twice of an object", entry_offset)  # J-2
+                raise FormatError("transaction speaks twice of an object", entry_offset)  # S-7
             size += entry_size
             if size > TRANSACTION_LIMIT:  # J-20
                 raise FormatError("transaction is over the limit", entry_offset)
@@ -87,22 +87,24 @@ class BodyReader:
         return tuple(entries)
 
     def read_entry(self, stamp: int, tag: bytes, ordinal: int) -> Tuple[Entry, int]:
+        """An entry, and what it adds to its transaction's size (J-20)."""
         shape = self.shapes[read_index(self.streams.shapes, len(self.shapes), "shape")]
         type = self.schema[shape.type]
         base = None
         if shape.operation == Operation.REVIVAL:
             base = read_earlier(self.streams.bases, stamp, "base")  # J-9
         objects = self.streams.objects[shape.type]
-        start = objects.offset
+        size = ENTRY_SIZE + BIRTH_SIZE
         identity: Union[Value, Birth]
         if shape.operation == Operation.BIRTH:
             identity = Birth(stamp, tag, ordinal)
         elif type.primary_kind == Kind.NULL:
             identity = read_birth(objects, stamp)
         else:
+            start = objects.offset
             identity = read_primary(objects, type.primary_kind)
+            size = ENTRY_SIZE + objects.offset - start
         fields: Dict[str, Value] = {}
-        size = objects.offset - start
         for index in shape.fields:
             field_name, kind = type.fields[index]
             column = self.streams.values[shape.type][index]
@@ -111,7 +113,7 @@ class BodyReader:
             if value.kind not in (Kind.NULL, kind):
                 raise FormatError("value is of another kind than its field's", start)  # S-7
             fields[field_name] = value
-            size += column.offset - start
+            size += FIELD_SIZE + column.offset - start
         name = ObjectName(type.name, type.primary_kind, identity)
         return Entry(name, shape.operation, fields, base), size
 

@@ -12,6 +12,7 @@ from .journal import ForkError
 from .merge import State, digest, fold
 from .notation import objects_json, segment_json
 from .pull import Pull
+from .schema import SchemaError
 from .segment import BODY_LIMIT, HEADER_SIZE, read_segment
 
 USAGE_STATUS = 64
@@ -55,7 +56,7 @@ def main(arguments: List[str]) -> int:
         lines = list(COMMANDS[command](path))
     except FormatError as error:
         return failed(f"{path}: {error}")
-    except (RemoteError, ForkError, OSError) as error:
+    except (RemoteError, ForkError, SchemaError, OSError) as error:
         return failed(str(error))
     # Bytes, since values are UTF-8 whatever the terminal's encoding is.
     sys.stdout.flush()

@@ -22,7 +22,11 @@ def next_stamp(last: int, now: int) -> int:
 
 
 def is_too_early(stamp: int, now: int) -> bool:
-    """Whether a stamp of another replica is too far ahead of the own time of day (C-5)."""
+    """Whether a stamp of another replica is to wait (C-5).
+
+    The measure is the time of day as it was when the pull began: this reader starts every pull
+    with nothing, so its *last* is 0 and never the higher of the two.
+    """
     return stamp // TICKS - usable_time(now) > HOUR
 
 

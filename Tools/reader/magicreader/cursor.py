@@ -15,6 +15,10 @@ class FormatError(Exception):
         self.offset = offset
 
 
+class UnsupportedFormat(FormatError):
+    """Another format than ours. Nothing is known of such a file, not even that it is damaged (S-2)."""
+
+
 class Cursor:
     """A place in some bytes. A part's cursor keeps the offsets of the whole, for errors (S-9)."""
 

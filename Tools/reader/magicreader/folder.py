@@ -18,7 +18,7 @@ ID_TEXT = re.compile("[0-9a-f]{32}")
 
 
 class RemoteError(Exception):
-    """No remote, or a damaged one."""
+    """No remote, or one with a file that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SegmentName:
             return None
         first, last = int(match[2], 16), int(match[3], 16)
         if not 1 <= first <= last < SEQUENCE_END:
-            return None  # such numbers are no sequences (S-1)
+            return None
         return SegmentName(bytes.fromhex(match[1]), first, last, match[4])
 
 
@@ -64,7 +64,7 @@ class Folder:
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 header = read_header(file.read(HEADER_SIZE), size)
-        except FormatError as error:
+        except (FormatError, OSError) as error:
             raise RemoteError(f"{path}: {error}") from error
         if header.data_set != self.data_set:
             raise RemoteError(f"{path}: belongs to another data set")
@@ -78,7 +78,7 @@ class Folder:
         try:
             with open(path, "rb") as file:
                 segment = read_segment(file.read(HEADER_SIZE + BODY_LIMIT + 1))
-        except FormatError as error:
+        except (FormatError, OSError) as error:
             raise RemoteError(f"{path}: {error}") from error
         if name_of(segment) != name:
             raise RemoteError(f"{path}: content disagrees with the file's name")

@@ -1,7 +1,7 @@
 """Transactions, entries, names of objects, and the journal that keeps them (journal.md)."""
 from __future__ import annotations
 
-import unicodedata
+import re
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Dict, Iterator, List, Optional, Tuple, Union
@@ -11,15 +11,17 @@ from .values import Kind, Value
 
 NAME_SIZE = 12
 NAME_LIMIT, FIELD_LIMIT, TYPE_LIMIT = 255, 1_000, 4_096  # J-15
-TRANSACTION_LIMIT = 1 << 26  # J-20
+TRANSACTION_LIMIT = 1 << 26  # J-20, as is the next line
+ENTRY_SIZE, BIRTH_SIZE, FIELD_SIZE = 16, 16, 4
 ENTRY_LIMIT = 1 << 22  # J-2, S-8
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # J-15
 
 
 class ForkError(Exception):
     """Two transactions at one address (J-3)."""
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Name:
     """A transaction's name, wherever it is stored (J-3)."""
 
@@ -115,6 +117,6 @@ def checked_name(name: str, offset: int) -> str:
     """A name of a type or field (J-15)."""
     if not 1 <= len(name.encode("utf-8")) <= NAME_LIMIT:
         raise FormatError("name is empty or too long", offset)
-    if any(unicodedata.category(character) == "Cc" for character in name):
+    if CONTROL_CHARACTER.search(name):
         raise FormatError("name has a control character", offset)
     return name

@@ -6,6 +6,7 @@ from typing import Dict, Iterable, List, Optional, Tuple
 from .clock import is_too_early
 from .folder import Folder, RemoteError, SegmentName
 from .journal import ForkError, Journal, Name
+from .schema import KnownSchema
 from .segment import Header, Segment
 
 
@@ -16,20 +17,21 @@ class Pull:
         self.folder = folder
         self.now = now
         self.journal = Journal()
+        self.schema = KnownSchema()
         self.held_back: List[str] = []
         self.headers: Dict[SegmentName, Header] = {}  # of the files that count (F-5)
-        self.damaged: Dict[SegmentName, RemoteError] = {}
+        self.unusable: Dict[SegmentName, RemoteError] = {}  # do not count, or are damaged
         for name in folder.segments():
             try:
                 self.headers[name] = folder.read_header(name)
             except RemoteError as error:
-                self.damaged[name] = error
+                self.unusable[name] = error
         check_claims(self.headers.values(), self.journal)
         for replica in sorted({name.replica for name in self.headers}):
             self.pull_replica(replica)
-        # A fork between a file that was taken and one that was passed over shows only now.
+        # F-7, once more: a fork between a file that was taken and one that was not shows only now.
         check_claims(self.headers.values(), self.journal)
-        for name, error in self.damaged.items():
+        for name, error in self.unusable.items():
             if name.last >= self.journal.next_sequence(name.replica):
                 raise error  # F-10
 
@@ -42,7 +44,7 @@ class Pull:
             try:
                 segment = self.folder.read(name)
             except RemoteError as error:
-                self.damaged[name] = error
+                self.unusable[name] = error
                 names.remove(name)  # F-9: the next best
                 continue
             if not self.merge(segment):
@@ -52,6 +54,7 @@ class Pull:
         """Whether all of it is held now."""
         header = segment.header
         self.journal.check_held(header.replica, header.first - 1, header.previous)  # J-3
+        self.schema.learn(segment.schema)
         for transaction in segment.transactions:
             is_new = transaction.sequence == self.journal.next_sequence(transaction.replica)
             if is_new and is_too_early(transaction.stamp, self.now):
@@ -77,13 +80,3 @@ def check_claims(headers: Iterable[Header], journal: Journal) -> None:
             if claims.setdefault((header.replica, sequence), name) != name:
                 raise ForkError(f"fork: two transactions at {header.replica.hex()} {sequence}")
             journal.check_held(header.replica, sequence, name)
-
-
-def frontier(names: Iterable[SegmentName]) -> Dict[bytes, int]:
-    """The last sequence of each replica up to which none is missing, of files that count (F-5)."""
-    result: Dict[bytes, int] = {}
-    for name in sorted(names, key=lambda name: (name.replica, name.first)):
-        reached = result.setdefault(name.replica, 0)
-        if name.first <= reached + 1:
-            result[name.replica] = max(reached, name.last)
-    return result

@@ -27,6 +27,26 @@ class Shape:
     fields: Tuple[int, ...]
 
 
+class SchemaError(Exception):
+    """A merge would take the schema beyond its limits (J-15)."""
+
+
+class KnownSchema:
+    """The facts of all segments that were merged (J-14)."""
+
+    def __init__(self) -> None:
+        self.types: Dict[Tuple[str, Kind], Set[Tuple[str, Kind]]] = {}
+
+    def learn(self, schema: Tuple[Type, ...]) -> None:
+        for type in schema:
+            fields = self.types.setdefault((type.name, type.primary_kind), set())
+            fields.update(type.fields)
+            if len(fields) > FIELD_LIMIT:
+                raise SchemaError(f"type {type.name} comes to more than {FIELD_LIMIT} fields")
+        if len(self.types) > TYPE_LIMIT:
+            raise SchemaError(f"the schema comes to more than {TYPE_LIMIT} types")
+
+
 def read_schema(cursor: Cursor) -> Tuple[Type, ...]:
     schema: List[Type] = []
     known: Set[Tuple[str, Kind]] = set()
@@ -85,8 +105,8 @@ def read_shape_fields(cursor: Cursor, type: Type) -> Tuple[int, ...]:
         if fields and index <= fields[-1]:
             raise FormatError("fields of a shape do not rise", offset)
         name = type.fields[index][0]
-        if name in names:  # No rule says so, but such an entry would write one field twice (J-16).
-            raise FormatError("shape has two fields of one name", offset)
+        if name in names:
+            raise FormatError("shape has two fields of one name", offset)  # S-7
         names.add(name)
         fields.append(index)
     return tuple(fields)

@@ -9,7 +9,7 @@ from typing import Iterable, Tuple
 
 from .body import read_body
 from .clock import checked_stamp
-from .cursor import FormatError
+from .cursor import FormatError, UnsupportedFormat
 from .journal import Name, Transaction
 from .schema import Type
 
@@ -59,7 +59,7 @@ def read_segment(data: bytes) -> Segment:
         raise FormatError("body's CRC is wrong", 116)
     body = inflated_body(data, header)
     schema, transactions = read_body(body, header.replica, header.first, header.last)
-    # S-1 and S-6, for the two transactions that the header names.
+    # S-6, for the two transactions that the header names.
     if header.first > 1 and header.previous.stamp >= transactions[0].stamp:
         raise FormatError("the transaction before the first is not earlier", 76)
     if header.last_name != transactions[-1].name:
@@ -68,17 +68,18 @@ def read_segment(data: bytes) -> Segment:
 
 
 def read_header(data: bytes, file_size: int) -> Header:
-    """The checks of S-1 in its order, up to the file's length. That is all F-5 needs."""
+    """The checks of S-1 in its order, up to the file's length: what F-5 calls a sound header."""
     if data[:8] != MAGIC:
         raise FormatError("not a segment", 0)
+    version = int.from_bytes(data[8:10], "big")
+    if len(data) >= 10 and version != FORMAT:
+        raise UnsupportedFormat(f"format {version} is not supported", 8)  # S-2
     if len(data) < HEADER_SIZE:
         raise FormatError("header is cut short", len(data))
-    (_, version, reserved, data_set, writer, replica, first, last, previous, last_name,
+    (_, _, reserved, data_set, writer, replica, first, last, previous, last_name,
      inflated, stored, checksum) = LAYOUT.unpack(data[:LAYOUT.size])
     if zlib.crc32(data[:LAYOUT.size]) != int.from_bytes(data[LAYOUT.size:HEADER_SIZE], "big"):
         raise FormatError("header's CRC is wrong", 120)
-    if version != FORMAT:
-        raise FormatError(f"format {version} is not known", 8)  # S-2
     if reserved != 0:
         raise FormatError("reserved bytes are not zero", 10)
     if not 1 <= first <= last < SEQUENCE_END:

@@ -61,7 +61,7 @@ class History:
     def write_one(self) -> Transaction:
         generator = self.generator
         replica = generator.choice(self.replicas)
-        # Steps are small, so that replicas often use one stamp (C-5).
+        # Steps are small, so that replicas often use one stamp (C-6).
         stamp = self.stamps[replica] = self.stamps[replica] + generator.randrange(1, 4)
         tag = generator.randbytes(4)
         entries: Dict[ObjectName, Entry] = {}

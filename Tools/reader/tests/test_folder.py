@@ -4,51 +4,29 @@ import contextlib
 import io
 import json
 import os
+import struct
 import subprocess
 import sys
-import tempfile
-import unittest
 from dataclasses import replace
-from typing import List, Tuple
+from typing import Tuple
 
 import check_vectors
 from magicreader.cli import main
 from magicreader.clock import TICKS
 from magicreader.folder import Folder, RemoteError, SegmentName
-from magicreader.journal import ForkError, Transaction
+from magicreader.journal import ForkError
 from magicreader.merge import digest, fold
-from magicreader.notation import objects_json, segment_json, transaction_json, value_json
-from magicreader.pull import Pull, frontier
+from magicreader.notation import objects_json, segment_json
+from magicreader.pull import Pull
+from magicreader.schema import KnownSchema, SchemaError, Type
 from magicreader.segment import read_segment
-from magicreader.values import Kind, Value
+from magicreader.values import Kind
 
-from .fixtures import DATA_SET, History, segment_file
+from .fixtures import segment_file
+from .folder_fixture import FolderFixture
 
 NOW = 1_800_000_000_000
 READER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-
-class FolderFixture(unittest.TestCase):
-    def setUp(self) -> None:
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.path = temporary.name
-        self.write("magicdata.json", json.dumps(
-            {"format": 1, "kind": "folder", "dataSet": DATA_SET.hex()}).encode())
-        self.history = History(7, replicas=2)
-        self.history.write(30)
-        self.runs = list(self.history.written.values())
-
-    def write(self, name: str, content: bytes) -> str:
-        path = os.path.join(self.path, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(content)
-        return path
-
-    def push(self, run: List[Transaction], first: int, last: int) -> str:
-        name, data = segment_file(run, first, last)
-        return self.write(f"segments/{name}", data)
 
 
 class FolderTests(FolderFixture):
@@ -69,7 +47,6 @@ class FolderTests(FolderFixture):
         self.write("segments/.hidden.segment", b"junk")
         self.write("segments/notes (conflict).txt", b"junk")
         folder = Folder(self.path)
-        self.assertEqual(frontier(folder.segments()), {run[0].replica: 8 for run in self.runs})
         held = Pull(folder, NOW).journal.held
         self.assertEqual(held, {run[0].replica: run[:8] for run in self.runs})
         expected = fold(run_part for run in self.runs for run_part in run[:8])
@@ -83,6 +60,9 @@ class FolderTests(FolderFixture):
     def test_empty_remote_and_no_remote(self) -> None:
         self.assertEqual(self.run_main("digest", self.path), (0, "0" * 32 + "\n", ""))
         path = os.path.join(self.path, "magicdata.json")
+        self.write("magicdata.json", json.dumps(
+            {"format": 1, "kind": "folder", "dataSet": "0" * 32, "other": []}).encode())
+        self.assertEqual(Folder(self.path).data_set, bytes(16))
         for content in (b"", b"[]", b"\xff", b"[" * 100_000, b'{"format":2}', b'{"format":1}',
                         b'{"format":1,"kind":"folder","dataSet":"AA"}'):
             self.write("magicdata.json", content)
@@ -109,6 +89,35 @@ class FolderTests(FolderFixture):
             with self.assertRaisesRegex(RemoteError, "disagrees"):
                 Pull(Folder(self.path), NOW)
             os.remove(wrong)
+
+    def test_a_file_that_does_not_count_matters_only_beyond_what_is_held(self) -> None:
+        run = self.runs[0]
+        name, data = segment_file(run, 1, 3)
+        for content, why in ((data[:8] + struct.pack(">H", 2), "format 2 is not supported"),
+                             (data[:-1], "length"), (b"", "not a segment")):
+            path = self.write(f"segments/{name}", content)
+            with self.assertRaisesRegex(RemoteError, why):
+                Pull(Folder(self.path), NOW)
+            longer = self.push(run, 1, 4)
+            self.assertEqual(Pull(Folder(self.path), NOW).journal.held, {run[0].replica: run[:4]})
+            os.remove(longer)
+            os.remove(path)
+        os.mkdir(path)  # a folder with a segment's name
+        with self.assertRaises(RemoteError):
+            Pull(Folder(self.path), NOW)
+        self.push(run, 1, 4)
+        self.assertEqual(Pull(Folder(self.path), NOW).journal.held, {run[0].replica: run[:4]})
+
+    def test_the_limits_of_the_schema_hold_for_all_segments_together(self) -> None:
+        known = KnownSchema()
+        fields = tuple((f"f{index}", Kind.TEXT) for index in range(1000))
+        known.learn((Type("A", Kind.NULL, "", fields),))
+        known.learn((Type("A", Kind.NULL, "", fields[:1]), Type("A", Kind.TEXT, "id", fields[:2])))
+        known.learn(tuple(Type(f"T{index}", Kind.NULL, "", ()) for index in range(4094)))
+        with self.assertRaisesRegex(SchemaError, "fields"):
+            known.learn((Type("A", Kind.NULL, "", (("f0", Kind.REAL),)),))
+        with self.assertRaisesRegex(SchemaError, "types"):
+            known.learn((Type("B", Kind.NULL, "", ()),))
 
     def test_another_data_set(self) -> None:
         self.push(self.runs[0], 1, 3)
@@ -169,46 +178,3 @@ class FolderTests(FolderFixture):
         done = subprocess.run([sys.executable, "-m", "magicreader", "digest", self.path],
                               cwd=READER, stdout=subprocess.PIPE, check=True)
         self.assertEqual(len(done.stdout), 33)
-
-
-class VectorTests(FolderFixture):
-    """check_vectors itself, by vectors that this package makes."""
-
-    def vectors(self) -> None:
-        run = self.runs[0]
-        name, data = segment_file(run, 2, 4)
-        values = [Value(Kind.NULL, None), Value(Kind.INTEGER, -5)]
-        state = fold(run)
-        content = {
-            "values.json": {
-                "values": [{"value": value_json(each), "encoding": each.encoding().hex()}
-                           for each in values],
-                "order": [each.encoding().hex() for each in values],
-                "invalid": [{"bytes": "07", "why": "reserved"}]},
-            "clock.json": {"next": [
-                {"last": "0", "now": "1", "next": "65536"},
-                {"last": str(2**64 - 1), "now": "1", "next": None}]},
-            "merge.json": {"cases": [{
-                "name": "one", "transactions": [transaction_json(each) for each in run],
-                "objects": objects_json(state), "digest": digest(state)}]},
-            "segments.json": {
-                "valid": [{"name": "one", "fileName": name, "file": data.hex(),
-                           "dataSet": DATA_SET.hex(), "writer": "00" * 16,
-                           "previous": run[0].name.encoding().hex(),
-                           "transactions": [transaction_json(each) for each in run[1:4]]}],
-                "invalid": [{"name": "short", "file": data[:-1].hex(), "why": "cut"}]}}
-        for file_name, each in content.items():
-            self.write(file_name, json.dumps(each).encode())
-
-    def check(self) -> Tuple[int, str]:
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output):
-            status = check_vectors.main([self.path])
-        return status, output.getvalue().splitlines()[-1]
-
-    def test_vectors(self) -> None:
-        self.assertEqual(self.check(), (1, "0 passed, 4 failed"))
-        self.vectors()
-        self.assertEqual(self.check(), (0, "9 passed, 0 failed"))
-        self.write("clock.json", b'{"next":[{"last":"0","now":"1","next":null}]}')
-        self.assertEqual(self.check(), (1, "7 passed, 1 failed"))

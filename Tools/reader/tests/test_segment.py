@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-import random
 import struct
 import unittest
 import zlib
-from typing import List, Tuple
+from typing import Tuple
+from unittest import mock
 
 from magicreader.clock import HIGHEST_STAMP
-from magicreader.cursor import FormatError, varint_bytes
+from magicreader.cursor import FormatError, UnsupportedFormat, varint_bytes
 from magicreader.encoder import (encode_body, encode_file, encode_schema, encode_segment,
                                  encode_shapes, needed_schema)
 from magicreader.journal import Birth, Entry, ObjectName, Operation, Transaction
 from magicreader.schema import Shape, Type
-from magicreader.segment import HEADER_SIZE, LAYOUT, Segment, read_segment
+from magicreader.segment import HEADER_SIZE, LAYOUT, read_segment
 from magicreader.values import Kind, Value
 
 from .fixtures import DATA_SET, History, segment_file
@@ -53,19 +53,6 @@ class SegmentTests(unittest.TestCase):
     def refuse_schema(self, schema: Tuple[Type, ...], why: str) -> None:
         self.refuse(encode_segment(one_transaction(note(FIVE)), DATA_SET, WRITER, schema=schema), why)
 
-    def test_random_segments_round_trip(self) -> None:
-        for seed in range(30):
-            history = History(seed)
-            history.write(40)
-            for transactions in history.written.values():
-                first = len(transactions) // 2
-                _, data = segment_file(transactions, first, len(transactions))
-                segment = read_segment(data)
-                self.assertEqual(list(segment.transactions), transactions[first - 1:])
-                again = encode_segment(segment.transactions, DATA_SET, WRITER,
-                                       segment.header.previous, segment.schema)
-                self.assertEqual(read_segment(again).transactions, segment.transactions)
-
     def test_header(self) -> None:
         history = History(1)
         history.write(20)
@@ -77,7 +64,6 @@ class SegmentTests(unittest.TestCase):
         self.refuse(data[:123], "cut short")
         self.refuse(b"m" + data[1:], "not a segment", 0)
         self.refuse(data[:119] + bytes([data[119] ^ 1]) + data[120:], "header's CRC", 120)
-        self.refuse(with_header(data, 8, b"\0\2"), "format 2", 8)
         self.refuse(with_header(data, 10, b"\0\1"), "reserved", 10)
         self.refuse(with_header(data, 60, struct.pack(">QQ", 0, 1)), "impossible", 60)
         self.refuse(with_header(data, 60, struct.pack(">QQ", 3, 2)), "impossible", 60)
@@ -96,6 +82,15 @@ class SegmentTests(unittest.TestCase):
         inflated = struct.unpack(">Q", data[100:108])[0]
         for wrong in (inflated - 1, inflated + 1, 0):
             self.refuse(with_header(data, 100, struct.pack(">Q", wrong)), "body's length", 100)
+
+    def test_another_format_is_told_before_all_else(self) -> None:
+        _, data = segment_file(one_transaction(note(FIVE)), 1, 1)
+        other = data[:8] + b"\0\2" + data[10:]  # the header's CRC is wrong with that
+        for file in (other, other[:10], with_header(data, 8, b"\0\0")):
+            with self.assertRaisesRegex(UnsupportedFormat, "not supported at offset 8"):
+                read_segment(file)
+        self.refuse(other[:9], "cut short", 9)
+        self.refuse(b"m" + other[1:], "not a segment", 0)
 
     def test_zlib_stream(self) -> None:
         _, data = segment_file(one_transaction(note(FIVE)), 1, 1)
@@ -120,6 +115,27 @@ class SegmentTests(unittest.TestCase):
         data = encode_segment(same_stamps, DATA_SET, WRITER)
         self.refuse(with_header(data, 68, struct.pack(">Q", 2)), "do not rise")
 
+    def test_size_of_a_transaction(self) -> None:
+        born, title = Birth(99, b"born", 0), {"title": TITLE}  # the title takes 7 bytes, 5 takes 2
+        made = Entry(ObjectName("Note", Kind.NULL, Birth(100, b"tag!", 3)), Operation.BIRTH, title)
+        entries = note(FIVE, Operation.REMOVE), note(FIVE), note(born), made
+        for chosen, size in ((entries[:1], 18), (entries[1:2], 18), (entries[2:3], 32),
+                             ((note(FIVE, **title),), 29), (entries[1:], 18 + 32 + 43)):
+            data = encode_segment(one_transaction(*chosen), DATA_SET, WRITER)
+            with mock.patch("magicreader.body.TRANSACTION_LIMIT", size):
+                read_segment(data)
+            with mock.patch("magicreader.body.TRANSACTION_LIMIT", size - 1):
+                self.refuse(data, "over the limit")
+
+    def test_roots_and_shapes_may_stand_twice_or_be_unused(self) -> None:
+        transactions = one_transaction(note(FIVE))
+        schema = needed_schema(transactions)
+        start = encode_schema(schema)
+        streams = encode_body(transactions, schema)[len(start) + 17 + 4:]  # one root, one shape
+        body = start + b"\2" + bytes(32) + encode_shapes([Shape(0, Operation.UPDATE, ())] * 3) + streams
+        segment = read_segment(encode_file(body, transactions, DATA_SET, WRITER))
+        self.assertEqual(segment.transactions, transactions)
+
     def test_schema(self) -> None:
         note_type = Type("Note", Kind.INTEGER, "id", ())
         read_segment(encode_segment(one_transaction(note(FIVE)), DATA_SET, WRITER,
@@ -127,7 +143,8 @@ class SegmentTests(unittest.TestCase):
         self.refuse_schema((note_type, note_type), "type stands twice")
         self.refuse_schema((note_type, Type("", Kind.NULL, "", ())), "empty")
         self.refuse_schema((note_type, Type("x" * 256, Kind.NULL, "", ())), "too long")
-        self.refuse_schema((note_type, Type("a\n", Kind.NULL, "", ())), "control")
+        for control in "\0\n\x1f\x7f\x80\x9f":
+            self.refuse_schema((note_type, Type("a" + control, Kind.NULL, "", ())), "control")
         self.refuse_schema((note_type, Type("A", Kind.REAL, "id", ())), "kind")
         self.refuse_schema((note_type, Type("A", Kind.NULL, "", (("f", Kind.NULL),))), "kind")
         twice = (("f", Kind.TEXT), ("f", Kind.REAL))
@@ -172,44 +189,3 @@ class SegmentTests(unittest.TestCase):
         # The last stream is the title's: 7 bytes, and its length before it.
         longer = body[:-8] + b"\x08" + body[-7:] + b"\0"
         self.refuse(encode_file(longer, transactions, DATA_SET, WRITER), "left over in values")
-
-    def test_mutated_bodies_raise_nothing_but_format_errors(self) -> None:
-        generator = random.Random(4)
-        accepted: List[Segment] = []
-        for seed in range(15):
-            history = History(seed, replicas=1)
-            transactions = history.write(6)
-            body = encode_body(transactions, needed_schema(transactions))
-            for _ in range(250):
-                changed = bytearray(body)
-                for _ in range(generator.randrange(1, 4)):
-                    place = generator.randrange(len(changed))
-                    choice = generator.random()
-                    if choice < 0.6:
-                        changed[place] = generator.choice([0, 1, 0x7F, 0x80, 0xFF, changed[place] ^ 1])
-                    elif choice < 0.8:
-                        del changed[place:place + generator.randrange(1, 5)]
-                    else:
-                        changed[place:place] = generator.randbytes(generator.randrange(1, 5))
-                try:
-                    segment = read_segment(encode_file(bytes(changed), transactions, DATA_SET, WRITER))
-                except FormatError as error:
-                    self.assertGreaterEqual(error.offset, 0)
-                else:
-                    accepted.append(segment)
-        self.assertTrue(accepted)
-        for segment in accepted:  # what is accepted must be writable again
-            again = encode_segment(segment.transactions, DATA_SET, WRITER, schema=segment.schema)
-            self.assertEqual(read_segment(again).transactions, segment.transactions)
-
-    def test_mutated_files_are_refused(self) -> None:
-        generator = random.Random(5)
-        _, data = segment_file(History(3, replicas=1).write(3), 1, 3)
-        for _ in range(2000):
-            changed = bytearray(data)
-            changed[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
-            with self.assertRaises(FormatError):
-                read_segment(bytes(changed))
-        for size in range(len(data)):
-            with self.assertRaises(FormatError):
-                read_segment(data[:size])

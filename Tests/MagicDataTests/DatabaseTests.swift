@@ -1,0 +1,161 @@
+import Foundation
+import GRDB
+import MagicData
+import MagicJournal
+import TestSupport
+import Testing
+
+@Suite struct DatabaseTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  @Test func aPathIsAFolderUnlessItEndsInADatabasesExtension() async throws {
+    _ = try await MagicData(path: folder["notes"])
+    _ = try await MagicData(path: folder["one.sqlite"].path)
+    _ = try await MagicData(path: folder["two.SQLITE3"])
+    _ = try await MagicData(path: folder["three.db"])
+    let files = try folder.contents().keys.filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }
+    #expect(files.sorted() == ["notes", "notes/default.sqlite3", "one.sqlite", "three.db", "two.SQLITE3"])
+    #expect(DatabaseLocation(folder["notes"]).assets.lastPathComponent == "files")
+    #expect(DatabaseLocation(folder["one.sqlite"]).assets.lastPathComponent == "one.files")
+  }
+
+  @Test func whatIsStoredIsThereAfterOpeningAgain() async throws {
+    try await MagicData(path: folder["db"]).update(Cat("Tom", 4))
+    let magic = try await MagicData(path: folder["db"])
+    #expect(try await magic.object(of: Cat.self, primary: "Tom").weight == 4)
+    try await magic.close()
+    await #expect(throws: MagicDataError.self) { try await magic.object(of: Cat.self) }
+  }
+
+  @Test func theProgramsOwnDatabaseIsInItsFolder() throws {
+    let location = try DatabaseLocation.ofProgram(in: folder.url)
+    #expect(location.file.path.hasPrefix(folder.url.path))
+    #expect(location.file.lastPathComponent == "default.sqlite3")
+  }
+
+  @Test func volatileDatabasesLeaveNoFile() async throws {
+    var made: URL?
+    for type in [MagicData.Volatile.memory, .temporary] {
+      let magic = try await MagicData(type: type)
+      try await magic.update(Cat("Tom", 4))
+      #expect(try await magic.object(of: Cat.self).count == 1)
+      if let location = magic.store.location { made = location.folder }
+    }
+    let path = try #require(made).path
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  @Test func aFileThatIsNoDatabaseIsRefusedAndUnchanged() async throws {
+    try Data("This is a letter, and no database. ".utf8 + [UInt8](repeating: 7, count: 5_000)).write(to: folder["letter.db"])
+    try await DatabaseQueue(path: folder["other.sqlite"].path).write { db in
+      try db.execute(sql: "CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)")
+    }
+    try Data("x".utf8).write(to: folder["file"])
+    let before = try folder.contents()
+    for name in ["letter.db", "other.sqlite", "file"] {
+      await #expect { _ = try await MagicData(path: folder[name]) } throws: { error in
+        (error as? MagicDataError)?.code == .notADatabase && "\(error)".contains(name)
+      }
+    }
+    #expect(try folder.contents() == before)
+  }
+
+  @Test func anotherFormatIsRefused() async throws {
+    try await MagicData(path: folder["db.sqlite"]).close()
+    try await DatabaseQueue(path: folder["db.sqlite"].path).write { db in try db.execute(sql: "PRAGMA user_version = 2") }
+    await #expect { _ = try await MagicData(path: folder["db.sqlite"]) } throws: {
+      ($0 as? MagicDataError)?.code == .incompatible
+    }
+  }
+
+  @Test func aFolderThatIsNotThereIsAnError() async throws {
+    for name in ["no/db", "no/db.sqlite"] {
+      await #expect { _ = try await MagicData(path: folder[name]) } throws: { ($0 as? MagicDataError)?.code == .notFound }
+    }
+    #expect(try folder.contents().isEmpty)
+  }
+
+  /// H-40: two openings of one file, as two processes have them.
+  @Test func twoOpeningsOfOneFileLoseNothing() async throws {
+    let (one, two) = (try await MagicData(path: folder["db"]), try await MagicData(path: folder["db"]))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (number, magic) in [one, two].enumerated() {
+        group.addTask {
+          for index in 0..<50 { try await magic.update(Cat("\(number)-\(index)", Double(index))) }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await one.object(of: Cat.self).count == 100)
+    let (frontier, state) = try await two.store.read { db in (try JournalReader(db).frontier(), try DatabaseState(db)) }
+    #expect(frontier[state.replica] == 100)
+  }
+
+  /// H-3: a clock that was set back, or begins at 1970.
+  @Test func stampsRiseWhenTheClockGoesBack() async throws {
+    let world = World()
+    let location = DatabaseLocation(folder["db"])
+    var last = Stamp.earliest
+    for milliseconds: Int64 in [0, -5_000, -1_750_000_000_000, 10] {
+      let magic = MagicData(store: try Store(.file(location, mustExist: false), world.surroundings(skew: milliseconds)))
+      try await magic.update(Cat("Tom", Double(milliseconds)))
+      let stamp = try await magic.store.read { db in try DatabaseState(db).lastStamp }
+      #expect(stamp > last)
+      last = stamp
+    }
+  }
+
+  /// L-8: a row whose required values are not all there is kept and not shown.
+  @Test func anIncompleteObjectIsNotShown() async throws {
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(Cat("Tom", 4))
+    try await magic.store.write { db in try db.execute(sql: "UPDATE Cat SET weight = NULL") }
+    #expect(try await magic.object(of: Cat.self).isEmpty)
+    #expect(try await !magic.has(of: Cat.self, primary: "Tom"))
+    try await magic.update(Cat("Tom", 5))
+    #expect(try await magic.object(of: Cat.self, primary: "Tom").weight == 5)
+  }
+
+  /// H-23: an app that does not know a field leaves it alone.
+  @Test func anOlderModelKeepsFieldsThatItDoesNotKnow() async throws {
+    enum Old {
+      struct Cat: MagicObject {
+        @PrimaryMagicValue var name: String
+        @MagicValue var weight: Double
+        init() {}
+      }
+    }
+    let magic = try await MagicData(path: folder["db"])
+    let tom = Cat("Tom", 4)
+    tom.owner = "Jon"
+    try await magic.update(tom)
+    let old = try await magic.object(of: Old.Cat.self, primary: "Tom")
+    old.weight = 5
+    try await magic.update(old)
+    #expect(try await magic.object(of: Cat.self, primary: "Tom").owner == "Jon")
+    #expect(try await magic.object(of: Cat.self, primary: "Tom").weight == 5)
+  }
+
+  /// H-25: a new field's default is shown, and not journaled.
+  @Test func aNewFieldWithADefaultIsTakenOver() async throws {
+    enum Old {
+      struct Cat: MagicObject {
+        @PrimaryMagicValue var name: String
+        @MagicValue var weight: Double
+        init() {}
+      }
+    }
+    let magic = try await MagicData(path: folder["db"])
+    let old = Old.Cat()
+    (old.name, old.weight) = ("Tom", 4)
+    try await magic.update(old)
+    #expect(try await magic.object(of: Cat.self, primary: "Tom").lives == 9)
+    let tom = try await magic.object(of: Cat.self, primary: "Tom")
+    try await magic.update(tom)
+    #expect(try await Dump(magic).objects.values.first?["lives integer"] == nil)
+  }
+}

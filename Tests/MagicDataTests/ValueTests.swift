@@ -1,0 +1,153 @@
+import Foundation
+import GRDB
+import MagicData
+import MagicJournal
+import TestSupport
+import Testing
+
+@Suite struct ValueTests {
+  let folder: TemporaryFolder
+  let magic: MagicData
+
+  init() async throws {
+    folder = try TemporaryFolder()
+    magic = try await MagicData(path: folder["db"])
+  }
+
+  @Test func valuesOfEveryKindComeBackAsTheyWere() async throws {
+    let object = try Everything.filled()
+    try await magic.update(object)
+    let fetched = try await magic.object(of: Everything.self, primary: object.id)
+    #expect(fetched.text.utf8.elementsEqual(object.text.utf8))
+    #expect(fetched.uuid == object.uuid)
+    #expect(fetched.int == .min)
+    #expect(fetched.double.bitPattern == (-0.0).bitPattern)
+    #expect(fetched.float == .pi)
+    #expect(fetched.data == Data())
+    #expect(fetched.bool)
+    #expect(fetched.date == object.date)
+    #expect(fetched.url == object.url)
+    #expect(fetched.level == .low)
+    #expect(fetched.color == .green)
+    #expect(fetched.shape == .square)
+    #expect(fetched.job == object.job)
+    #expect(fetched.array == ["y", "x", "y"])
+    #expect(fetched.dictionary == object.dictionary)
+    #expect(fetched.set == [1, 2, 3])
+  }
+
+  /// V-5, V-11: SQLite alone would make nothing of the one and 0 of the other.
+  @Test(arguments: [0x7ff8_0000_0000_0001, 0xfff8_0000_0000_0123, 1 << 63, 0x7ff0_0000_0000_0000])
+  func realsKeepTheirBits(bits: UInt64) async throws {
+    try await magic.update(Cat("c", Double(bitPattern: bits)))
+    #expect(try await magic.object(of: Cat.self, primary: "c").weight.bitPattern == bits)
+    #expect(try await Dump(magic).objects.values.first?["weight real"] == .real(Double(bitPattern: bits)))
+  }
+
+  @Test func floatsKeepTheirBits() throws {
+    for bits: UInt32 in [0x7fc0_0001, 0xffc1_2345, 0x7fa0_0001, 0x8000_0000, 1, 0x7f7f_ffff] {
+      #expect(try Float(magicValue: Float(bitPattern: bits).magicValue).bitPattern == bits)
+    }
+  }
+
+  /// H-45: the order in which a set is gone through changes from run to run.
+  @Test func codedValuesHaveOneForm() throws {
+    let job = Job(title: "é/\"\\\t", tags: Set((0..<40).map { "tag \($0)" }), scores: [2.5: [1], -1: [], 0.1: [3]])
+    let expected = """
+      {"scores":[-1.0,[],0.1,[3],2.5,[1]],"tags":[\((0..<40).map { "\"tag \($0)\"" }.sorted().joined(separator: ","))],\
+      "title":"é/\\"\\\\\\u0009"}
+      """
+    #expect(try job.magicValue == .coded(Array(expected.utf8)))
+    #expect(try Job(magicValue: job.magicValue) == job)
+  }
+
+  @Test func codedValuesOfFoundationsTypesComeBack() throws {
+    struct Mixed: MagicalCodable, Equatable {
+      var data = Data([1, 2])
+      var date = Date(timeIntervalSinceReferenceDate: 0.1)
+      var url = URL(fileURLWithPath: "/x")
+      var uuid = UUID()
+      var decimal = Decimal(string: "1.25")
+      var none: Int?
+      var double = Double.infinity
+      var nested: [[String: Set<Int>]] = [["a": [1, 2]], [:]]
+      var byInt: [Int: String] = [2: "b", -1: "a"]
+      var big = UInt64.max
+    }
+    let mixed = Mixed()
+    #expect(try Mixed(magicValue: mixed.magicValue) == mixed)
+    #expect(try [Double].init(magicValue: [Double.nan].magicValue)[0].isNaN)
+    #expect(try [Int?].init(magicValue: [1, nil].magicValue) == [1, nil])
+  }
+
+  /// L-3: equal to Swift, different bytes.
+  @Test func primaryValuesAreToldApartByTheirBytes() async throws {
+    try await magic.update(Cat("\u{e9}", 1))
+    try await magic.update(Cat("e\u{301}", 2))
+    #expect(try await magic.object(of: Cat.self).count == 2)
+    #expect(try await magic.object(of: Cat.self, primary: "e\u{301}").weight == 2)
+  }
+
+  @Test func integersAndUUIDsNameObjects() async throws {
+    struct Thing: MagicObject {
+      @PrimaryMagicValue var id: UUID
+      @OptionMagicValue var name: String?
+      init() {}
+    }
+    let place = Place()
+    place.number = -3
+    try await magic.update(place)
+    #expect(try await magic.has(of: Place.self, primary: -3))
+    let thing = Thing()
+    thing.name = "made"
+    try await magic.update(thing)
+    #expect(try await magic.object(of: Thing.self, primary: thing.id).name == "made")
+  }
+
+  @Test func tablesAreNamedAsTypesAndColumnsAsProperties() async throws {
+    try await magic.update(Cat("Tom", 4.5))
+    let isRow = try await magic.store.read { db in
+      try Row.fetchOne(db, sql: "SELECT * FROM Cat") == ["z_index": 1, "name": "Tom", "weight": 4.5, "lives": 9, "owner": nil]
+    }
+    #expect(isRow)
+  }
+
+  /// J-17: names that SQLite would confuse, or that are taken.
+  @Test func typesAndFieldsOfAnyNameHaveTablesOfTheirOwn() async throws {
+    enum Low {
+      struct note: MagicObject {
+        @PrimaryMagicValue var z_index: String
+        @MagicValue var Name: String
+        @MagicValue var name: String
+        init() {}
+      }
+    }
+    enum Up {
+      struct Note: MagicObject {
+        @MagicValue var magic_birth: String
+        init() {}
+      }
+    }
+    struct magic_entry: MagicObject {
+      @MagicValue var `select`: String
+      init() {}
+    }
+    struct Quoted: MagicObject {
+      static var magicName: String { "sqlite_\"x\"; DROP TABLE Cat; --" }
+      @MagicValue var text: String
+      init() {}
+    }
+    let (low, up, entry, quoted) = (Low.note(), Up.Note(), magic_entry(), Quoted())
+    (low.z_index, low.Name, low.name) = ("k", "N", "n")
+    (up.magic_birth, entry.select, quoted.text) = ("b", "s", "q")
+    try await magic.update(low)
+    try await magic.update(up)
+    try await magic.update(entry)
+    try await magic.update(quoted)
+    #expect(try await magic.object(of: Low.note.self, primary: "k").Name == "N")
+    #expect(try await magic.object(of: Low.note.self, primary: "k").name == "n")
+    #expect(try await magic.object(of: Up.Note.self).map(\.magic_birth) == ["b"])
+    #expect(try await magic.object(of: magic_entry.self).map(\.select) == ["s"])
+    #expect(try await magic.object(of: Quoted.self).map(\.text) == ["q"])
+  }
+}

@@ -1,0 +1,346 @@
+import Foundation
+import MagicData
+import MagicJournal
+import MagicReplication
+import TestSupport
+import Testing
+
+@Suite struct FolderTests {
+  let folder: TemporaryFolder
+  let world = World()
+  let a: Replica
+  let b: Replica
+
+  init() throws {
+    folder = try TemporaryFolder()
+    a = try Replica(folder["a"], folder["remote"], world)
+    b = try Replica(folder["b"], folder["remote"], world)
+  }
+
+  private var segments: URL { folder["remote/segments"] }
+
+  private func files() throws -> [URL] {
+    try FileManager.default.contentsOfDirectory(atPath: segments.path).sorted().map { segments.appendingPathComponent($0) }
+  }
+
+  /// So many segments of one transaction each.
+  private func push(_ count: Int) async throws {
+    for number in 0..<count {
+      world.advance(5)
+      try await a.magic.update(Note("n\(number)", "title \(number)"))
+      try await a.replicator.push()
+    }
+  }
+
+  /// A pull that must fail with `code` and change nothing.
+  private func expectRefused(_ code: MagicDataError.Code, _ replica: Replica, naming text: String = "") async throws {
+    let before = try await (Dump(replica.magic), replica.frontier())
+    await #expect { try await replica.replicator.pull() } throws: { error in
+      (error as? MagicDataError)?.code == code && (text.isEmpty || "\(error)".contains(text))
+    }
+    #expect(try await Dump(replica.magic) == before.0)
+    #expect(try await replica.frontier() == before.1)
+  }
+
+  enum Damage: CaseIterable {
+    case flippedHeader, flippedBody, cut, cutToNothing, grown, swapped, noSegment
+  }
+
+  /// H-29, H-32.
+  @Test(arguments: Damage.allCases) func aDamagedSegmentIsNamedAndChangesNothing(damage: Damage) async throws {
+    try await push(3)
+    let file = try files()[1]
+    var bytes = [UInt8](try Data(contentsOf: file))
+    switch damage {
+    case .flippedHeader: bytes[70] ^= 4
+    case .flippedBody: bytes[bytes.count - 9] ^= 4
+    case .cut: bytes.removeLast(7)
+    case .cutToNothing: bytes = []
+    case .grown: bytes += [1, 2, 3]
+    case .swapped: bytes = [UInt8](try Data(contentsOf: files()[2]))
+    case .noSegment: bytes = Array("A letter, and no segment at all.".utf8)
+    }
+    try Data(bytes).write(to: file)
+    try await expectRefused(.damaged, b, naming: file.lastPathComponent)
+    // What the error advises helps: whoever has the data writes it again.
+    try FileManager.default.removeItem(at: file)
+    try await a.replicator.push()
+    try await b.replicator.pull()
+    try await expectEqual([a, b])
+  }
+
+  @Test func aFileThatDoesNotCountIsReplaced() async throws {
+    try await push(2)
+    let file = try files()[1]
+    let good = try Data(contentsOf: file)
+    try good.dropLast(5).write(to: file)
+    try await a.replicator.push()
+    #expect(try Data(contentsOf: file) == good)
+  }
+
+  @Test func aDamagedSegmentThatAnotherCoversDoesNoHarm() async throws {
+    try await push(2)
+    try await b.replicator.pull()
+    let parts = try files().map { ($0, try Data(contentsOf: $0)) }
+    for file in try files() { try FileManager.default.removeItem(at: file) }
+    try await b.replicator.push()
+    let whole = try #require(try files().first)
+    // The one that reaches farthest is damaged where its header does not show it.
+    for (file, bytes) in parts { try bytes.write(to: file) }
+    var bytes = try Data(contentsOf: whole)
+    bytes[bytes.count - 5] ^= 1
+    try bytes.write(to: whole)
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await c.replicator.pull()
+    try await expectEqual([a, c])
+  }
+
+  /// H-39: a file of a newer version is neither read nor replaced.
+  @Test func aSegmentOfAnotherFormatIsLeftAlone() async throws {
+    try await push(1)
+    let file = try #require(try files().first)
+    var bytes = try Data(contentsOf: file)
+    bytes[9] = 2
+    try bytes.write(to: file)
+    try await expectRefused(.incompatible, b, naming: "format 2")
+    await #expect { try await a.replicator.push() } throws: { ($0 as? MagicDataError)?.code == .incompatible }
+    #expect(try Data(contentsOf: file) == bytes)
+  }
+
+  /// H-31.
+  @Test func namesThatAreNotOursAreIgnored() async throws {
+    try await push(1)
+    let file = try #require(try files().first)
+    let name = file.deletingPathExtension().lastPathComponent
+    for stray in [
+      "\(name) (conflicted copy).segment", "\(name).sync-conflict-20260101.segment", ".\(name).segment.icloud", "\(name).segment.tmp",
+      ".5e9a.tmp", "Thumbs.db", name.uppercased() + ".segment", "..segment", name.replacing(".", with: "..") + ".segment",
+    ] {
+      try Data("stray".utf8).write(to: segments.appendingPathComponent(stray))
+    }
+    try Data("stray".utf8).write(to: folder["remote/magicdata (1).json"])
+    try await b.replicator.sync()
+    try await expectEqual([a, b])
+  }
+
+  /// H-28: what is missing makes a gap that waits.
+  @Test func aMissingSegmentMakesAGapThatWaits() async throws {
+    try await push(3)
+    let file = try files()[1]
+    let bytes = try Data(contentsOf: file)
+    try FileManager.default.removeItem(at: file)
+    #expect(try await b.replicator.pull().transactions == 1)
+    #expect(try await b.replicator.pull() == PullReport())
+    try bytes.write(to: file)
+    #expect(try await b.replicator.pull().transactions == 2)
+    try await expectEqual([a, b])
+  }
+
+  /// L-23: whatever the order in which segments arrive, and however often.
+  @Test(arguments: seeds(8)) func segmentsMayArriveInAnyOrder(seed: UInt64) async throws {
+    var chance = Seeded(seed)
+    let replicas = [a, b]
+    try await settle(replicas)
+    for number in 0..<14 {
+      world.advance(Int64(chance.below(3)))
+      let replica = chance.pick(replicas)
+      let note = try await replica.notes().values.sorted { $0.id < $1.id }.randomElement(using: &chance)
+      switch chance.below(4) {
+      case 0:
+        if let note { try await replica.magic.remove(note) }
+      case 1:
+        if let note {
+          note.stars = number
+          try await replica.magic.update(note)
+        }
+      default: try await replica.magic.update(Note("n\(chance.below(4))", "title \(number)"))
+      }
+      try await replica.replicator.push()
+      if chance.below(3) == 0 { try await replica.replicator.pull() }
+    }
+    try await settle(replicas)
+    try await expectEqual(replicas, "MAGIC_SEED=\(seed)")
+    for reader in 0..<3 {
+      let inbox = "inbox\(reader)"
+      try FileManager.default.createDirectory(at: folder["\(inbox)/segments"], withIntermediateDirectories: true)
+      try FileManager.default.copyItem(at: folder["remote/magicdata.json"], to: folder["\(inbox)/magicdata.json"])
+      let late = try Replica(folder["late\(reader)"], folder[inbox], world)
+      for file in try files().shuffled(using: &chance) {
+        try FileManager.default.copyItem(at: file, to: folder["\(inbox)/segments/\(file.lastPathComponent)"])
+        for _ in 0...chance.below(2) { try await late.replicator.pull() }
+        #expect(try await late.naiveDump() == Dump(late.magic), "MAGIC_SEED=\(seed)")
+      }
+      try await expectEqual([a, late], "MAGIC_SEED=\(seed)")
+    }
+  }
+
+  /// L-14: two who send the same run in different cuts.
+  @Test func overlappingSegmentsAreNoFork() async throws {
+    try await push(4)
+    try await b.replicator.pull()
+    for file in try files() where try SegmentHeader([UInt8](Data(contentsOf: file))).first != 2 {
+      try FileManager.default.removeItem(at: file)
+    }
+    // b sends 1 to 4 beside the 2 that stands.
+    try await b.replicator.push()
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await c.replicator.pull()
+    try await expectEqual([a, b, c])
+  }
+
+  /// H-36: through a chain of folders, under its own name all the way.
+  @Test func whatCameFromOthersIsForwarded() async throws {
+    let far = try Replica(folder["far"], folder["hub2"], world)
+    try await a.magic.update(Note("a", "from a"))
+    try await far.magic.update(Event("from far"))
+    let between = MagicReplicator(b.magic, remote: FolderRemote(folder["hub2"]))
+    for _ in 0..<2 {
+      try await a.replicator.sync()
+      try await b.replicator.sync()
+      try await between.sync()
+      try await far.replicator.sync()
+      try await between.sync()
+      try await b.replicator.sync()
+    }
+    try await a.replicator.sync()
+    try await expectEqual([a, b, far])
+    #expect(try await far.notes()["a"]?.title == "from a")
+    #expect(try await far.replicator.sync() == (PullReport(), PushReport()))
+  }
+
+  /// H-9: a folder that was emptied or set back is one that lacks something.
+  @Test func aWipedFolderHealsByItself() async throws {
+    try await push(3)
+    try await b.replicator.pull()
+    try FileManager.default.removeItem(at: folder["remote"])
+    try await b.replicator.push()
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await c.replicator.pull()
+    try await expectEqual([a, b, c])
+    #expect(try await a.replicator.push() == PushReport())
+  }
+
+  /// H-8, J-3: a copied database file is noticed, and nothing is overwritten.
+  @Test func aCopyInUseIsAFork() async throws {
+    try await push(2)
+    try await a.magic.close()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    let (first, second) = try (Replica(folder["a"], folder["remote"], world), Replica(folder["copy"], folder["remote"], world))
+    world.advance(5)
+    try await first.magic.update(Note("x", "first"))
+    try await second.magic.update(Note("y", "second"))
+    try await first.replicator.sync()
+    let before = try folder.contents().filter { $0.key.hasPrefix("remote") }
+    for act in [second.replicator.push, { _ = try await second.replicator.pull(); return PushReport() }] {
+      await #expect { _ = try await act() } throws: { ($0 as? MagicDataError)?.code == .fork }
+    }
+    #expect(try await second.notes()["y"]?.title == "second")
+    #expect(try folder.contents().filter { $0.key.hasPrefix("remote") } == before)
+    // A third who holds the copy's branch does not mix the two either.
+    let side = MagicReplicator(second.magic, remote: FolderRemote(folder["side"]))
+    try await side.sync()
+    let third = try Replica(folder["third"], folder["side"], world)
+    try await third.replicator.pull()
+    try await expectRefused(.fork, try Replica(folder["third"], folder["remote"], world))
+  }
+
+  /// H-7: others know more of it than it knows itself.
+  @Test func aRestoredBackupIsAFork() async throws {
+    try await push(1)
+    try await a.magic.close()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
+    let used = try Replica(folder["a"], folder["remote"], world)
+    try await used.magic.update(Note("later", "after the backup"))
+    try await used.replicator.push()
+    let restored = try Replica(folder["backup"], folder["remote"], world)
+    try await expectRefused(.fork, restored, naming: "backup")
+    await #expect { try await restored.replicator.push() } throws: { ($0 as? MagicDataError)?.code == .fork }
+  }
+
+  /// H-2, C-5: one clock that runs ahead does not drag the others along.
+  @Test func whatAClockFarAheadWroteWaits() async throws {
+    try await settle([a, b])
+    let hours: Int64 = 3_600_000
+    let ahead = try Replica(folder["ahead"], folder["remote"], world, skew: 48 * hours)
+    try await ahead.replicator.sync()
+    try await ahead.magic.update(Note("n", "from the future"))
+    try await ahead.replicator.push()
+    try await a.magic.update(Note("m", "from the present"))
+    try await a.replicator.push()
+    let report = try await b.replicator.pull()
+    #expect(report.transactions == 1)
+    #expect(report.heldBack.map { $0.aheadMilliseconds / hours } == [48])
+    #expect(try await b.notes().keys.sorted() == ["m"])
+    // b's own stamps stay in the present, and it can go on.
+    try await b.magic.update(Note("o", "from b"))
+    #expect(try await b.replicator.sync().pull.heldBack.count == 1)
+    world.advance(48 * hours)
+    try await settle([a, b, ahead])
+    try await expectEqual([a, b, ahead])
+    #expect(try await b.notes()["n"]?.title == "from the future")
+  }
+
+  @Test func placesThatCannotBeRemotesAreRefused() async throws {
+    try await a.magic.update(Note("n", "x"))
+    try FileManager.default.createDirectory(at: folder["full"], withIntermediateDirectories: false)
+    try Data("mine".utf8).write(to: folder["full/letter"])
+    try Data("mine".utf8).write(to: folder["file"])
+    try FileManager.default.createDirectory(at: folder["empty"], withIntermediateDirectories: false)
+    func replicator(_ name: String) -> MagicReplicator { MagicReplicator(a.magic, remote: FolderRemote(folder[name])) }
+    let before = try folder.contents().filter { !$0.key.hasPrefix("a/") }
+    for name in ["no/remote", "full", "file", "a"] {
+      await #expect(throws: MagicDataError.self) { try await replicator(name).push() }
+    }
+    for name in ["no", "no/remote", "full", "file", "empty", "a"] {
+      await #expect { try await replicator(name).pull() } throws: { ($0 as? MagicDataError)?.code == .notFound }
+    }
+    #expect(try folder.contents().filter { !$0.key.hasPrefix("a/") } == before)
+    #expect(try await replicator("empty").push().transactions == 1)
+  }
+
+  /// H-30, F-8: two who make one remote at once.
+  @Test func whoMakesARemoteSecondTakesWhatStands() async throws {
+    try await a.magic.update(Note("a", "a"))
+    try await b.magic.update(Note("b", "b"))
+    let (one, two) = (a.replicator, b.replicator)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await one.sync() }
+      group.addTask { try await two.sync() }
+      try await group.waitForAll()
+    }
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await a.notes().count == 2)
+  }
+
+  /// H-41.
+  @Test func segmentsOfAnotherDataSetDoNotCount() async throws {
+    try await push(1)
+    let other = try Replica(folder["other"], folder["elsewhere"], world)
+    try await other.magic.update(Note("x", "theirs"))
+    try await other.replicator.push()
+    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: folder["elsewhere/segments"].path).first)
+    try FileManager.default.copyItem(at: folder["elsewhere/segments/\(name)"], to: segments.appendingPathComponent(name))
+    try await expectRefused(.incompatible, b, naming: name)
+  }
+
+  @Test func largeJournalsAreCutIntoSegments() async throws {
+    for number: UInt8 in 0..<6 {
+      let picture = Picture()
+      picture.data = Data(repeating: number, count: Limits.segmentCut / 2)
+      try await a.magic.update(picture)
+    }
+    #expect(try await a.replicator.push().segments == 3)
+    #expect(try await b.replicator.pull().segments == 3)
+    try await expectEqual([a, b])
+  }
+
+  /// The schema travels: a database without models merges, forwards, and can be opened by an app afterwards.
+  @Test func noModelsAreNeeded() async throws {
+    try await push(2)
+    let report = try await b.replicator.pull()
+    #expect(report.changes == 2)
+    #expect(try await Dump(b.magic).objects.count == 2)
+    #expect(try await b.notes()["n1"]?.title == "title 1")
+  }
+}

@@ -7,8 +7,14 @@ struct Job: MagicalCodable, Equatable {
   var scores: [Double: [Int]]
 }
 
-enum Level: Int, Magical { case low = -1, high = 7 }
-enum Color: String, Magical { case red, green = "grün" }
+enum Level: Int, Magical {
+  case low = -1
+  case high = 7
+}
+enum Color: String, Magical {
+  case red
+  case green = "grün"
+}
 enum Shape: String, MagicalCodable { case round, square }
 
 struct Everything: MagicObject {

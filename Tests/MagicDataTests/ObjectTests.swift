@@ -224,6 +224,7 @@ import Testing
 
   @Test func modelsThatCannotBeStoredAreErrors() async throws {
     struct Empty: MagicObject {
+      var plain = 1
       init() {}
     }
     struct Twice: MagicObject {

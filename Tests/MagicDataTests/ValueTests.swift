@@ -115,8 +115,11 @@ import Testing
   /// J-17: names that SQLite would confuse, or that are taken.
   @Test func typesAndFieldsOfAnyNameHaveTablesOfTheirOwn() async throws {
     enum Low {
+      // swift-format-ignore
       struct note: MagicObject {
+        // swift-format-ignore
         @PrimaryMagicValue var z_index: String
+        // swift-format-ignore
         @MagicValue var Name: String
         @MagicValue var name: String
         init() {}
@@ -124,10 +127,12 @@ import Testing
     }
     enum Up {
       struct Note: MagicObject {
+        // swift-format-ignore
         @MagicValue var magic_birth: String
         init() {}
       }
     }
+    // swift-format-ignore
     struct magic_entry: MagicObject {
       @MagicValue var `select`: String
       init() {}

@@ -17,7 +17,7 @@ struct SegmentForgery {
     func with(_ change: (inout SegmentHeader) -> Void, body newBody: [UInt8]? = nil) throws -> [UInt8] {
       try rebuilt(header, newBody ?? body, change)
     }
-    return [
+    let files: [SegmentForgery] = [
       .init(name: "empty", bytes: [], why: "nothing is there"),
       .init(name: "magic", bytes: flipped(0), why: "it does not begin with the magic"),
       .init(name: "format", bytes: flipped(9), why: "format 0 is not known"),
@@ -41,6 +41,10 @@ struct SegmentForgery {
       .init(name: "no body", bytes: try with({ _ in }, body: [0, 0, 0]), why: "there are no streams"),
       .init(name: "types", bytes: try with({ _ in }, body: [0xff, 0xff, 0x03] + body), why: "more types than bytes"),
     ]
+    let bodies = try RawBody.forgeries.map { name, body, why in
+      SegmentForgery(name: name, bytes: try rebuilt(body.header, body.bytes), why: why)
+    }
+    return files + bodies
   }
 
   /// A segment whose lengths and checksums are right, whatever its body says.

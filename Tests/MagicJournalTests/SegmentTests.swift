@@ -50,6 +50,12 @@ import Testing
     #expect(refused > 100)
   }
 
+  /// Each forged body has one fault, so the one that they are made from has none.
+  @Test func theBodyThatForgeriesAreMadeFromIsRead() throws {
+    let body = RawBody()
+    #expect(try Segment(SegmentForgery.rebuilt(body.header, body.bytes)).transactions.count == 1)
+  }
+
   @Test func everyPrefixIsRefused() throws {
     let history = try History(seed: 5, transactions: 8)
     let run = history.transactions.filter { $0.replica == history.transactions[0].replica }

@@ -113,7 +113,8 @@ import Testing
     let file = try #require(try files().first)
     let name = file.deletingPathExtension().lastPathComponent
     for stray in [
-      "\(name) (conflicted copy).segment", "\(name).sync-conflict-20260101.segment", ".\(name).segment.icloud", "\(name).segment.tmp",
+      "\(name) (conflicted copy).segment", "\(name).sync-conflict-20260101.segment", ".\(name).segment.icloud",
+      "\(name).segment.tmp",
       ".5e9a.tmp", "Thumbs.db", name.uppercased() + ".segment", "..segment", name.replacing(".", with: "..") + ".segment",
     ] {
       try Data("stray".utf8).write(to: segments.appendingPathComponent(stray))
@@ -231,7 +232,13 @@ import Testing
     try await second.magic.update(Note("y", "second"))
     try await first.replicator.sync()
     let before = try folder.contents().filter { $0.key.hasPrefix("remote") }
-    for act in [second.replicator.push, { _ = try await second.replicator.pull(); return PushReport() }] {
+    for act in [
+      second.replicator.push,
+      {
+        _ = try await second.replicator.pull()
+        return PushReport()
+      },
+    ] {
       await #expect { _ = try await act() } throws: { ($0 as? MagicDataError)?.code == .fork }
     }
     #expect(try await second.notes()["y"]?.title == "second")

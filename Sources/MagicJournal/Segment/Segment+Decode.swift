@@ -50,6 +50,7 @@ extension SegmentColumns<ByteReader> {
     let before = sequence == first ? 0 : previous?.bits ?? 0
     let (bits, overflow) = before.addingReportingOverflow(try stamps.varint())
     guard !overflow, previous.map({ $0.bits < bits }) ?? true else { throw start.damaged("a replica's stamps do not rise") }
+    guard bits > 0 else { throw start.damaged("a stamp of 0") }
     let name = TransactionName(stamp: try Stamp(checking: bits, start), tag: try tags.fixed(UInt32.self))
     let root = known[try roots.index(below: known.count, "root")]
     let counted = counts

@@ -76,12 +76,11 @@ extension FolderListing {
     for (name, error) in rejected where name.last > held[name.replica] && !heldBack.contains(name.replica) {
       // It may be covered by files that are still to be read.
       guard next(after: held[name.replica], of: name.replica) == nil else { continue }
-      throw MagicDataError(
-        error.code,
-        """
-        \(error.message). The database is as it was. If the file is not still on its way, delete it: whoever has what it held \
-        writes it again with the next push
-        """, cause: error)
+      let remedy =
+        error.code == .incompatible
+        ? "a newer version may know it"
+        : "if it is not still on its way, delete it: whoever has what it held writes it again with the next push"
+      throw MagicDataError(error.code, "\(error.message). The database is as it was; \(remedy)", cause: error)
     }
   }
 }

@@ -53,7 +53,7 @@ class BodyReader:
         for sequence in range(first, last + 1):
             offset = self.streams.stamps.offset
             step = self.streams.stamps.varint()
-            if sequence > first and step < 1:
+            if step < 1:  # C-4 for the first one
                 raise FormatError("stamps do not rise", offset)
             stamp = checked_stamp(stamp + step, offset)
             tag = self.streams.tags.take(4)

@@ -1,5 +1,4 @@
 public import Foundation
-internal import GRDB
 
 /// A database of objects in one SQLite file, with a journal of every change.
 ///
@@ -40,11 +39,16 @@ public final class MagicData: Sendable {
     try await self.init(path: URL(fileURLWithPath: path))
   }
 
-  /// Closes the database. Later calls throw; what was stored is stored.
+  /// Closes the database. Later calls throw; all that was stored is in the database file then, and none of it in SQLite's WAL beside it,
+  /// unless another process has the file open as well.
   ///
   /// A database closes by itself with its last reference.
   public func close() async throws {
-    do { try store.database.close() } catch { throw MagicDataError(error, "the database could not be closed") }
+    do {
+      try await store.close()
+    } catch {
+      throw MagicDataError(error, "the database could not be closed")
+    }
   }
 
   /// Makes an empty database that goes away with this instance.

@@ -3,7 +3,7 @@ import MagicData
 
 /// A database that a command works on, and whether the command made it.
 struct OpenedDatabase {
-  let magic: MagicData
+  private let magic: MagicData
   private let location: DatabaseLocation
   private let made: (file: Bool, folder: Bool)
 
@@ -18,13 +18,15 @@ struct OpenedDatabase {
   var isNew: Bool { made.file }
   var path: String { location.file.path }
 
-  /// Runs `body`; if it fails, a database that was made for it goes away again.
+  /// Runs `body` and closes the database, so that SQLite tidies up its files. If it fails, a database that was made for it goes away.
   func use<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
     do {
-      return try await body(magic)
+      let result = try await body(magic)
+      try await magic.close()
+      return result
     } catch {
+      try? await magic.close()
       if made.file {
-        try? await magic.close()
         for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
         if made.folder, let folder = location.folder { try? FileManager.default.removeItem(at: folder) }
       }

@@ -23,15 +23,7 @@ struct Replica {
 
   /// Everything in its journal, as other code than the fold reads it.
   func naiveDump() async throws -> Dump {
-    try await magic.store.read { db in
-      let journal = try JournalReader(db)
-      let schema = journal.schema.schema
-      var fold = NaiveFold()
-      for replica in try journal.frontier().replicas {
-        try journal.forEachTransaction(of: replica, after: 0) { fold.add($0, schema) }
-      }
-      return fold.dump
-    }
+    try await NaiveFold(journalOf: magic).dump
   }
 
   func frontier() async throws -> Frontier {

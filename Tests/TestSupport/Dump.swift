@@ -41,8 +41,8 @@ package struct Dump: Equatable, Sendable {
 }
 
 /// The state that a set of transactions stands for, worked out from the definition: all writes of a field side by side, the highest taken.
-package struct NaiveFold {
-  private struct Written {
+package struct NaiveFold: Sendable {
+  private struct Written: Sendable {
     let version: (stamp: UInt64, root: String)
     let value: Value
     let column: String
@@ -54,6 +54,19 @@ package struct NaiveFold {
   private var writes: [Dump.Object: [String: [Written]]] = [:]
 
   package init() {}
+
+  /// Of everything in a database's journal.
+  package init(journalOf magic: MagicData) async throws {
+    self = try await magic.store.read { db in
+      let journal = try JournalReader(db)
+      let schema = journal.schema.schema
+      var fold = NaiveFold()
+      for replica in try journal.frontier().replicas {
+        try journal.forEachTransaction(of: replica, after: 0) { fold.add($0, schema) }
+      }
+      return fold
+    }
+  }
 
   package mutating func add(_ transaction: Transaction, _ schema: Schema) {
     let version = (stamp: transaction.name.stamp.bits, root: transaction.root.description)

@@ -54,6 +54,14 @@ package final class Store: Sendable {
     try? FileManager.default.removeItem(at: temporaryFolder)
   }
 
+  func close() async throws {
+    // Others may be reading from the WAL, which then stays; that is no failure.
+    if database is DatabasePool {
+      _ = try? await database.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
+    }
+    try database.close()
+  }
+
   private static func open(_ location: DatabaseLocation, mustExist: Bool) throws -> DatabasePool {
     let path = location.file.path
     if mustExist {

@@ -10,6 +10,7 @@ struct Init: AsyncParsableCommand {
 
   func run() async throws {
     let opened = try OpenedDatabase(database.path, mustExist: false)
+    try await opened.use { _ in }
     try output.print(
       opened.isNew ? "made the database \(opened.path)" : "\(opened.path) is a database already; nothing was changed",
       ["path": opened.path, "made": opened.isNew ? "true" : "false"])

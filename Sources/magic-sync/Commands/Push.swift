@@ -18,8 +18,10 @@ struct Push: AsyncParsableCommand {
 
   func run() async throws {
     let folder = try RemoteAddress.remote(at: remote.address)
-    let opened = try OpenedDatabase(database.path, mustExist: true)
-    let moved = Moved(try await MagicReplicator(opened.magic, remote: folder).push())
+    let report = try await OpenedDatabase(database.path, mustExist: true).use { magic in
+      try await MagicReplicator(magic, remote: folder).push()
+    }
+    let moved = Moved(report)
     try output.print(moved.sentence("pushed"), ["pushed": moved])
   }
 }

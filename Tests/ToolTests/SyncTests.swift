@@ -1,0 +1,195 @@
+import Foundation
+import MagicData
+import MagicReplication
+import TestSupport
+import Testing
+
+struct Note: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var title: String
+
+  init() {}
+
+  init(_ id: String, _ title: String) {
+    self.id = id
+    self.title = title
+  }
+}
+
+@Suite struct SyncTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func path(_ name: String) -> String { folder[name].path }
+
+  private func write(_ title: String, to name: String) async throws {
+    let magic = try await MagicData(path: folder[name])
+    try await magic.update(Note(title, title))
+    try await magic.close()
+  }
+
+  /// A run that must fail: one line that names what it is about, nothing on standard output, nothing changed.
+  private func expectFailure(
+    _ status: Int32, naming text: String, _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let before = try contents()
+    let process: Tool.Result =
+      switch arguments.count {
+      case 2: try Tool.sync.run(arguments[0], arguments[1])
+      default: try Tool.sync.run(arguments[0], arguments[1], arguments[2])
+      }
+    #expect(process.status == status, "\(process.errors)", sourceLocation: sourceLocation)
+    #expect(process.errors.contains(text), "\(process.errors)", sourceLocation: sourceLocation)
+    #expect(process.errors.hasPrefix("magic-sync: "), sourceLocation: sourceLocation)
+    #expect(process.output.isEmpty, sourceLocation: sourceLocation)
+    #expect(try contents() == before, sourceLocation: sourceLocation)
+  }
+
+  /// Without what SQLite keeps beside a database for those who have it open.
+  private func contents() throws -> [String: Data] {
+    try folder.contents().filter { !$0.key.hasSuffix("-shm") }
+  }
+
+  @Test func twoReplicasThatWereWrittenApartEndEqual() async throws {
+    #expect(try Tool.sync.run("init", path("a")).status == 0)
+    try await write("from a", to: "a")
+    #expect(try Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    #expect(try Tool.sync.run("clone", "file://" + path("remote"), path("b.sqlite")).status == 0)
+    try await write("more from a", to: "a")
+    try await write("from b", to: "b.sqlite")
+    for name in ["a", "b.sqlite", "a"] {
+      #expect(try Tool.sync.run("sync", path(name), path("remote")).status == 0)
+    }
+    #expect(try Tool.sync.run("pull", path("new"), path("remote")).status == 0)
+    let digests = try ["a", "b.sqlite", "new"].map { name in
+      let output = try Tool.sync.run("digest", path(name), "--json").output
+      let object = try JSONDecoder().decode([String: String].self, from: Data(output.utf8))
+      return try #require(object["digest"])
+    }
+    #expect(Set(digests).count == 1)
+    #expect(digests[0].count == 32)
+    let notes = try await MagicData(path: folder["new"]).object(of: Note.self).map(\.title).sorted()
+    #expect(notes == ["from a", "from b", "more from a"])
+  }
+
+  @Test func whatTheyDidIsPrintedForPeopleAndPrograms() async throws {
+    try await write("x", to: "a")
+    #expect(
+      try Tool.sync.run("push", path("a"), path("remote")).output.contains("pushed 1 transaction with 1 change in 1 segment"))
+    #expect(try Tool.sync.run("push", path("a"), path("remote")).output == "pushed nothing: in step\n")
+    struct Summary: Decodable {
+      struct Moved: Decodable { var transactions, changes, segments, bytes, inflatedBytes: Int }
+      var pulled: Moved
+      var pushed: Moved
+    }
+    let output = try Tool.sync.run("sync", path("b"), path("remote"), "--json").output
+    let summary = try JSONDecoder().decode(Summary.self, from: Data(output.utf8))
+    #expect(summary.pulled.changes == 1)
+    #expect(summary.pushed.changes == 0)
+  }
+
+  @Test func initMakesADatabaseOnce() throws {
+    #expect(try Tool.sync.run("init", path("a")).output.hasPrefix("made"))
+    let digest = try Tool.sync.run("digest", path("a")).output
+    #expect(digest == String(repeating: "0", count: 32) + "\n")
+    let again = try Tool.sync.run("init", path("a"))
+    #expect(again.status == 0)
+    #expect(again.output.contains("already"))
+  }
+
+  @Test func whatIsNotThereIsNamed() async throws {
+    try await write("x", to: "a")
+    try FileManager.default.createDirectory(at: folder["empty"], withIntermediateDirectories: false)
+    try expectFailure(1, naming: "no database at", "push", path("nothing"), path("remote"))
+    try expectFailure(1, naming: "no database at", "digest", path("nothing.db"))
+    for verb in ["pull"] {
+      try expectFailure(1, naming: "there is no folder", verb, path("new"), path("nothing"))
+      try expectFailure(1, naming: "is no remote", verb, path("new"), path("empty"))
+      try expectFailure(1, naming: "is no remote", verb, path("a"), path("a"))
+    }
+    try expectFailure(1, naming: "there is no folder", "clone", path("nothing"), path("new"))
+    try expectFailure(1, naming: "is no remote", "clone", path("empty"), path("new"))
+    try expectFailure(1, naming: "there is no folder", "push", path("a"), path("no/remote"))
+    try expectFailure(1, naming: "there is no folder", "sync", path("new"), path("no/remote"))
+    try expectFailure(1, naming: "there is no folder", "init", path("no/database"))
+  }
+
+  @Test func addressesOfOtherKindsAreRefused() async throws {
+    try await write("x", to: "a")
+    try expectFailure(1, naming: "gopher: is no kind of remote", "push", path("a"), "gopher://host/x")
+    try expectFailure(1, naming: "tcp: remotes are not in this version", "sync", path("a"), "tcp://localhost:1")
+    try expectFailure(1, naming: "of this machine", "pull", path("a"), "file://elsewhere/x")
+    try expectFailure(1, naming: "empty", "push", path("a"), "")
+    try expectFailure(1, naming: "empty", "init", "")
+  }
+
+  @Test func filesThatAreNoDatabasesAreRefused() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Data("A letter, which is longer than the header of a database would be, since it goes on and on and on and on.".utf8)
+      .write(to: folder["letter.db"])
+    try Data().write(to: folder["void.db"])
+    for verb in ["push", "pull", "sync"] {
+      try expectFailure(1, naming: "letter.db", verb, path("letter.db"), path("remote"))
+    }
+    try expectFailure(1, naming: "letter.db", "digest", path("letter.db"))
+    try expectFailure(1, naming: "letter.db", "init", path("letter.db"))
+    try expectFailure(1, naming: "void.db", "push", path("void.db"), path("remote"))
+  }
+
+  @Test func cloneDoesNotTouchADatabaseThatIsThere() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try expectFailure(1, naming: "already", "clone", path("remote"), path("a"))
+  }
+
+  @Test func aDamagedRemoteLeavesNoDatabaseBehind() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).first)
+    let file = folder["remote/segments/\(name)"]
+    try Data(try Data(contentsOf: file).dropLast(4)).write(to: file)
+    try expectFailure(1, naming: name, "pull", path("new"), path("remote"))
+    try expectFailure(1, naming: name, "clone", path("remote"), path("new.sqlite"))
+    try expectFailure(1, naming: name, "sync", path("new"), path("remote"))
+  }
+
+  @Test func eachKindOfRefusalHasItsExitCode() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try await write("y", to: "b")
+    try Tool.sync.run("push", path("b"), path("elsewhere"))
+    try expectFailure(7, naming: "another data set", "sync", path("b"), path("remote"))
+
+    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    try await write("first", to: "a")
+    try await write("second", to: "copy")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try expectFailure(8, naming: "copy", "push", path("copy"), path("remote"))
+
+    for arguments in [["push"], ["frobnicate"], ["push", "a", "b", "c"], ["digest", "a", "--nonsense"]] {
+      let process = try Tool.sync.start(arguments, output: FileHandle.nullDevice, errors: FileHandle.nullDevice)
+      process.waitUntilExit()
+      #expect(process.terminationStatus == 64, "\(arguments)")
+    }
+    #expect(try Tool.sync.run("--help").output.contains("Exit codes"))
+  }
+
+  @Test func aClockFarAheadIsPartlyDone() async throws {
+    try Tool.sync.run("init", path("a"))
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let ahead = MagicData(
+      store: try Store(
+        .file(DatabaseLocation(folder["ahead"]), mustExist: false),
+        World(start: Int64(Date().timeIntervalSince1970 * 1_000) + 3 * 86_400_000).surroundings()))
+    try await ahead.update(Note("n", "from the future"))
+    try await MagicReplicator(ahead, remote: FolderRemote(folder["remote"])).sync()
+    let result = try Tool.sync.run("sync", path("a"), path("remote"))
+    #expect(result.status == 3)
+    #expect(result.errors.contains("days"), "\(result.errors)")
+    #expect(result.output.contains("pushed nothing"))
+  }
+}

@@ -39,8 +39,8 @@ public final class MagicData: Sendable {
     try await self.init(path: URL(fileURLWithPath: path))
   }
 
-  /// Closes the database. Later calls throw; all that was stored is in the database file then, and none of it in SQLite's WAL beside it,
-  /// unless another process has the file open as well.
+  /// Closes the database. Later calls throw; all that was stored is in the database file then, and none of it in SQLite's WAL beside it
+  /// alone, unless another process has the file open as well.
   ///
   /// A database closes by itself with its last reference.
   public func close() async throws {

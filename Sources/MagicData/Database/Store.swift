@@ -57,7 +57,7 @@ package final class Store: Sendable {
   func close() async throws {
     // Others may be reading from the WAL, which then stays; that is no failure.
     if database is DatabasePool {
-      _ = try? await database.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
+      _ = try? await database.writeWithoutTransaction { db in try db.checkpoint(.full) }
     }
     try database.close()
   }

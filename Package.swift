@@ -61,6 +61,8 @@ let package = Package(
       name: "MagicReplicationTests", dependencies: ["MagicReplication", "MagicData", "MagicJournal", "TestSupport", grdb],
       swiftSettings: strict),
     .testTarget(
+      name: "DocumentationTests", dependencies: ["MagicReplication", "MagicData", "TestSupport"], swiftSettings: strict),
+    .testTarget(
       name: "ToolTests",
       dependencies: ["magic-sync", "magic-replay", "MagicTransport", "MagicReplication", "MagicData", "TestSupport"],
       swiftSettings: strict),

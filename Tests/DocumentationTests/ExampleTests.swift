@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+/// The Swift code in the documents stands, line by line, in a file here that is compiled and run.
+@Suite struct ExampleTests {
+  private static let root: URL = {
+    var folder = URL(fileURLWithPath: #filePath)
+    for _ in 0..<3 { folder.deleteLastPathComponent() }
+    return folder
+  }()
+
+  @Test(arguments: ["README.md", "ARCHITECTURE.md"]) func examplesAreCompiled(document: String) throws {
+    let folder = ExampleTests.root.appendingPathComponent("Tests/DocumentationTests")
+    let sources = try FileManager.default.contentsOfDirectory(atPath: folder.path).map { name in
+      ExampleTests.lines(try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8))
+    }
+    let text = try String(contentsOf: ExampleTests.root.appendingPathComponent(document), encoding: .utf8)
+    let examples = text.components(separatedBy: "```swift\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
+    for example in examples {
+      let wanted = ExampleTests.lines(example).joined(separator: "\n")
+      #expect(sources.contains { $0.joined(separator: "\n").contains(wanted) }, "\(example)")
+    }
+  }
+
+  @Test func theReadmeHasExamples() throws {
+    let text = try String(contentsOf: ExampleTests.root.appendingPathComponent("README.md"), encoding: .utf8)
+    #expect(text.contains("```swift\n"))
+  }
+
+  /// Without indentation and empty lines.
+  private static func lines(_ text: String) -> [String] {
+    text.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+  }
+}

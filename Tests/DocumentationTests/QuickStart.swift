@@ -1,0 +1,45 @@
+import Foundation
+import MagicData
+import MagicReplication
+import TestSupport
+import Testing
+
+struct Note: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var title: String
+  @MagicValue var stars: Int = 0
+  @OptionMagicValue var mood: String?
+
+  init() {}
+
+  init(title: String) {
+    self.title = title
+  }
+}
+
+@Suite struct QuickStart {
+  @Test func objectsAreStoredAndSynced() async throws {
+    let temporary = try TemporaryFolder()
+    let folder = temporary["notes"]
+    let shared = temporary["shared"]
+
+    let magic = try await MagicData(path: folder)
+
+    let note = Note(title: "Buy milk")
+    try await magic.update(note)
+
+    note.stars = 5
+    try await magic.update(note)
+
+    let all = try await magic.object(of: Note.self)
+    let same = try await magic.object(of: Note.self, primary: note.id)
+    try await magic.remove(same)
+
+    let replicator = MagicReplicator(magic, remote: FolderRemote(shared))
+    try await replicator.sync()
+
+    #expect(all.map(\.stars) == [5])
+    #expect(try await magic.object(of: Note.self).isEmpty)
+    #expect(FileManager.default.fileExists(atPath: shared.path))
+  }
+}

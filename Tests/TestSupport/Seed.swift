@@ -21,7 +21,9 @@ package struct Seeded: RandomNumberGenerator, Sendable {
   package mutating func pick<Element>(_ elements: [Element]) -> Element { elements[below(elements.count)] }
 }
 
-/// The seeds of a random test: `MAGIC_SEED` alone, or the first `count`.
+/// The seeds of a random test: `MAGIC_SEED` alone, or the first `MAGIC_SEEDS`, or as many as the test asks for.
 package func seeds(_ count: UInt64) -> [UInt64] {
-  ProcessInfo.processInfo.environment["MAGIC_SEED"].flatMap(UInt64.init).map { [$0] } ?? Array(1...count)
+  let environment = ProcessInfo.processInfo.environment
+  if let seed = environment["MAGIC_SEED"].flatMap(UInt64.init) { return [seed] }
+  return Array(1...(environment["MAGIC_SEEDS"].flatMap(UInt64.init) ?? count))
 }

@@ -105,6 +105,22 @@ import Testing
     #expect(try await note(b).mood == nil)
   }
 
+  /// L-6: the base of a revival is the latest remove, not the first.
+  @Test func removedAndMadeAgainTwiceHasOnlyItsLastValues() async throws {
+    try await share()
+    for mood in ["second", nil] {
+      world.advance(5)
+      try await a.magic.remove(try await note(a))
+      world.advance(5)
+      let again = Note("n", "again")
+      if let mood { again.mood = mood }
+      try await a.magic.update(again)
+    }
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    #expect(try await note(b).mood == nil)
+  }
+
   /// H-13.
   @Test func removedOnBothSidesIsRemoved() async throws {
     try await share()

@@ -9,7 +9,7 @@ extension MagicDataError {
       self =
         error.cause == nil && error.code == .notADatabase ? MagicDataError(error.code, "\(doing): \(error.message)") : error
     case let error as JournalError:
-      self.init(error.code == .tooLarge ? .tooLarge : .damaged, "\(doing): \(error)", cause: error)
+      self.init(Code(error), "\(doing): \(error)", cause: error)
     case let error as DatabaseError:
       self.init(Code(error), "\(doing): \(MagicDataError.reason(error))", cause: error)
     default:
@@ -31,6 +31,16 @@ extension MagicDataError {
 }
 
 extension MagicDataError.Code {
+  fileprivate init(_ error: JournalError) {
+    self =
+      switch error.code {
+      case .damaged: .damaged
+      case .unsupported: .incompatible
+      case .tooLarge: .tooLarge
+      case .clock: .failed
+      }
+  }
+
   fileprivate init(_ error: DatabaseError) {
     self =
       switch error.resultCode {

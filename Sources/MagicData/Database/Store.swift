@@ -126,12 +126,19 @@ package final class Store: Sendable {
   /// The type's place in this database; makes its table, or the columns that are new, if need be.
   func mapped<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType {
     let key = ObjectIdentifier(type)
-    if let known = types.withLock({ $0[key] }) { return known }
+    if let mapped = types.withLock({ $0[key] }) { return mapped }
     let layout = try Layout.of(type)
-    let mapped = try await write { db in
-      var schema = try StoredSchema(db)
-      let learnt = try schema.learn(Schema(types: [layout.schema]), db)[0]
-      return MappedType(layout, schema.types[learnt.id], learnt.fields)
+    // A type that is known costs no wait for whoever writes.
+    let known = try await read { db in try StoredSchema(db).find(layout.schema).map { MappedType(layout, $0, $1) } }
+    let mapped: MappedType
+    if let known {
+      mapped = known
+    } else {
+      mapped = try await write { db in
+        var schema = try StoredSchema(db)
+        let learnt = try schema.learn(Schema(types: [layout.schema]), db)[0]
+        return MappedType(layout, schema.types[learnt.id], learnt.fields)
+      }
     }
     // Only what is committed is remembered: a field id that was rolled back could be given to another field.
     types.withLock { $0[key] = mapped }

@@ -27,7 +27,12 @@ package struct StoredSchema: Sendable {
     }
   }
 
-  package func id(of type: TypeSchema) -> Int? { ids[type.identity] }
+  /// A type that is known with all its fields, and their ids.
+  func find(_ type: TypeSchema) -> (StoredType, [Int])? {
+    guard let stored = ids[type.identity].map({ types[$0] }) else { return nil }
+    let fields = type.fields.compactMap { stored.schema.index(of: $0) }
+    return fields.count == type.fields.count ? (stored, fields) : nil
+  }
 
   /// Adds what is not known yet, with its tables and columns. Returns, for each type of `schema`, its id here and its fields' ids.
   package mutating func learn(_ schema: Schema, _ db: Database) throws -> [LearntType] {

@@ -42,7 +42,7 @@ struct Layout: Sendable {
       name = try Name(type.magicName)
       properties = try children.map { label, wrapper in
         Property(
-          name: try Name(String(label.drop(while: { $0 == "_" }))), kind: Swift.type(of: wrapper).kind,
+          name: try Name(String(label.dropFirst())), kind: Swift.type(of: wrapper).kind,
           role: Swift.type(of: wrapper).role, canBeAbsent: wrapper.canBeAbsent)
       }
     } catch let error as JournalError {
@@ -76,6 +76,7 @@ struct Layout: Sendable {
 
   private static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {
     Mirror(reflecting: object).children.compactMap { child in
+      // A wrapper stands under its property's name with an underscore in front.
       guard let label = child.label, let wrapper = child.value as? any MagicProperty else { return nil }
       return (label, wrapper)
     }

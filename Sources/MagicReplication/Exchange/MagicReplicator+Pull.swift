@@ -77,10 +77,9 @@ extension FolderListing {
       // It may be covered by files that are still to be read.
       guard next(after: held[name.replica], of: name.replica) == nil else { continue }
       let remedy =
-        error.code == .incompatible
-        ? "a newer version may know it"
-        : "if it is not still on its way, delete it: whoever has what it held writes it again with the next push"
-      throw MagicDataError(error.code, "\(error.message). The database is as it was; \(remedy)", cause: error)
+        error.code == .damaged
+        ? "; if the file is not still on its way, delete it: whoever has what it held writes it again with the next push" : ""
+      throw MagicDataError(error.code, "\(error.message). The database is as it was\(remedy)", cause: error)
     }
   }
 }

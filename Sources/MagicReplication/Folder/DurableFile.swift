@@ -31,7 +31,16 @@ enum DurableFile {
       throw failure("could not be opened", file)
     }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw failure("could not be synced", file) }
+    // Some file systems of networks know no sync of a folder.
+    guard flush(descriptor) || errno == EINVAL || errno == ENOTSUP else { throw failure("could not be synced", file) }
+  }
+
+  private static func flush(_ descriptor: Int32) -> Bool {
+    #if canImport(Darwin)
+      // There, fsync leaves it in the disk's own cache.
+      if fcntl(descriptor, F_FULLFSYNC) == 0 { return true }
+    #endif
+    return fsync(descriptor) == 0
   }
 
   /// The first bytes of a file, and its length.
@@ -103,7 +112,7 @@ enum DurableFile {
       guard count > 0 else { throw failure("could not be written", file) }
       written += count
     }
-    guard fsync(descriptor) == 0 else { throw failure("could not be synced", file) }
+    guard flush(descriptor) else { throw failure("could not be synced", file) }
   }
 
   private static func syncFolder(of file: URL) throws {

@@ -37,7 +37,7 @@ struct FolderListing {
     do {
       header = try SegmentHeader(bytes)
     } catch {
-      throw MagicDataError(error.code == .unsupported ? .incompatible : .damaged, "\(url.path): \(error)", cause: error)
+      throw MagicDataError(error, url.path)
     }
     guard header.dataSet == dataSet else { throw MagicDataError(.incompatible, "\(url.path) belongs to another data set") }
     guard (header.replica, header.first, header.last) == (name.replica, name.first, name.last) else {
@@ -69,10 +69,10 @@ struct FolderListing {
     runs[replica]?.next(after: sequence)
   }
 
-  /// A file that turned out to be damaged where its header does not show it.
+  /// A file that turned out to be damaged where its header does not show it, or is no longer there.
   mutating func reject(_ file: File, _ error: MagicDataError) {
     runs[file.name.replica] = Runs(files.filter { $0.name.replica == file.name.replica && $0.name != file.name })
-    rejected.append((file.name, error))
+    if error.code != .notFound { rejected.append((file.name, error)) }
   }
 
   /// Reads and checks a whole file.
@@ -85,7 +85,7 @@ struct FolderListing {
       }
       return segment
     } catch let error as JournalError {
-      throw MagicDataError(error.code == .unsupported ? .incompatible : .damaged, "\(file.url.path): \(error)", cause: error)
+      throw MagicDataError(error, file.url.path)
     }
   }
 }

@@ -99,6 +99,7 @@ public struct FolderRemote: Sendable {
         throw MagicDataError(.notAllowed, "the folder \(folder.path) could not be made", cause: error)
       }
     }
+    try DurableFile.sync(folder.deletingLastPathComponent())
   }
 
   /// Names in a folder; none if the folder is not there.

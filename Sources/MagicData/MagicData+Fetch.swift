@@ -17,7 +17,8 @@ extension MagicData {
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Object {
     guard let (row, layout) = try await row(of: Object.self, primary) else {
-      throw MagicDataError(.notFound, "there is no \(Object.magicName) with this primary value")
+      throw MagicDataError(
+        .notFound, "there is no \(Object.magicName) with this primary value; has(of:primary:) tells beforehand")
     }
     return try MagicData.make(row, layout)
   }
@@ -34,8 +35,16 @@ extension MagicData {
   ) async throws -> (FetchedObject, Layout)? {
     let type = try await store.mapped(Object.self)
     let value = try primary.magicValue
-    guard let index = type.layout.primary, type.layout.properties[index].kind == value.kind else {
-      throw MagicDataError(.model, "\(Object.magicName) has no primary value of type \(Swift.type(of: primary))")
+    guard let index = type.layout.primary else {
+      throw MagicDataError(.model, "\(Object.magicName) has no primary value, so its objects cannot be looked up by one")
+    }
+    guard type.layout.properties[index].kind == value.kind else {
+      throw MagicDataError(
+        .model,
+        """
+        \(Object.magicName).\(type.layout.properties[index].name) is of kind \(type.layout.properties[index].kind), and a \
+        \(Swift.type(of: primary)) was given
+        """)
     }
     let id = store.id
     let rows = try await store.read { db in try FetchedObject.all(of: type, in: id, db, key: .primary(value)) }

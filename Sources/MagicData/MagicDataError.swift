@@ -1,3 +1,5 @@
+public import Foundation
+
 /// Why something could not be done. Whatever it was, the database is as it was before.
 public struct MagicDataError: Error, Sendable, CustomStringConvertible {
   public enum Code: Sendable {
@@ -47,4 +49,8 @@ public struct MagicDataError: Error, Sendable, CustomStringConvertible {
   }
 
   public var description: String { message }
+}
+
+extension MagicDataError: LocalizedError {
+  public var errorDescription: String? { message }
 }

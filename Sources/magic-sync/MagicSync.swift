@@ -19,6 +19,7 @@ struct MagicSync: AsyncParsableCommand {
 
   static func main() async {
     do {
+      try checkCommand()
       var command = try parseAsRoot()
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
@@ -31,6 +32,15 @@ struct MagicSync: AsyncParsableCommand {
     } catch {
       exit(withError: error)
     }
+  }
+}
+
+extension MagicSync {
+  /// A word that is no command gets an answer that says so.
+  private static func checkCommand() throws {
+    let names = configuration.subcommands.compactMap(\.configuration.commandName) + ["help"]
+    guard let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-"), !names.contains(word) else { return }
+    throw ValidationError("there is no command '\(word)'; the commands are \(names.joined(separator: ", ")).")
   }
 }
 

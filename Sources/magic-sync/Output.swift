@@ -18,6 +18,23 @@ struct OutputOptions: ParsableArguments {
   }
 }
 
+/// What a command that exchanges prints.
+struct Exchanged: Encodable {
+  var madeDatabase = false
+  var madeRemote = false
+  var pulled: Moved?
+  var pushed: Moved?
+
+  func sentences(_ database: String, _ remote: FolderRemote) -> String {
+    var sentences: [String] = []
+    if madeDatabase { sentences.append("made the database \(database)") }
+    if madeRemote { sentences.append("made the remote \(remote.folder.path)") }
+    if let pulled { sentences.append(pulled.sentence("pulled", lacking: "the database")) }
+    if let pushed { sentences.append(pushed.sentence("pushed", lacking: "the remote")) }
+    return sentences.joined(separator: "\n")
+  }
+}
+
 /// One direction of an exchange.
 struct Moved: Encodable {
   var segments: Int
@@ -36,8 +53,9 @@ struct Moved: Encodable {
     (bytes, inflatedBytes) = (report.bytes, report.inflatedBytes)
   }
 
-  func sentence(_ verb: String) -> String {
-    guard transactions > 0 else { return "\(verb) nothing: in step" }
+  /// - Parameter lacking: who lacks nothing if nothing was moved.
+  func sentence(_ verb: String, lacking: String) -> String {
+    guard transactions > 0 else { return "\(verb) nothing: \(lacking) lacks nothing" }
     return """
       \(verb) \(transactions.counted("transaction")) with \(changes.counted("change")) in \(segments.counted("segment")): \
       \(bytes.asBytes), \(inflatedBytes.asBytes) before compression

@@ -72,6 +72,16 @@ import Testing
     }
   }
 
+  @Test func placesThatAreNoDatabasesAreNamed() async throws {
+    try FileManager.default.createDirectory(at: folder["remote"], withIntermediateDirectories: false)
+    try Data("{}".utf8).write(to: folder["remote/magicdata.json"])
+    await #expect { _ = try await MagicData(path: folder["remote"]) } throws: { "\($0)".contains("is a remote") }
+    await #expect { _ = try await MagicData(path: "") } throws: { "\($0)".contains("empty") }
+    let web = try #require(URL(string: "https://example.org/a"))
+    await #expect { _ = try await MagicData(path: web) } throws: { $0.localizedDescription.contains("https: is no place") }
+    #expect(try folder.contents().count == 2)
+  }
+
   @Test func aFolderThatIsNotThereIsAnError() async throws {
     for name in ["no/db", "no/db.sqlite"] {
       await #expect { _ = try await MagicData(path: folder[name]) } throws: { ($0 as? MagicDataError)?.code == .notFound }
@@ -138,6 +148,36 @@ import Testing
     try await magic.update(old)
     #expect(try await magic.object(of: Cat.self, primary: "Tom").owner == "Jon")
     #expect(try await magic.object(of: Cat.self, primary: "Tom").weight == 5)
+  }
+
+  /// What is stored would be hidden without a word.
+  @Test func aNewRequiredValueWithoutADefaultIsAnError() async throws {
+    enum New {
+      struct Cat: MagicObject {
+        @PrimaryMagicValue var name: String
+        @MagicValue var weight: Double
+        @MagicValue var colour: String
+        init() {}
+      }
+    }
+    enum Other {
+      struct Cat: MagicObject {
+        @PrimaryMagicValue var name: String
+        @MagicValue var weight: String
+        init() {}
+      }
+    }
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(Cat("Tom", 4))
+    await #expect { try await magic.object(of: New.Cat.self) } throws: { error in
+      (error as? MagicDataError)?.code == .model && "\(error)".contains("Cat.colour") && "\(error)".contains("new and required")
+    }
+    await #expect { try await magic.object(of: Other.Cat.self) } throws: { error in
+      (error as? MagicDataError)?.code == .model && "\(error)".contains("stored as real")
+    }
+    #expect(try await magic.object(of: Cat.self, primary: "Tom").weight == 4)
+    let columns = try await magic.store.read { db in try db.columns(in: "Cat").map(\.name) }
+    #expect(columns == ["z_index", "name", "weight", "lives", "owner"])
   }
 
   /// H-25: a new field's default is shown, and not journaled.

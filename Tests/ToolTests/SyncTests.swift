@@ -79,7 +79,7 @@ struct Note: MagicObject {
     try await write("x", to: "a")
     #expect(
       try Tool.sync.run("push", path("a"), path("remote")).output.contains("pushed 1 transaction with 1 change in 1 segment"))
-    #expect(try Tool.sync.run("push", path("a"), path("remote")).output == "pushed nothing: in step\n")
+    #expect(try Tool.sync.run("push", path("a"), path("remote")).output == "pushed nothing: the remote lacks nothing\n")
     struct Summary: Decodable {
       struct Moved: Decodable { var transactions, changes, segments, bytes, inflatedBytes: Int }
       var pulled: Moved
@@ -89,6 +89,14 @@ struct Note: MagicObject {
     let summary = try JSONDecoder().decode(Summary.self, from: Data(output.utf8))
     #expect(summary.pulled.changes == 1)
     #expect(summary.pushed.changes == 0)
+  }
+
+  @Test func whatIsMadeIsSaid() throws {
+    let output = try Tool.sync.run("sync", path("a"), path("remote")).output
+    #expect(output.contains("made the database \(path("a/default.sqlite3"))"))
+    #expect(output.contains("made the remote \(path("remote"))"))
+    #expect(try !Tool.sync.run("sync", path("a"), path("remote")).output.contains("made"))
+    #expect(try Tool.sync.run("snyc", path("a")).errors.contains("there is no command 'snyc'"))
   }
 
   @Test func initMakesADatabaseOnce() throws {
@@ -105,6 +113,9 @@ struct Note: MagicObject {
     try FileManager.default.createDirectory(at: folder["empty"], withIntermediateDirectories: false)
     try expectFailure(1, naming: "no database at", "push", path("nothing"), path("remote"))
     try expectFailure(1, naming: "no database at", "digest", path("nothing.db"))
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try expectFailure(1, naming: "is a remote", "digest", path("remote"))
+    try FileManager.default.removeItem(at: folder["remote"])
     for verb in ["pull"] {
       try expectFailure(1, naming: "there is no folder", verb, path("new"), path("nothing"))
       try expectFailure(1, naming: "is no remote", verb, path("new"), path("empty"))

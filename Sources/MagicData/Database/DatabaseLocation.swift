@@ -26,29 +26,33 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   package var exists: Bool { FileManager.default.fileExists(atPath: file.path) }
 
+  /// Refuses a path that cannot be a database's, whatever is there.
+  package func check() throws {
+    guard let folder else { return }
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else { return }
+    guard isFolder.boolValue else {
+      throw MagicDataError(
+        .notADatabase,
+        "\(folder.path) is a file; a database file's name ends in .sqlite, .sqlite3 or .db, and any other path is a folder")
+    }
+    guard !FileManager.default.fileExists(atPath: folder.appendingPathComponent("magicdata.json").path) else {
+      throw MagicDataError(
+        .notADatabase, "\(folder.path) is a remote, and no database: it holds magicdata.json; clone it, or name another folder")
+    }
+  }
+
   /// Makes the database's own folder, if it has one; the folder above has to be there.
   func makeFolder() throws {
     let own = folder ?? file.deletingLastPathComponent()
-    var isFolder: ObjCBool = false
-    if FileManager.default.fileExists(atPath: own.path, isDirectory: &isFolder) {
-      guard isFolder.boolValue else {
-        throw MagicDataError(
-          .notADatabase,
-          "\(own.path) is a file; a database file's name ends in .sqlite, .sqlite3 or .db, any other path is a folder")
-      }
-      return
-    }
+    guard !FileManager.default.fileExists(atPath: own.path) else { return }
     let parent = own.deletingLastPathComponent()
     guard folder != nil, FileManager.default.fileExists(atPath: parent.path) else {
       throw MagicDataError(.notFound, "there is no folder \(folder == nil ? own.path : parent.path); make it first")
     }
-    do {
-      try FileManager.default.createDirectory(at: own, withIntermediateDirectories: false)
-    } catch {
-      // Another process may have made it since.
-      guard FileManager.default.fileExists(atPath: own.path) else {
-        throw MagicDataError(.notAllowed, "the folder \(own.path) could not be made", cause: error)
-      }
+    // Another process may make it at the same time.
+    guard mkdir(own.path, 0o777) == 0 || errno == EEXIST else {
+      throw MagicDataError(.notAllowed, "the folder \(own.path) could not be made: \(String(cString: strerror(errno)))")
     }
   }
 

@@ -34,6 +34,11 @@ package struct ObjectTable {
     return try ObjectKey(value: select.value(0, type.keyKind), of: type.schema)
   }
 
+  func hasRows() throws -> Bool {
+    var select = try SQL(db, type.selectAny)
+    return try select.step()
+  }
+
   /// All objects that have a row, in the order of their z indexes.
   package func keys() throws -> [(zIndex: Int64, key: ObjectKey)] {
     var select = try SQL(db, type.selectKeys)

@@ -64,6 +64,7 @@ package final class Store: Sendable {
 
   private static func open(_ location: DatabaseLocation, mustExist: Bool) throws -> DatabasePool {
     let path = location.file.path
+    try location.check()
     if mustExist {
       guard location.exists else { throw MagicDataError(.notFound, "there is no database at \(path)") }
     } else {
@@ -136,6 +137,7 @@ package final class Store: Sendable {
     } else {
       mapped = try await write { db in
         var schema = try StoredSchema(db)
+        try schema.checkTakenOver(layout, db)
         let learnt = try schema.learn(Schema(types: [layout.schema]), db)[0]
         return MappedType(layout, schema.types[learnt.id], learnt.fields)
       }

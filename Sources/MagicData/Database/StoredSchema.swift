@@ -34,6 +34,25 @@ package struct StoredSchema: Sendable {
     return fields.count == type.fields.count ? (stored, fields) : nil
   }
 
+  /// A required property that the stored objects have no value for would hide them all; so it is an error, not a migration.
+  func checkTakenOver(_ layout: Layout, _ db: Database) throws {
+    guard let stored = ids[layout.schema.identity].map({ types[$0] }) else { return }
+    for property in layout.properties where property.role == .required && !property.canBeAbsent {
+      let field = TypeSchema.Field(name: property.name, kind: property.kind)
+      guard stored.schema.index(of: field) == nil, try ObjectTable(stored, db).hasRows() else { continue }
+      let other = stored.schema.fields.first { $0.name == field.name }
+      throw MagicDataError(
+        .model,
+        other.map {
+          "\(layout.name).\(field.name) is stored as \($0.kind) (column \(field.name) of \(stored.table)) and declared as \(field.kind); give the property another name"
+        }
+          ?? """
+          \(layout.name).\(field.name) is new and required, and the objects in table \(stored.table) have no value for it; give it a \
+          default, or make it an @OptionMagicValue
+          """)
+    }
+  }
+
   /// Adds what is not known yet, with its tables and columns. Returns, for each type of `schema`, its id here and its fields' ids.
   package mutating func learn(_ schema: Schema, _ db: Database) throws -> [LearntType] {
     try schema.types.map { type in

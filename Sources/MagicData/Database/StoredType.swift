@@ -65,6 +65,7 @@ package struct StoredType: Sendable {
 
   var selectZIndex: String { "SELECT z_index FROM \(quotedTable) WHERE \(quotedKey) = ?" }
   var selectKey: String { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" }
+  var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
   var selectKeys: String { "SELECT z_index, \(quotedKey) FROM \(quotedTable) ORDER BY z_index" }
   var delete: String { "DELETE FROM \(quotedTable) WHERE z_index = ?" }
 

@@ -71,7 +71,11 @@ class TypedBox<Wrapped: Magical>: Box {
   /// The value. A program that reads one which was never set stops here.
   final var value: Wrapped {
     guard case .value(let value) = content else {
-      preconditionFailure("A \(Wrapped.self) was read before it was set; it is declared at \(place.file):\(place.line)")
+      preconditionFailure(
+        """
+        The value declared at \(place.file):\(place.line) (\(Wrapped.self)) was read before it was set; set it first, give it a \
+        default, or make it an @OptionMagicValue
+        """)
     }
     return value
   }

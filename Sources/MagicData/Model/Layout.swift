@@ -11,6 +11,7 @@ struct Layout: Sendable {
   }
 
   let name: Name
+  /// Never empty.
   let properties: [Property]
   /// Where each wrapper is in an instance; `nil` if the type's instances have to be looked through one by one.
   private let offsets: [Int]?

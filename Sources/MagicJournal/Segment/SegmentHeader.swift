@@ -42,7 +42,8 @@ package struct SegmentHeader: Sendable, Equatable {
     }
     let format = try reader.fixed(UInt16.self)
     guard format == SegmentHeader.format else {  // S-2
-      throw JournalError(.unsupported, "format \(format) is not known to this version, which reads \(SegmentHeader.format)", offset: 8)
+      throw JournalError(
+        .unsupported, "format \(format) is not known to this version, which reads \(SegmentHeader.format)", offset: 8)
     }
     guard bytes.count >= SegmentHeader.length else {
       throw JournalError(.damaged, "the header ends too early", offset: bytes.count)

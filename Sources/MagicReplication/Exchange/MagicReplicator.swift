@@ -37,8 +37,10 @@ public struct MagicReplicator: Sendable {
       guard state.dataSet == dataSet else {
         throw MagicDataError(
           .incompatible,
-          "the remote \(remote.folder.path) holds another data set (\(dataSet)) than the database (\(state.dataSet)); nothing was exchanged"
-        )
+          """
+          the remote \(remote.folder.path) holds another data set (\(dataSet)) than the database (\(state.dataSet)). Nothing was \
+          exchanged. Name another remote, or clone this one into a new database
+          """)
       }
       if state.isSettled { return state }
     }

@@ -119,7 +119,7 @@ enum DurableFile {
     try sync(file.deletingLastPathComponent())
   }
 
-  private static func failure(_ what: String, _ file: URL, removing temporary: URL? = nil) -> MagicDataError {
+  static func failure(_ what: String, _ file: URL, removing temporary: URL? = nil) -> MagicDataError {
     let number = errno
     if let temporary { unlink(temporary.path) }
     let code: MagicDataError.Code =

@@ -11,6 +11,10 @@ public struct FolderRemote: Sendable {
     self.folder = folder
   }
 
+  public init(path: String) {
+    self.init(URL(fileURLWithPath: path, isDirectory: true))
+  }
+
   private var marker: URL { folder.appendingPathComponent("magicdata.json") }
   var segments: URL { folder.appendingPathComponent("segments", isDirectory: true) }
 
@@ -23,6 +27,9 @@ public struct FolderRemote: Sendable {
   private static let format = 1
   private static let kind = "folder"
 
+  /// Whether there is a remote.
+  package var isThere: Bool { FileManager.default.fileExists(atPath: marker.path) }
+
   /// Throws `MagicDataError` with `notFound` if there is no such folder, or it is no remote.
   public func check() throws {
     _ = try dataSet()
@@ -30,6 +37,7 @@ public struct FolderRemote: Sendable {
 
   /// The data set of a remote that is there.
   func dataSet() throws -> DataSetID {
+    try checkIsFolder()
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else {
       throw MagicDataError(.notFound, "there is no folder \(folder.path)")
@@ -57,6 +65,7 @@ public struct FolderRemote: Sendable {
 
   /// The data set of the remote; makes a remote of `dataSet` if there is none (F-8).
   func dataSet(orMake dataSet: DataSetID) throws -> DataSetID {
+    try checkIsFolder()
     if FileManager.default.fileExists(atPath: marker.path) { return try self.dataSet() }
     try makeFolder()
     let encoder = JSONEncoder()
@@ -65,6 +74,12 @@ public struct FolderRemote: Sendable {
     // Whoever comes second takes what stands.
     _ = try DurableFile.create([UInt8](content), at: marker)
     return try self.dataSet()
+  }
+
+  private func checkIsFolder() throws {
+    guard folder.isFileURL else {
+      throw MagicDataError(.notFound, "\(folder.scheme ?? "nothing"): is no folder; name one by its path or a file: URL")
+    }
   }
 
   private func makeFolder() throws {
@@ -91,14 +106,8 @@ public struct FolderRemote: Sendable {
   }
 
   private func make(_ folder: URL) throws {
-    do {
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-    } catch {
-      // Another process may have made it since.
-      guard FileManager.default.fileExists(atPath: folder.path) else {
-        throw MagicDataError(.notAllowed, "the folder \(folder.path) could not be made", cause: error)
-      }
-    }
+    // Another process may make it at the same time.
+    guard mkdir(folder.path, 0o777) == 0 || errno == EEXIST else { throw DurableFile.failure("could not be made", folder) }
     try DurableFile.sync(folder.deletingLastPathComponent())
   }
 

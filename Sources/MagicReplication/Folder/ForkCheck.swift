@@ -12,8 +12,8 @@ extension FolderListing {
           .fork,
           """
           the remote knows transaction \(header.last) of this replica (\(header.replica)), which has only \
-          \(held[header.replica]): the database is a copy that is in use elsewhere, or was put back from a backup; \
-          clone the remote into a new database instead
+          \(held[header.replica]): the database is a copy that is in use elsewhere, or was put back from a backup. Nothing \
+          was changed. Clone the remote into a new database and use that
           """)
       }
       var claims = [(header.last, header.lastName)]
@@ -37,8 +37,8 @@ extension FolderListing {
     MagicDataError(
       .fork,
       """
-      there are two transactions \(sequence) of replica \(replica): its database is in use as two, by a copy or a \
-      restored backup; nothing was changed
+      there are two transactions \(sequence) of replica \(replica): its database is in use as two, as a copy or from a \
+      backup. Nothing was changed. Stop using one of the two, and clone the remote into a new database in its place
       """)
   }
 }

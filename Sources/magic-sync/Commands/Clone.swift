@@ -6,6 +6,7 @@ import MagicTransport
 
 struct Clone: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "clone",
     abstract: "Makes a database of what a remote holds.",
     discussion: "Example: magic-sync clone /mnt/share/notes notes")
 
@@ -21,8 +22,8 @@ struct Clone: AsyncParsableCommand {
     }
     let opened = try OpenedDatabase(database.path, mustExist: false)
     let report = try await opened.use { magic in try await MagicReplicator(magic, remote: folder).pull() }
-    let moved = Moved(report)
-    try output.print(moved.sentence("cloned into \(opened.path):"), ["pulled": moved])
+    let exchanged = Exchanged(madeDatabase: true, pulled: Moved(report))
+    try output.print(exchanged.sentences(opened.path, folder), exchanged)
     try report.checkHeldBack()
   }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Init: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "init",
     abstract: "Makes an empty database.",
     discussion: "Example: magic-sync init notes")
 
@@ -13,6 +14,11 @@ struct Init: AsyncParsableCommand {
     try await opened.use { _ in }
     try output.print(
       opened.isNew ? "made the database \(opened.path)" : "\(opened.path) is a database already; nothing was changed",
-      ["path": opened.path, "made": opened.isNew ? "true" : "false"])
+      Made(path: opened.path, made: opened.isNew))
+  }
+
+  private struct Made: Encodable {
+    let path: String
+    let made: Bool
   }
 }

@@ -5,6 +5,7 @@ import MagicTransport
 
 struct Pull: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "pull",
     abstract: "Fetches and merges what the database lacks.",
     discussion: """
       Makes the database if it is not there. All of it is merged or, after an error, nothing.
@@ -19,11 +20,10 @@ struct Pull: AsyncParsableCommand {
   func run() async throws {
     let folder = try RemoteAddress.remote(at: remote.address)
     try folder.check()
-    let report = try await OpenedDatabase(database.path, mustExist: false).use { magic in
-      try await MagicReplicator(magic, remote: folder).pull()
-    }
-    let moved = Moved(report)
-    try output.print(moved.sentence("pulled"), ["pulled": moved])
+    let opened = try OpenedDatabase(database.path, mustExist: false)
+    let report = try await opened.use { magic in try await MagicReplicator(magic, remote: folder).pull() }
+    let exchanged = Exchanged(madeDatabase: opened.isNew, pulled: Moved(report))
+    try output.print(exchanged.sentences(opened.path, folder), exchanged)
     try report.checkHeldBack()
   }
 }

@@ -5,6 +5,7 @@ import MagicTransport
 
 struct Push: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "push",
     abstract: "Sends what the remote lacks.",
     discussion: """
       Makes the remote's folder if the folder above is there.
@@ -18,10 +19,10 @@ struct Push: AsyncParsableCommand {
 
   func run() async throws {
     let folder = try RemoteAddress.remote(at: remote.address)
-    let report = try await OpenedDatabase(database.path, mustExist: true).use { magic in
-      try await MagicReplicator(magic, remote: folder).push()
-    }
-    let moved = Moved(report)
-    try output.print(moved.sentence("pushed"), ["pushed": moved])
+    let opened = try OpenedDatabase(database.path, mustExist: true)
+    let isNew = !folder.isThere
+    let report = try await opened.use { magic in try await MagicReplicator(magic, remote: folder).push() }
+    let exchanged = Exchanged(madeRemote: isNew, pushed: Moved(report))
+    try output.print(exchanged.sentences(opened.path, folder), exchanged)
   }
 }

@@ -5,6 +5,7 @@ import MagicTransport
 
 struct Sync: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "sync",
     abstract: "Pulls, then pushes.",
     discussion: """
       Makes the database, and the remote's folder, if they are not there.
@@ -18,12 +19,12 @@ struct Sync: AsyncParsableCommand {
 
   func run() async throws {
     let folder = try RemoteAddress.remote(at: remote.address)
-    let report = try await OpenedDatabase(database.path, mustExist: false).use { magic in
-      try await MagicReplicator(magic, remote: folder).sync()
-    }
-    let (pulled, pushed) = (Moved(report.pull), Moved(report.push))
-    try output.print(
-      pulled.sentence("pulled") + "\n" + pushed.sentence("pushed"), ["pulled": pulled, "pushed": pushed])
+    let opened = try OpenedDatabase(database.path, mustExist: false)
+    let isNew = !folder.isThere
+    let report = try await opened.use { magic in try await MagicReplicator(magic, remote: folder).sync() }
+    let exchanged = Exchanged(
+      madeDatabase: opened.isNew, madeRemote: isNew, pulled: Moved(report.pull), pushed: Moved(report.push))
+    try output.print(exchanged.sentences(opened.path, folder), exchanged)
     try report.pull.checkHeldBack()
   }
 }

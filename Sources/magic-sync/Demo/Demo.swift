@@ -4,6 +4,7 @@ import MagicData
 
 struct Demo: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "demo",
     abstract: "Shows two replicas of real data that are edited apart and end equal.",
     discussion: """
       The data is the commit log of a git repository. Replica "laptop" imports it and pushes it to a folder, replica "phone" clones \

@@ -48,7 +48,9 @@ struct Story {
     }
     let count = log.lines.count + authors.count
     print("1. laptop imports \(log.lines.count.counted("commit")) by \(authors.count.counted("author")).")
-    print("   \(count.counted("object")), each saved and journaled in a transaction of its own, in \(time.seconds).")
+    print(
+      "   Each commit and each author is an object: \(count.counted("object")), each saved and journaled in a transaction of its own, in \(time.seconds)."
+    )
     let (report, pushTime) = try await timed { try await laptop.replicator.push() }
     print("   It pushes its journal to the folder \"remote\" in \(pushTime):")
     print(
@@ -61,7 +63,7 @@ struct Story {
   }
 
   private func editApart(_ laptop: Actor, _ phone: Actor, _ scene: Scene) async throws {
-    print("3. Both go offline, and edit.")
+    print("3. Both go offline, and edit. A commit has three more fields here, empty so far: label, rating and verdict.")
     try await edit(laptop, scene.shared) { $0.label = "release" }
     try await edit(phone, scene.shared) { $0.rating = 5 }
     print("   \(scene.name(scene.shared)): laptop sets label, phone sets rating.")
@@ -72,7 +74,7 @@ struct Story {
 
     try await laptop.magic.update(Remark(on: scene.shared, "Read this on the train."))
     try await phone.magic.update(Remark(on: scene.shared, "Ask about the tests."))
-    print("   Each writes a remark, which is a new object.")
+    print("   Each makes a new object: a remark on \(scene.name(scene.shared)).")
 
     // The stamps of a removal and a later edit are to differ by more than chance.
     switch scene.removed {
@@ -93,11 +95,11 @@ struct Story {
 
   private func sync(_ laptop: Actor, _ phone: Actor) async throws {
     print("4. Both sync through the folder.")
-    for actor in [laptop, phone, laptop] {
+    for (actor, why) in [(laptop, ""), (phone, ""), (laptop, " again, for what phone pushed")] {
       let ((pull, push), time) = try await timed { try await actor.replicator.sync() }
       print(
         """
-           \(actor.name): \(pull.changes.counted("change")) in (\(pull.bytes.asBytes)), \
+           \(actor.name)\(why): \(pull.changes.counted("change")) in (\(pull.bytes.asBytes)), \
         \(push.changes.counted("change")) out (\(push.bytes.asBytes)), \(time)
         """)
     }
@@ -159,9 +161,10 @@ struct Story {
     // As this program was called: it may not be on the PATH.
     let tool = CommandLine.arguments[0]
     let replay = tool.hasSuffix("magic-sync") ? tool.dropLast("sync".count) + "replay" : "magic-replay"
-    print("   \(tool) digest '\(database)'")
+    for name in ["laptop", "phone"] { print("   \(tool) digest '\(folder.appendingPathComponent(name).path)'") }
     print("   \(replay) log '\(remote.path)' --limit 10")
     print("   ls -l '\(remote.path)/segments'")
+    print("   rm -r '\(folder.path)'    when you are done")
     guard digests.0 == digests.1 else { throw ExitCode.failure }
   }
 

@@ -38,7 +38,7 @@ struct MagicSync: AsyncParsableCommand {
 extension MagicSync {
   /// A word that is no command gets an answer that says so.
   private static func checkCommand() throws {
-    let names = configuration.subcommands.compactMap(\.configuration.commandName) + ["help"]
+    let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
     guard let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-"), !names.contains(word) else { return }
     throw ValidationError("there is no command '\(word)'; the commands are \(names.joined(separator: ", ")).")
   }

@@ -38,13 +38,13 @@ let package = Package(
     .target(name: "MagicData", dependencies: ["MagicJournal", grdb, sqlite], swiftSettings: strict),
     // 3
     .target(
-      name: "MagicReplication", dependencies: ["MagicJournal", "MagicData", grdb], swiftSettings: strict),
+      name: "MagicReplication", dependencies: ["MagicJournal", "MagicData"], swiftSettings: strict),
     // 4
     .target(name: "MagicTransport", dependencies: ["MagicReplication"], swiftSettings: strict),
     // 5
     .executableTarget(
       name: "magic-sync",
-      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", grdb, arguments],
+      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
       swiftSettings: strict),
     .executableTarget(
       name: "magic-replay",

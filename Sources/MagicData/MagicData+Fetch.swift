@@ -3,16 +3,23 @@ internal import MagicJournal
 extension MagicData {
   /// All objects of a type, in the order of their z indexes. Each fetch makes new instances.
   ///
-  /// Objects whose required values have not all arrived from other replicas are not among them.
+  /// Objects whose required values have not all arrived from other replicas are not among them, nor are those that have one which this
+  /// version's type cannot be read from, such as a case that only a newer app knows. They are kept.
   public nonisolated(nonsending) func object<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
     let type = try await store.mapped(Object.self)
     let id = store.id
     let rows = try await store.read { db in try FetchedObject.all(of: type, in: id, db) }
-    return try rows.map { try MagicData.make($0, type.layout) }
+    return try rows.compactMap { row in
+      do {
+        return try MagicData.make(row, type.layout)
+      } catch let error as MagicDataError where error.code == .value {
+        return nil
+      }
+    }
   }
 
   /// The object with a primary value.
-  /// - Throws: ``MagicDataError`` with `notFound` if there is none.
+  /// - Throws: ``MagicDataError`` with `notFound` if there is none, `value` if a stored value cannot be read as its property's type.
   public nonisolated(nonsending) func object<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Object {

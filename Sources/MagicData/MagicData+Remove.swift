@@ -6,15 +6,17 @@ extension MagicData {
   /// An object that was removed already, here or by a merge, stays removed.
   /// - Throws: ``MagicDataError`` with `notSaved` if there was never such an object here.
   public nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
-    let boxed = BoxedObject(object, try Layout.of(Object.self))
-    guard let key = try boxed.primary().map({ .primary($0) }) ?? boxed.record?.key else {
-      throw MagicData.notSaved(Object.self)
+    let boxed = try BoxedObject(object, Layout.of(Object.self))
+    try await boxed.inTurn {
+      guard let key = try boxed.primary().map({ .primary($0) }) ?? boxed.record?.key else {
+        throw MagicData.notSaved(Object.self)
+      }
+      let type = try await store.mapped(Object.self)
+      guard try await store.change({ transaction in try transaction.remove(key, type) }) else {
+        throw MagicData.notSaved(Object.self)
+      }
+      boxed.removed()
     }
-    let type = try await store.mapped(Object.self)
-    guard try await store.change({ transaction in try transaction.remove(key, type) }) else {
-      throw MagicData.notSaved(Object.self)
-    }
-    boxed.removed()
   }
 
   /// Removes all objects of a type in one transaction.

@@ -2,17 +2,20 @@ extension MagicData {
   /// Adds an object, or updates it by its primary value or, without one, by the z index that it has.
   ///
   /// Only what was set since the object was fetched or saved, and differs from that, is written, so that a stale instance does not
-  /// overwrite what was merged since. An instance that was made anew, with a primary value that is held already, writes what was set in it.
+  /// overwrite what was merged since. An instance that was made anew, with a primary value that is held already, writes what was set in it,
+  /// and no defaults. Of two updates of one instance the second waits for the first.
   /// - Returns: the z index: local to this database, and never given twice.
   /// - Throws: ``MagicDataError`` with `unsetValue` if a required value was never set, `tooLarge`, `busy`, `full` or `notAllowed`. Nothing
   ///   is stored then.
   @discardableResult
   public nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int {
-    let boxed = BoxedObject(object, try Layout.of(Object.self))
-    let (save, edits) = try boxed.save()
-    let type = try await store.mapped(Object.self)
-    let saved = try await store.change { transaction in try transaction.save(save, as: type) }
-    boxed.saved(saved, edits: edits)
-    return Int(saved.record.zIndex)
+    let boxed = try BoxedObject(object, Layout.of(Object.self))
+    return try await boxed.inTurn {
+      let (save, edits) = try boxed.save()
+      let type = try await store.mapped(Object.self)
+      let saved = try await store.change { transaction in try transaction.save(save, as: type) }
+      boxed.saved(saved, edits: edits)
+      return Int(saved.record.zIndex)
+    }
   }
 }

@@ -10,6 +10,8 @@ package enum Limits {
   package static let fieldsOfType = 1_000
   /// Types of a schema (J-15).
   package static let types = 4_096
+  /// The sizes of a segment's transactions together (S-8): the largest one, and what a cut leaves before it.
+  package static let segmentSize = 1 << 26 + 1 << 23
   /// Bytes of a segment's body, inflated or not (S-8): room for the largest transaction and what a cut leaves over.
   package static let segmentBytes = 1 << 27
   /// Transactions of a segment (S-8).

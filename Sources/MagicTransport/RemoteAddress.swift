@@ -27,14 +27,14 @@ public enum RemoteAddress {
     return FolderRemote(URL(fileURLWithPath: url.path, isDirectory: true))
   }
 
-  /// RFC 3986: letters, digits, `+`, `-`, `.` before `://`. A single letter is a drive on some systems, and no scheme.
+  /// What stands before `://` (RFC 3986: letters, digits, `+`, `-`, `.`), or before a colon alone if it is one of ours. A folder whose name
+  /// looks so is written with `./` in front.
   private static func scheme(of address: String) -> String? {
-    guard let colon = address.range(of: "://") ?? (address.lowercased().hasPrefix("file:") ? address.range(of: ":") : nil)
-    else { return nil }
-    let scheme = address[..<colon.lowerBound]
-    guard scheme.count > 1, scheme.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }) else {
+    guard let colon = address.firstIndex(of: ":") else { return nil }
+    let scheme = address[..<colon].lowercased()
+    guard !scheme.isEmpty, scheme.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }) else {
       return nil
     }
-    return scheme.lowercased()
+    return address[colon...].hasPrefix("://") || scheme == "file" || planned.contains(scheme) ? scheme : nil
   }
 }

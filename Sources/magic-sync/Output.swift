@@ -8,13 +8,14 @@ struct OutputOptions: ParsableArguments {
   var json = false
 
   func print(_ sentence: @autoclosure () -> String, _ object: some Encodable) throws {
-    guard json else {
-      Swift.print(sentence())
-      return
+    var line = Data(sentence().utf8)
+    if json {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      line = try encoder.encode(object)
     }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    Swift.print(String(decoding: try encoder.encode(object), as: UTF8.self))
+    // Unlike `print`, this fails if the result cannot be written.
+    try FileHandle.standardOutput.write(contentsOf: line + Data("\n".utf8))
   }
 }
 

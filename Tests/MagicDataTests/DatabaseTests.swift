@@ -89,6 +89,61 @@ import Testing
     #expect(try folder.contents().isEmpty)
   }
 
+  @Test func twoTypesOfOneNameAreAnError() async throws {
+    enum Other {
+      struct Cat: MagicObject {
+        @PrimaryMagicValue var name: String
+        init() {}
+      }
+    }
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(Cat("Tom", 4))
+    await #expect { try await magic.object(of: Other.Cat.self) } throws: { error in
+      (error as? MagicDataError)?.code == .model && "\(error)".contains("magicName")
+    }
+  }
+
+  /// A database that is built of something else is there as a whole or not at all.
+  @Test func aDatabaseThatIsBuiltTakesNobodysPlace() async throws {
+    struct Stop: Error {}
+    let location = DatabaseLocation(folder["new"])
+    await #expect(throws: Stop.self) {
+      try await MagicData.build(at: location) { magic in
+        try await magic.update(Cat("Tom", 4))
+        throw Stop()
+      }
+    }
+    #expect(try folder.contents().isEmpty)
+    await #expect {
+      try await MagicData.build(at: location) { magic in
+        try await magic.update(Cat("Tom", 4))
+        let other = try await MagicData(path: folder["new"])
+        try await other.update(Cat("Kit", 1))
+        try await other.close()
+      }
+    } throws: { ($0 as? MagicDataError)?.code == .exists }
+    #expect(try await MagicData(path: folder["new"]).object(of: Cat.self).map(\.name) == ["Kit"])
+    _ = try await MagicData.build(at: DatabaseLocation(folder["whole.db"])) { try await $0.update(Cat("Tom", 4)) }
+    #expect(try await MagicData(path: folder["whole.db"]).object(of: Cat.self).map(\.name) == ["Tom"])
+  }
+
+  /// A journal that was damaged by hand is an error where it is read, and no crash.
+  @Test(arguments: [
+    "UPDATE magic_transaction SET sequence = -sequence", "UPDATE magic_transaction SET sequence = sequence + 5",
+    "UPDATE magic_transaction SET entry_count = 9223372036854775807", "UPDATE magic_transaction SET entry_count = 0",
+    "UPDATE magic_transaction SET first_entry = -9223372036854775808", "UPDATE magic_transaction SET stamp = -stamp",
+    "UPDATE magic_entry SET operation = 2, base = 9223372036854775807", "UPDATE magic_entry SET operation = 9",
+    "UPDATE magic_entry SET type = 7", "UPDATE magic_entry SET fields = x'ff'", "UPDATE magic_entry SET fields = x'0001'",
+    "DELETE FROM magic_entry", "UPDATE magic_replica SET uuid = x'00'", "UPDATE magic_field SET type = 9",
+    "UPDATE magic_type SET id = 3",
+  ]) func aDamagedJournalIsAnError(sql: String) async throws {
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(Cat("Tom", 4))
+    try await magic.update(Cat("Kit", 4))
+    try await magic.store.write { db in try db.execute(sql: sql) }
+    await #expect { _ = try await NaiveFold(journalOf: magic) } throws: { ($0 as? MagicDataError)?.code == .notADatabase }
+  }
+
   /// H-40: two openings of one file, as two processes have them.
   @Test func twoOpeningsOfOneFileLoseNothing() async throws {
     let (one, two) = (try await MagicData(path: folder["db"]), try await MagicData(path: folder["db"]))
@@ -143,9 +198,10 @@ import Testing
     let tom = Cat("Tom", 4)
     tom.owner = "Jon"
     try await magic.update(tom)
-    let old = try await magic.object(of: Old.Cat.self, primary: "Tom")
+    let older = try await MagicData(path: folder["db"])
+    let old = try await older.object(of: Old.Cat.self, primary: "Tom")
     old.weight = 5
-    try await magic.update(old)
+    try await older.update(old)
     #expect(try await magic.object(of: Cat.self, primary: "Tom").owner == "Jon")
     #expect(try await magic.object(of: Cat.self, primary: "Tom").weight == 5)
   }
@@ -169,10 +225,11 @@ import Testing
     }
     let magic = try await MagicData(path: folder["db"])
     try await magic.update(Cat("Tom", 4))
-    await #expect { try await magic.object(of: New.Cat.self) } throws: { error in
+    let (new, other) = (try await MagicData(path: folder["db"]), try await MagicData(path: folder["db"]))
+    await #expect { try await new.object(of: New.Cat.self) } throws: { error in
       (error as? MagicDataError)?.code == .model && "\(error)".contains("Cat.colour") && "\(error)".contains("new and required")
     }
-    await #expect { try await magic.object(of: Other.Cat.self) } throws: { error in
+    await #expect { try await other.object(of: Other.Cat.self) } throws: { error in
       (error as? MagicDataError)?.code == .model && "\(error)".contains("stored as real")
     }
     #expect(try await magic.object(of: Cat.self, primary: "Tom").weight == 4)
@@ -189,10 +246,10 @@ import Testing
         init() {}
       }
     }
-    let magic = try await MagicData(path: folder["db"])
     let old = Old.Cat()
     (old.name, old.weight) = ("Tom", 4)
-    try await magic.update(old)
+    try await MagicData(path: folder["db"]).update(old)
+    let magic = try await MagicData(path: folder["db"])
     #expect(try await magic.object(of: Cat.self, primary: "Tom").lives == 9)
     let tom = try await magic.object(of: Cat.self, primary: "Tom")
     try await magic.update(tom)

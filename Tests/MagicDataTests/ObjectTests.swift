@@ -222,6 +222,113 @@ import Testing
     #expect(try await other.object(of: Session.self).map(\.title) == ["first"])
   }
 
+  /// Two updates of one instance that overlap: the second sees what the first stored.
+  @MainActor @Test func overlappingUpdatesOfOneInstanceLoseNothing() async throws {
+    enum Shared {
+      @MainActor static let tom = Cat("Tom", 0)
+      @MainActor static let session = Session()
+    }
+    let magic = magic
+    Shared.session.title = "one"
+    for round in 0..<20 {
+      var tasks: [Task<Void, any Error>] = []
+      for weight in [1.0, 2, 1, 2, 3, 0] {
+        Shared.tom.weight = weight
+        tasks.append(
+          Task { @MainActor in
+            try await magic.update(Shared.tom)
+            try await magic.update(Shared.session)
+          })
+        if round.isMultiple(of: 2) { await Task.yield() }
+      }
+      for task in tasks { try await task.value }
+      #expect(try await magic.object(of: Cat.self, primary: "Tom").weight == Shared.tom.weight)
+    }
+    #expect(try await magic.object(of: Session.self).count == 1)
+  }
+
+  /// L-7: what the app did not set is not written over what is held.
+  @Test func aDefaultDoesNotOverwriteWhatIsHeld() async throws {
+    let tom = Cat("Tom", 4)
+    tom.lives = 5
+    try await magic.update(tom)
+    try await magic.update(Cat("Tom", 6))
+    #expect(try await cat().weight == 6)
+    #expect(try await cat().lives == 5)
+    let explicit = Cat("Tom", 6)
+    explicit.lives = 9
+    try await magic.update(explicit)
+    #expect(try await cat().lives == 9)
+  }
+
+  /// L-8: one value that this version cannot read does not hide all the others.
+  @Test func anObjectWithAValueThatCannotBeReadIsKeptAndNotShown() async throws {
+    enum New {
+      enum Color: String, Magical { case red, purple }
+      struct Paint: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var color: Color
+        @OptionMagicValue var trim: Color?
+        init() {}
+        init(_ id: String, _ color: Color, _ trim: Color?) {
+          self.id = id
+          self.color = color
+          self.trim = trim
+        }
+      }
+    }
+    enum Old {
+      enum Color: String, Magical { case red }
+      struct Paint: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var color: Color
+        @OptionMagicValue var trim: Color?
+        @OptionMagicValue var name: String?
+        init() {}
+      }
+    }
+    try await magic.update(New.Paint("a", .red, .purple))
+    try await magic.update(New.Paint("b", .purple, nil))
+    let older = try await MagicData(path: folder["db"])
+    let shown = try await older.object(of: Old.Paint.self)
+    #expect(shown.map(\.id) == ["a"])
+    #expect(shown[0].trim == nil)
+    await #expect { try await older.object(of: Old.Paint.self, primary: "b") } throws: {
+      ($0 as? MagicDataError)?.code == .value
+    }
+    // An edit of something else leaves it alone.
+    shown[0].name = "door"
+    try await older.update(shown[0])
+    #expect(try await magic.object(of: New.Paint.self, primary: "a").trim == .purple)
+  }
+
+  @Test func classesOfClassesAreErrors() async throws {
+    class Animal: MagicObject {
+      @PrimaryMagicValue var id: String
+      required init() {}
+    }
+    final class Dog: Animal {
+      @MagicValue var breed: String
+    }
+    let dog = Dog()
+    dog.breed = "pug"
+    await #expect { try await magic.update(dog) } throws: { ($0 as? MagicDataError)?.code == .model }
+    let animal: Animal = dog
+    await #expect { try await magic.update(animal) } throws: { ($0 as? MagicDataError)?.code == .model }
+  }
+
+  @Test func anOptionalWrapperIsNoProperty() async throws {
+    struct Odd: MagicObject {
+      @MagicValue var text: String
+      var extra: MagicValue<Int>?
+      init() {}
+    }
+    let odd = Odd()
+    odd.text = "x"
+    try await magic.update(odd)
+    #expect(try await magic.object(of: Odd.self).map(\.text) == ["x"])
+  }
+
   @Test func modelsThatCannotBeStoredAreErrors() async throws {
     struct Empty: MagicObject {
       var plain = 1

@@ -80,6 +80,26 @@ import Testing
     #expect(try [Int?].init(magicValue: [1, nil].magicValue) == [1, nil])
   }
 
+  @Test func codedValuesThatCouldNotBeReadAgainAreRefused() throws {
+    indirect enum Nested: Codable, MagicalCodable {
+      case end
+      case more(Nested)
+    }
+    func nested(_ depth: Int) -> Nested { (0..<depth).reduce(.end) { nested, _ in .more(nested) } }
+    #expect(throws: MagicDataError.self) { try nested(5_000).magicValue }
+    _ = try Nested(magicValue: nested(60).magicValue)
+    #expect(throws: MagicDataError.self) { try [Decimal.nan].magicValue }
+    struct Foreign: MagicalCodable {
+      struct Stop: Error {}
+      init() {}
+      init(from: any Decoder) throws {}
+      func encode(to: any Encoder) throws { throw Stop() }
+    }
+    #expect(throws: MagicDataError.self) { try Foreign().magicValue }
+    let large = Dictionary(uniqueKeysWithValues: (0..<3_000).map { ("key \($0)", $0) })
+    #expect(try [String: Int](magicValue: large.magicValue) == large)
+  }
+
   /// L-3: equal to Swift, different bytes.
   @Test func primaryValuesAreToldApartByTheirBytes() async throws {
     try await magic.update(Cat("\u{e9}", 1))

@@ -107,6 +107,15 @@ import Testing
     #expect(try Data(contentsOf: file) == bytes)
   }
 
+  /// H-39: the same for a remote.
+  @Test func aRemoteOfAnotherFormatIsLeftAlone() async throws {
+    try await push(1)
+    try Data("{\"format\":2,\"dataSets\":[]}".utf8).write(to: folder["remote/magicdata.json"])
+    try await expectRefused(.incompatible, b, naming: "format 2")
+    try Data("{}".utf8).write(to: folder["remote/magicdata.json"])
+    try await expectRefused(.damaged, b, naming: "magicdata.json")
+  }
+
   /// H-31.
   @Test func namesThatAreNotOursAreIgnored() async throws {
     try await push(1)

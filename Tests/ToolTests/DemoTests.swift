@@ -36,6 +36,15 @@ import Testing
     #expect(result.output.contains("laptop imports 4 commits by 2 authors"))
   }
 
+  @Test func aBareRepositoryWillDo() throws {
+    try makeRepository(at: folder["repository"], commits: 3)
+    try #require(Tool.git.run("clone", "-q", "--bare", folder["repository"].path, folder["bare's.git"].path).status == 0)
+    let result = try Tool.sync.run("demo", folder["bare's.git"].path, "--into", folder["it's a demo"].path)
+    #expect(result.status == 0)
+    #expect(result.output.contains("laptop imports 3 commits"))
+    #expect(result.output.contains(#"it'\''s a demo/phone'"#))
+  }
+
   @Test func withoutARepositoryItSaysWhatToDo() throws {
     try makeRepository(at: folder["empty"], commits: 0)
     for path in [folder.url.path, folder["empty"].path, folder["nowhere"].path] {

@@ -91,6 +91,25 @@ struct Note: MagicObject {
     #expect(summary.pushed.changes == 0)
   }
 
+  /// H-40: a push must not drop the locks that SQLite holds; else another program, which takes itself for the last one, deletes
+  /// the WAL that this one goes on writing to.
+  @Test func anotherProgramAfterAPushTakesNothingAway() async throws {
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.update(Note("before", "x"))
+    try await MagicReplicator(magic, remote: FolderRemote(folder["remote"])).push()
+    let count = "import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM Note').fetchone()[0])"
+    let file = path("a/default.sqlite3")
+    #expect(try Tool.python.run("-c", count, file).output == "1\n")
+    try await magic.update(Note("after", "x"))
+    try await magic.update(Note("later", "x"))
+    #expect(try Tool.python.run("-c", count, file).output == "3\n")
+    let digest = try await magic.digest()
+    #expect(try Tool.sync.run("digest", path("a")).output == digest + "\n")
+    #expect(try Tool.python.run("-c", count, file).output == "3\n")
+    try await magic.update(Note("last", "x"))
+    #expect(try Tool.python.run("-c", count, file).output == "4\n")
+  }
+
   @Test func whatIsMadeIsSaid() throws {
     let output = try Tool.sync.run("sync", path("a"), path("remote")).output
     #expect(output.contains("made the database \(path("a/default.sqlite3"))"))
@@ -132,6 +151,7 @@ struct Note: MagicObject {
     try await write("x", to: "a")
     try expectFailure(1, naming: "gopher: is no kind of remote", "push", path("a"), "gopher://host/x")
     try expectFailure(1, naming: "tcp: remotes are not in this version", "sync", path("a"), "tcp://localhost:1")
+    try expectFailure(1, naming: "tcp: remotes are not in this version", "push", path("a"), "tcp:localhost:1")
     try expectFailure(1, naming: "of this machine", "pull", path("a"), "file://elsewhere/x")
     try expectFailure(1, naming: "empty", "push", path("a"), "")
     try expectFailure(1, naming: "empty", "init", "")

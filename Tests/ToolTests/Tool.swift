@@ -13,6 +13,7 @@ struct Tool {
 
   static let sync = Tool("magic-sync")
   static let replay = Tool("magic-replay")
+  static let python = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["python3"])
   static let git = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["git"])
 
   private let path: URL

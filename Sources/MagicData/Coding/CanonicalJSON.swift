@@ -8,8 +8,8 @@ internal import MagicJournal
 enum CanonicalJSON {
   static func value(of value: some Encodable) throws -> Value {
     do {
-      return .coded(try CanonicalEncoder.node(of: value, at: []).bytes)
-    } catch let error as EncodingError {
+      return .coded(try CanonicalEncoder.node(of: value, at: [], depth: 0).bytes)
+    } catch {
       throw MagicDataError(.value, "a \(type(of: value)) cannot be encoded as JSON: \(error)", cause: error)
     }
   }
@@ -32,7 +32,22 @@ indirect enum JSONNode {
   case literal(String)
   case string(String)
   case array([JSONNode])
+  /// In the order of the keys' bytes, none twice.
   case object([(key: String, value: JSONNode)])
+
+  /// Of what was encoded for one key more than once, the last stands.
+  static func object(of members: [(key: String, make: () throws -> JSONNode)]) throws -> JSONNode {
+    let sorted = members.enumerated().sorted { left, right in
+      left.element.key.utf8.elementsEqual(right.element.key.utf8)
+        ? left.offset < right.offset : left.element.key.utf8.lexicographicallyPrecedes(right.element.key.utf8)
+    }
+    var unique: [(key: String, make: () throws -> JSONNode)] = []
+    for (_, member) in sorted {
+      if let last = unique.last, last.key.utf8.elementsEqual(member.key.utf8) { unique.removeLast() }
+      unique.append(member)
+    }
+    return .object(try unique.map { ($0.key, try $0.make()) })
+  }
 
   var bytes: [UInt8] {
     var bytes: [UInt8] = []
@@ -55,8 +70,7 @@ indirect enum JSONNode {
       bytes.append(UInt8(ascii: "]"))
     case .object(let members):
       bytes.append(UInt8(ascii: "{"))
-      let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-      for (index, member) in sorted.enumerated() {
+      for (index, member) in members.enumerated() {
         if index > 0 { bytes.append(UInt8(ascii: ",")) }
         JSONNode.write(member.key, to: &bytes)
         bytes.append(UInt8(ascii: ":"))
@@ -116,22 +130,34 @@ final class CanonicalEncoder: Encoder {
   }
 
   let codingPath: [any CodingKey]
+  /// How many values this one is within.
+  fileprivate let depth: Int
   var userInfo: [CodingUserInfoKey: Any] { [:] }
   fileprivate var content = Content.empty
 
-  fileprivate init(_ path: [any CodingKey]) {
+  /// Foundation's decoder reads 512 levels of JSON, and a value may take two of them: an object in an array.
+  private static let deepest = 200
+
+  fileprivate init(_ path: [any CodingKey], depth: Int) {
     codingPath = path
+    self.depth = depth
   }
 
-  static func node<Encoded: Encodable>(of value: Encoded, at path: [any CodingKey]) throws -> JSONNode {
+  static func node<Encoded: Encodable>(of value: Encoded, at path: [any CodingKey], depth: Int) throws -> JSONNode {
+    guard depth <= deepest else {
+      throw EncodingError.invalidValue(
+        value, .init(codingPath: path, debugDescription: "values are nested more than \(deepest) deep"))
+    }
     switch value {
     // As Foundation's decoder expects them.
     case let data as Data: return .string(data.base64EncodedString())
     case let url as URL: return .string(url.absoluteString)
-    case let decimal as Decimal: return .literal(decimal.description)
+    case let decimal as Decimal where decimal.isFinite: return .literal(decimal.description)
+    case is Decimal:
+      throw EncodingError.invalidValue(value, .init(codingPath: path, debugDescription: "a Decimal that is no number"))
     default: break
     }
-    let encoder = CanonicalEncoder(path)
+    let encoder = CanonicalEncoder(path, depth: depth)
     try value.encode(to: encoder)
     let node = try encoder.node()
     return (value as? any Unordered)?.sorted(node) ?? node
@@ -142,7 +168,7 @@ final class CanonicalEncoder: Encoder {
     case .empty: .object([])
     case .node(let node): node
     case .array(let elements): .array(try elements.map { try $0() })
-    case .object(let members): .object(try members.map { ($0.key, try $0.make()) })
+    case .object(let members): try JSONNode.object(of: members)
     }
   }
 
@@ -163,7 +189,6 @@ final class CanonicalEncoder: Encoder {
   fileprivate func add(_ key: some CodingKey, _ make: @escaping () throws -> JSONNode) {
     guard case .object(var members) = content else { return }
     content = .empty
-    members.removeAll { $0.key.utf8.elementsEqual(key.stringValue.utf8) }
     members.append((key.stringValue, make))
     content = .object(members)
   }
@@ -183,7 +208,7 @@ private struct CanonicalKeyed<Key: CodingKey>: KeyedEncodingContainerProtocol {
   func encodeNil(forKey key: Key) { encoder.add(key) { .literal("null") } }
 
   func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
-    let node = try CanonicalEncoder.node(of: value, at: codingPath + [key])
+    let node = try CanonicalEncoder.node(of: value, at: codingPath + [key], depth: encoder.depth + 1)
     encoder.add(key) { node }
   }
 
@@ -196,7 +221,7 @@ private struct CanonicalKeyed<Key: CodingKey>: KeyedEncodingContainerProtocol {
   func superEncoder(forKey key: Key) -> any Encoder { nested(key) }
 
   private func nested(_ key: some CodingKey) -> CanonicalEncoder {
-    let nested = CanonicalEncoder(codingPath + [key])
+    let nested = CanonicalEncoder(codingPath + [key], depth: encoder.depth + 1)
     encoder.add(key, nested.node)
     return nested
   }
@@ -221,7 +246,7 @@ private struct CanonicalUnkeyed: UnkeyedEncodingContainer {
   func encodeNil() { encoder.add { .literal("null") } }
 
   func encode<T: Encodable>(_ value: T) throws {
-    let node = try CanonicalEncoder.node(of: value, at: codingPath)
+    let node = try CanonicalEncoder.node(of: value, at: codingPath, depth: encoder.depth + 1)
     encoder.add { node }
   }
 
@@ -233,7 +258,7 @@ private struct CanonicalUnkeyed: UnkeyedEncodingContainer {
   func superEncoder() -> any Encoder { nested() }
 
   private func nested() -> CanonicalEncoder {
-    let nested = CanonicalEncoder(codingPath)
+    let nested = CanonicalEncoder(codingPath, depth: encoder.depth + 1)
     encoder.add(nested.node)
     return nested
   }
@@ -260,5 +285,7 @@ private struct CanonicalSingle: SingleValueEncodingContainer {
   func encode(_ value: UInt16) { put(.literal(String(value))) }
   func encode(_ value: UInt32) { put(.literal(String(value))) }
   func encode(_ value: UInt64) { put(.literal(String(value))) }
-  func encode<T: Encodable>(_ value: T) throws { put(try CanonicalEncoder.node(of: value, at: codingPath)) }
+  func encode<T: Encodable>(_ value: T) throws {
+    put(try CanonicalEncoder.node(of: value, at: codingPath, depth: encoder.depth + 1))
+  }
 }

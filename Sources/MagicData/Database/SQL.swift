@@ -2,6 +2,9 @@ package import GRDB
 internal import GRDBSQLite
 package import MagicJournal
 
+/// An open connection, within a transaction.
+package typealias Connection = Database
+
 /// A prepared statement with its values bound, read through SQLite's own calls: GRDB's rows and arguments cost two to
 /// seven times as much. GRDB owns the connection, the transaction and the statement cache.
 package struct SQL: ~Copyable {

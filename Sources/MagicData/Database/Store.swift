@@ -13,9 +13,11 @@ package final class Store: Sendable {
   package let database: any DatabaseWriter
   package let location: DatabaseLocation?
   package let surroundings: Surroundings
+  /// Whether this opening made the database.
+  package let isNew: Bool
   /// Names the file to the objects that are fetched from it.
   let id: Identifier
-  private let types = Locked<[ObjectIdentifier: MappedType]>([:])
+  private let types = Locked<Types>(Types())
   /// Goes away with the store.
   private let temporaryFolder: URL?
 
@@ -42,7 +44,9 @@ package final class Store: Sendable {
     }
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
-      id = try database.read(Store.name) ?? database.write { db in try Store.prepare(db, surroundings) }
+      let known = try database.read(Store.name)
+      id = try known ?? database.write { db in try Store.prepare(db, surroundings) }
+      isNew = known == nil
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
     }
@@ -66,7 +70,11 @@ package final class Store: Sendable {
     let path = location.file.path
     try location.check()
     if mustExist {
-      guard location.exists else { throw MagicDataError(.notFound, "there is no database at \(path)") }
+      guard location.exists else {
+        throw access(path, F_OK) != 0 && errno == EACCES
+          ? MagicDataError(.notAllowed, "\(path) cannot be looked at; check the permissions of its folders")
+          : MagicDataError(.notFound, "there is no database at \(path)")
+      }
     } else {
       try location.makeFolder()
     }
@@ -127,8 +135,9 @@ package final class Store: Sendable {
   /// The type's place in this database; makes its table, or the columns that are new, if need be.
   func mapped<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType {
     let key = ObjectIdentifier(type)
-    if let mapped = types.withLock({ $0[key] }) { return mapped }
+    if let mapped = types.withLock({ $0.mapped[key] }) { return mapped }
     let layout = try Layout.of(type)
+    try types.withLock { try $0.claim(layout.schema.identity, for: type) }
     // A type that is known costs no wait for whoever writes.
     let known = try await read { db in try StoredSchema(db).find(layout.schema).map { MappedType(layout, $0, $1) } }
     let mapped: MappedType
@@ -143,8 +152,26 @@ package final class Store: Sendable {
       }
     }
     // Only what is committed is remembered: a field id that was rolled back could be given to another field.
-    types.withLock { $0[key] = mapped }
+    types.withLock { $0.mapped[key] = mapped }
     return mapped
+  }
+
+  private struct Types {
+    var mapped: [ObjectIdentifier: MappedType] = [:]
+    var names: [TypeSchema.Identity: any MagicObject.Type] = [:]
+
+    /// Two Swift types of one name would read and write each other's objects.
+    mutating func claim(_ name: TypeSchema.Identity, for type: any MagicObject.Type) throws {
+      if let other = names[name], other != type {
+        throw MagicDataError(
+          .model,
+          """
+          \(String(reflecting: other)) and \(String(reflecting: type)) are both stored as \(name.name); give one of them a static \
+          magicName of its own
+          """)
+      }
+      names[name] = type
+    }
   }
 
   package func read<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {

@@ -40,27 +40,38 @@ package struct JournalReader {
     var select = try SQL(db, Statements.selectTransactions)
     try select.bind(row)
     try select.bind(Int64(sequence))
+    var (next, last) = (sequence + 1, Stamp.earliest)
     while try select.step() {
       let name = TransactionName(stamp: select.stamp(1), tag: UInt32(truncatingIfNeeded: select.integer(2)))
+      guard UInt64(exactly: select.integer(0)) == next, name.stamp > last, name.stamp <= .latest else {
+        throw damaged("the transactions of a replica do not follow each other")
+      }
+      (next, last) = (next + 1, name.stamp)
       try body(
         Transaction(
-          replica: replica, sequence: UInt64(select.integer(0)), name: name, root: try select.identifier(3),
+          replica: replica, sequence: next - 1, name: name, root: try select.identifier(3),
           entries: try entries(from: select.integer(4), count: select.integer(5), of: name)))
     }
   }
 
   private func entries(from first: Int64, count: Int64, of name: TransactionName) throws -> [Entry] {
+    guard 1...Int64(Limits.entries) ~= count, 0...(Int64.max - count) ~= first else {
+      throw damaged("a transaction has no entries that could be found")
+    }
     var select = try SQL(db, Statements.selectEntries)
     try select.bind(first)
     try select.bind(first + count - 1)
     var entries: [Entry] = []
     while try select.step() {
       let type = try type(select.int(0))
-      entries.append(
-        Entry(
-          type: type.id, key: try ObjectKey(value: select.value(1, type.keyKind), of: type.schema),
-          operation: try operation(select, 2, base: 3),
-          fields: try StoredFields.decode(select.bytes(4), of: type.schema)))
+      let entry = Entry(
+        type: type.id, key: try ObjectKey(value: select.value(1, type.keyKind), of: type.schema),
+        operation: try operation(select, 2, base: 3),
+        fields: try StoredFields.decode(select.bytes(4), of: type.schema))
+      guard entry.isPossible(at: entries.count, of: name) else {
+        throw damaged("an entry is of another time than its transaction")
+      }
+      entries.append(entry)
     }
     guard entries.count == count else { throw damaged("a transaction lacks entries") }
     return entries
@@ -171,10 +182,18 @@ package struct JournalReader {
   static func lastSequence(_ row: Int64, _ db: Database) throws -> UInt64 {
     var select = try SQL(db, Statements.lastSequence)
     try select.bind(row)
-    return try select.step() ? UInt64(select.integer(0)) : 0
+    guard try select.step() else { return 0 }
+    guard let last = UInt64(exactly: select.integer(0)), last < Limits.sequence else {
+      throw damaged("the sequences of a replica have no end")
+    }
+    return last
   }
 
   private func damaged(_ what: String) -> MagicDataError {
+    JournalReader.damaged(what)
+  }
+
+  private static func damaged(_ what: String) -> MagicDataError {
     MagicDataError(.notADatabase, "the database is damaged: \(what)")
   }
 }

@@ -21,6 +21,24 @@ class Box {
   /// Whether the value was set since it was fetched or saved.
   var isEdited: Bool { edits != savedEdits }
 
+  private var isTurn = false
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+
+  /// Waits until no other save or remove of this instance is on its way, so that each is told apart from what the one before stored.
+  /// The instance belongs to one task or actor, and so does this queue.
+  nonisolated(nonsending) func takeTurn() async {
+    guard isTurn else {
+      isTurn = true
+      return
+    }
+    await withCheckedContinuation { waiting.append($0) }
+  }
+
+  /// Lets the next in line have its turn.
+  func endTurn() {
+    if waiting.isEmpty { isTurn = false } else { waiting.removeFirst().resume() }
+  }
+
   /// After a save of what was set when `edits` was read. `value` is in the database; `nil` if that did not change.
   func saved(_ value: Value?, edits: Int) {
     if let value { stored = value }
@@ -37,6 +55,12 @@ class Box {
   /// After a fetch: the defaults that `init()` set are no edits of the user's.
   func fetched(_ value: Value) throws {
     if value != .null { try load(value) }
+    stored = value
+    savedEdits = edits
+  }
+
+  /// After a fetch of a value that this property's type cannot have: it stays in the database until another is set.
+  func unreadable(_ value: Value) {
     stored = value
     savedEdits = edits
   }

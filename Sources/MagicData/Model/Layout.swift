@@ -8,6 +8,9 @@ struct Layout: Sendable {
     let role: PropertyRole
     /// Whether an object without a stored value can be shown: it has a default, or may be nil.
     let canBeAbsent: Bool
+    /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
+    let initial: Value?
+    let initialEdits: Int
   }
 
   let name: Name
@@ -38,13 +41,19 @@ struct Layout: Sendable {
 
   private init<Object: MagicObject>(_ type: Object.Type) throws {
     let probe = Object()
+    guard !(Mirror(reflecting: probe).superclassMirror?.subjectType is any MagicObject.Type) else {
+      throw MagicDataError(
+        .model, "\(type) cannot be stored: its superclass is a MagicObject as well, and a model is a struct or a final class")
+    }
     let children = Layout.wrappers(of: probe)
     do {
       name = try Name(type.magicName)
       properties = try children.map { label, wrapper in
-        Property(
-          name: try Name(String(label.dropFirst())), kind: Swift.type(of: wrapper).kind,
-          role: Swift.type(of: wrapper).role, canBeAbsent: wrapper.canBeAbsent)
+        let role = Swift.type(of: wrapper).role
+        return Property(
+          name: try Name(String(label.dropFirst())), kind: Swift.type(of: wrapper).kind, role: role,
+          canBeAbsent: wrapper.canBeAbsent, initial: role == .primary ? nil : try wrapper.box.encoded(),
+          initialEdits: wrapper.box.edits)
       }
     } catch let error as JournalError {
       throw MagicDataError(.model, "\(type) cannot be stored: \(error.message)", cause: error)
@@ -65,7 +74,11 @@ struct Layout: Sendable {
   }
 
   /// The boxes of an instance's properties, in the order of `properties`.
-  func boxes<Object: MagicObject>(of object: Object) -> [Box] {
+  func boxes<Object: MagicObject>(of object: Object) throws -> [Box] {
+    guard Swift.type(of: object) == Object.self else {
+      throw MagicDataError(
+        .model, "a \(Swift.type(of: object)) was given as a \(Object.self); a model is a struct or a final class")
+    }
     guard let offsets else { return Layout.wrappers(of: object).map(\.wrapper.box) }
     return withUnsafeBytes(of: object) { bytes in
       offsets.map { offset in
@@ -78,7 +91,10 @@ struct Layout: Sendable {
   private static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {
     Mirror(reflecting: object).children.compactMap { child in
       // A wrapper stands under its property's name with an underscore in front.
-      guard let label = child.label, let wrapper = child.value as? any MagicProperty else { return nil }
+      // The type is asked first, or an optional wrapper would be taken for one.
+      guard let label = child.label, Swift.type(of: child.value) is any MagicProperty.Type,
+        let wrapper = child.value as? any MagicProperty
+      else { return nil }
       return (label, wrapper)
     }
   }

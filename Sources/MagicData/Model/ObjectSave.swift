@@ -47,14 +47,22 @@ struct BoxedObject {
   private let layout: Layout
   private let boxes: [Box]
 
-  init<Object: MagicObject>(_ object: Object, _ layout: Layout) {
+  init<Object: MagicObject>(_ object: Object, _ layout: Layout) throws {
     self.layout = layout
-    boxes = layout.boxes(of: object)
+    boxes = try layout.boxes(of: object)
   }
 
   var record: Record? {
     get { boxes.first?.record }
     nonmutating set { boxes.first?.record = newValue }
+  }
+
+  /// Runs `body` while no other save or remove of the instance is on its way.
+  nonisolated(nonsending) func inTurn<Result>(_ body: nonisolated(nonsending) () async throws -> Result) async throws -> Result
+  {
+    await boxes[0].takeTurn()
+    defer { boxes[0].endTurn() }
+    return try await body()
   }
 
   func primary() throws -> Value? {
@@ -66,9 +74,18 @@ struct BoxedObject {
     let properties = try boxes.indices.map { index in
       let value = try value(index)
       guard value != nil || layout.properties[index].role == .optional else { throw unset(layout.properties[index]) }
-      return ObjectSave.Property(value: value, isEdited: boxes[index].isEdited, stored: boxes[index].stored)
+      return ObjectSave.Property(
+        value: value, isEdited: boxes[index].isEdited && !isDefault(index, value), stored: boxes[index].stored)
     }
     return (ObjectSave(properties: properties, record: record, primary: try primary()), boxes.map(\.edits))
+  }
+
+  /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
+  /// from that.)
+  private func isDefault(_ index: Int, _ value: Value?) -> Bool {
+    let property = layout.properties[index]
+    return record == nil && boxes[index].stored == nil && value != nil && value == property.initial
+      && boxes[index].edits == property.initialEdits
   }
 
   func saved(_ saved: SavedObject, edits: [Int]) {
@@ -80,8 +97,16 @@ struct BoxedObject {
     for box in boxes { box.removed() }
   }
 
+  /// Takes over a row. A value that cannot be read as its property's type counts as not arrived (L-8, M-6): a property that can be absent is
+  /// left as it is, for another the error is thrown.
   func fetched(_ row: FetchedObject) throws {
-    for (index, box) in boxes.enumerated() { try box.fetched(row.values[index]) }
+    for (index, box) in boxes.enumerated() {
+      do {
+        try box.fetched(row.values[index])
+      } catch let error as MagicDataError where error.code == .value && layout.properties[index].canBeAbsent {
+        box.unreadable(row.values[index])
+      }
+    }
     record = row.record
   }
 

@@ -21,15 +21,16 @@ extension Segment {
     try reader.expectEnd("the body")
 
     var transactions: [Transaction] = []
-    var entries = 0
+    var (entries, size) = (0, 0)
     for sequence in header.first...header.last {
       let previous = transactions.last?.name.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
       transactions.append(
         try columns.transaction(
           header.replica, sequence, first: header.first, after: previous, roots: roots, shapes: shapes, schema))
       entries += transactions.last?.entries.count ?? 0
-      guard entries <= Limits.entries else {
-        throw JournalError(.tooLarge, "more than \(Limits.entries) entries", offset: columns.shapes.offset)
+      size += transactions.last?.size ?? 0
+      guard entries <= Limits.entries, size <= Limits.segmentSize else {
+        throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
       }
     }
     try columns.expectEnd()

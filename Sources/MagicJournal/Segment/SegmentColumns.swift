@@ -29,8 +29,6 @@ extension SegmentColumns<ByteWriter>.OfType {
   init() {
     self.init(objects: .init(), fields: [])
   }
-
-  var size: Int { fields.reduce(objects.count) { $0 + $1.count } }
 }
 
 extension SegmentColumns<ByteReader> {

@@ -27,8 +27,8 @@ package struct SegmentWriter: Sendable {
 
   package var isEmpty: Bool { names.isEmpty }
 
-  /// About the bytes of the body so far: when it passes `Limits.segmentCut`, it is time for the next segment.
-  package private(set) var size = 0
+  /// The sizes of the transactions so far: when they pass `Limits.segmentCut`, it is time for the next segment.
+  private var size = 0
 
   package var isFull: Bool { size >= Limits.segmentCut || names.count == Limits.segmentTransactions }
 
@@ -41,7 +41,7 @@ package struct SegmentWriter: Sendable {
     columns.roots.varint(roots.index(of: transaction.root))
     columns.counts.varint(transaction.entries.count)
     names.append(transaction.name)
-    size += 16
+    size += transaction.size
     for entry in transaction.entries { add(entry, of: transaction.name) }
   }
 
@@ -54,14 +54,12 @@ package struct SegmentWriter: Sendable {
     let shape = SegmentShape(type: type, operation: entry.operation.code, fields: order.map { fields[$0] })
     columns.shapes.varint(shapes.index(of: shape))
     if let base = entry.operation.base { columns.bases.varint(name.stamp.bits - base.bits) }
-    let before = columns.types[type].size
     columns.types[type].objects.key(entry, of: name)
     for index in order {
       let field = fields[index]
       while columns.types[type].fields.count <= field { columns.types[type].fields.append(.init()) }
       entry.fields[index].value.encode(to: &columns.types[type].fields[field])
     }
-    size += columns.types[type].size - before + 2
   }
 
   /// The file's bytes, and what to call it.

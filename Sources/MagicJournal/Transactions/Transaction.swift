@@ -16,6 +16,9 @@ package struct Transaction: Sendable, Equatable {
   }
 
   package var version: Version { Version(stamp: name.stamp, root: root) }
+
+  /// What is limited (J-20, S-8).
+  package var size: Int { entries.reduce(0) { $0 + $1.size } }
 }
 
 /// What a transaction did to one object. Types and fields are indexes into a schema that stands beside it.
@@ -35,6 +38,14 @@ package struct Entry: Sendable, Equatable {
 }
 
 extension Entry {
+  /// Whether the stamps in it fit a place in a transaction (J-7, J-9, J-11).
+  package func isPossible(at ordinal: Int, of name: TransactionName) -> Bool {
+    if let base = operation.base, base >= name.stamp { return false }
+    guard case .birth(let birth) = key else { return operation != .birth }
+    return operation == .birth
+      ? birth == Birth(transaction: name, ordinal: UInt32(ordinal)) : birth.transaction.stamp < name.stamp
+  }
+
   /// What the entry counts towards a transaction's limit (J-20).
   package var size: Int {
     let identity = if case .primary(let value) = key { value.encodedLength } else { 16 }

@@ -1,5 +1,4 @@
 package import Foundation
-internal import GRDB
 package import MagicData
 package import MagicJournal
 

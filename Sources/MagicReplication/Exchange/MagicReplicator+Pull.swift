@@ -1,5 +1,4 @@
 internal import Foundation
-internal import GRDB
 internal import MagicData
 internal import MagicJournal
 
@@ -9,7 +8,7 @@ extension MagicReplicator {
   /// - Throws: `MagicDataError` with `notFound` (no remote), `incompatible` (another data set or format), `damaged`, `fork`, `busy` or `full`.
   @discardableResult
   public func pull() async throws -> PullReport {
-    let dataSet = try await known(remote.dataSet())
+    let dataSet = try await agreed(remote.dataSet())
     let remote = remote
     // What is there already costs a look at the frontiers, and no write.
     let isInStep = try await magic.store.read { db in
@@ -25,21 +24,13 @@ extension MagicReplicator {
     return try await magic.store.write { db in
       var listing = try FolderListing(remote, dataSet: dataSet)
       try DatabaseState.settle(dataSet, db)
-      let report = try listing.merge(into: db, milliseconds)
-      return report
+      return try listing.merge(into: db, milliseconds)
     }
-  }
-
-  /// A data set that the database may take or has (F-11); it is settled with the merge.
-  private func known(_ dataSet: DataSetID) async throws -> DataSetID {
-    let state = try await state()
-    guard !state.isSettled || state.dataSet == dataSet else { return try await agree(dataSet).dataSet }
-    return dataSet
   }
 }
 
 extension FolderListing {
-  fileprivate mutating func merge(into db: Database, _ milliseconds: Int64) throws -> PullReport {
+  fileprivate mutating func merge(into db: Connection, _ milliseconds: Int64) throws -> PullReport {
     let own = try DatabaseState(db).replica
     var merger = try Merger(db, milliseconds: milliseconds)
     try checkForks(JournalReader(db), merger.held, own: own)

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import GRDB
 internal import MagicData
 internal import MagicJournal
 
@@ -10,20 +9,22 @@ extension MagicReplicator {
   ///   stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
-    _ = try await agree(remote.dataSet(orMake: try await state().dataSet))
-    let (remote, location) = (remote, magic.store.location)
-    return try await magic.store.read { db in
+    let dataSet = try await agreed(try await remote.dataSet(orMake: state().dataSet))
+    let (remote, store) = (remote, magic.store)
+    return try await store.read { db in
       let journal = try JournalReader(db)
       let (state, held) = (try DatabaseState(db), try journal.frontier())
-      let listing = try FolderListing(remote, dataSet: state.dataSet)
+      let listing = try FolderListing(remote, dataSet: dataSet)
       try listing.checkForks(journal, held, own: state.replica)
       // What this snapshot holds is on the disk before anybody else has it (J-21).
-      if let location { try location.sync() }
+      try store.syncToDisk(db)
       try remote.makeSegments()
+      // From here on something may flow, so both sides stand for one data set.
+      if !state.isSettled { try store.settle(dataSet) }
       var report = PushReport()
       let there = listing.frontier
       for replica in held.replicas where held[replica] > there[replica] {
-        let push = RunPush(remote: remote, listing: listing, state: state, journal: journal)
+        let push = RunPush(remote: remote, listing: listing, dataSet: dataSet, writer: state.replica, journal: journal)
         try push.send(replica, after: there[replica], &report)
       }
       return report
@@ -35,7 +36,8 @@ extension MagicReplicator {
 private struct RunPush {
   let remote: FolderRemote
   let listing: FolderListing
-  let state: DatabaseState
+  let dataSet: DataSetID
+  let writer: ReplicaID
   let journal: JournalReader
 
   func send(_ replica: ReplicaID, after sequence: UInt64, _ report: inout PushReport) throws {
@@ -60,7 +62,7 @@ private struct RunPush {
 
   private func start(_ replica: ReplicaID, _ first: UInt64, _ previous: TransactionName) -> SegmentWriter {
     SegmentWriter(
-      dataSet: state.dataSet, writer: state.replica, schema: journal.schema.schema, replica: replica, first: first,
+      dataSet: dataSet, writer: writer, schema: journal.schema.schema, replica: replica, first: first,
       previous: previous)
   }
 
@@ -76,13 +78,5 @@ private struct RunPush {
     report.segments += 1
     report.bytes += bytes.count
     report.inflatedBytes += SegmentHeader.length + (try SegmentHeader(bytes).bodyLength)
-  }
-}
-
-extension DatabaseLocation {
-  /// Brings all commits to the disk, those of other processes included (L-13).
-  fileprivate func sync() throws {
-    try DurableFile.sync(file.deletingLastPathComponent().appendingPathComponent(file.lastPathComponent + "-wal"))
-    try DurableFile.sync(file)
   }
 }

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import GRDB
 public import MagicData
 internal import MagicJournal
 
@@ -21,7 +20,7 @@ public struct MagicReplicator: Sendable {
   /// Pulls, then pushes. Two replicas that sync in turn until nothing moves are equal.
   @discardableResult
   public func sync() async throws -> (pull: PullReport, push: PushReport) {
-    _ = try await agree(remote.dataSet(orMake: try await state().dataSet))
+    _ = try await agreed(try await remote.dataSet(orMake: state().dataSet))
     let pulled = try await pull()
     return (pulled, try await push())
   }
@@ -30,24 +29,17 @@ public struct MagicReplicator: Sendable {
     try await magic.store.read { db in try DatabaseState(db) }
   }
 
-  /// Both sides stand for one data set before anything flows (F-11).
-  func agree(_ dataSet: DataSetID) async throws -> DatabaseState {
+  /// The remote's data set, if the database has it or may take it (F-11). What takes it is the transaction that moves something.
+  func agreed(_ dataSet: DataSetID) async throws -> DataSetID {
     let state = try await state()
-    if state.isSettled || state.dataSet == dataSet {
-      guard state.dataSet == dataSet else {
-        throw MagicDataError(
-          .incompatible,
-          """
-          the remote \(remote.folder.path) holds another data set (\(dataSet)) than the database (\(state.dataSet)). Nothing was \
-          exchanged. Name another remote, or clone this one into a new database
-          """)
-      }
-      if state.isSettled { return state }
+    guard !state.isSettled || state.dataSet == dataSet else {
+      throw MagicDataError(
+        .incompatible,
+        """
+        the remote \(remote.folder.path) holds another data set (\(dataSet)) than the database (\(state.dataSet)). Nothing was \
+        exchanged. Name another remote, or clone this one into a new database
+        """)
     }
-    return try await magic.store.write { db in
-      // Another process may have settled it since.
-      if try !DatabaseState(db).isSettled { try DatabaseState.settle(dataSet, db) }
-      return try DatabaseState(db)
-    }
+    return dataSet
   }
 }

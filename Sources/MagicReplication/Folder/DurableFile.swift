@@ -53,6 +53,11 @@ enum DurableFile {
     return (try read(descriptor, min(count, Int(length)), file), Int(length))
   }
 
+  /// The error to throw if nobody may tell this user whether the file is there.
+  static func isHidden(_ file: URL) -> MagicDataError? {
+    access(file.path, F_OK) != 0 && errno == EACCES ? failure("cannot be looked at", file) : nil
+  }
+
   /// A file of at most `limit` bytes.
   static func read(_ file: URL, atMost limit: Int) throws -> [UInt8] {
     let (bytes, length) = try head(of: file, limit)

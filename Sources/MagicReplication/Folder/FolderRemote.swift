@@ -20,8 +20,9 @@ public struct FolderRemote: Sendable {
 
   private struct Marker: Codable {
     var format: Int
-    var kind: String
-    var dataSet: String
+    /// Another format may have no such members.
+    var kind: String?
+    var dataSet: String?
   }
 
   private static let format = 1
@@ -40,8 +41,9 @@ public struct FolderRemote: Sendable {
     try checkIsFolder()
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else {
-      throw MagicDataError(.notFound, "there is no folder \(folder.path)")
+      throw DurableFile.isHidden(marker) ?? MagicDataError(.notFound, "there is no folder \(folder.path)")
     }
+    if let error = DurableFile.isHidden(marker) { throw error }
     guard isFolder.boolValue, FileManager.default.fileExists(atPath: marker.path) else {
       throw MagicDataError(.notFound, "\(folder.path) is no remote: it holds no magicdata.json; push to it first")
     }
@@ -50,15 +52,17 @@ public struct FolderRemote: Sendable {
     do {
       read = try JSONDecoder().decode(Marker.self, from: Data(bytes))
     } catch {
-      throw MagicDataError(.damaged, "\(marker.path) is damaged; it is three members of JSON", cause: error)
+      throw MagicDataError(
+        .damaged, "\(marker.path) is damaged: it is a JSON object with format, kind and dataSet", cause: error)
     }
-    guard read.format == FolderRemote.format, read.kind == FolderRemote.kind else {
+    guard read.format == FolderRemote.format, read.kind ?? FolderRemote.kind == FolderRemote.kind else {
       throw MagicDataError(
         .incompatible,
-        "\(folder.path) is a remote of format \(read.format) and kind \(read.kind), which this version does not know")
+        "\(folder.path) is a remote of format \(read.format) and kind \(read.kind ?? "unknown"), which this version does not know"
+      )
     }
-    guard let dataSet = Identifier(read.dataSet) else {
-      throw MagicDataError(.damaged, "\(marker.path) is damaged: its data set has not 32 digits")
+    guard read.kind != nil, let dataSet = read.dataSet.flatMap({ Identifier($0) }) else {
+      throw MagicDataError(.damaged, "\(marker.path) is damaged: it lacks its kind, or the 32 digits of its data set")
     }
     return dataSet
   }

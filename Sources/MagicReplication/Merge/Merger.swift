@@ -1,15 +1,16 @@
-internal import GRDB
 internal import MagicData
 internal import MagicJournal
 
 /// Folds transactions of other replicas into a database, within one SQLite transaction (Protocol/merge.md).
 struct Merger {
-  private let db: Database
+  private let db: Connection
   private var schema: StoredSchema
   private var writer: JournalWriter
   /// Beyond it a stamp is held back (C-5). Fixed at the start, or a row of stamps could creep on without bound.
   private let latest: Int64
   private var clock: Stamp
+  /// Objects for which order matters. Each is folded once, at the end, however many of its entries come.
+  private var unfolded: [Int: [Int64: ObjectKey]] = [:]
 
   private(set) var held: Frontier
   private(set) var transactions = 0
@@ -20,7 +21,7 @@ struct Merger {
   /// How far ahead another replica's clock may be: C-5.
   private static let bound: Int64 = 3_600_000
 
-  init(_ db: Database, milliseconds: Int64) throws {
+  init(_ db: Connection, milliseconds: Int64) throws {
     self.db = db
     let reader = try JournalReader(db)
     schema = reader.schema
@@ -45,8 +46,13 @@ struct Merger {
     }
   }
 
-  /// Moves the clock above all that was merged (C-2).
+  /// Folds what is left to fold, and moves the clock above all that was merged (C-2).
   func finish() throws {
+    let reader = try JournalReader(db, schema)
+    for (type, objects) in unfolded {
+      let table = ObjectTable(schema.types[type], db)
+      for (zIndex, key) in objects { try refold(key, zIndex, table, reader) }
+    }
     try writer.moveClock(to: clock)
   }
 
@@ -65,16 +71,17 @@ struct Merger {
     let table = ObjectTable(schema.types[entry.type], db)
     if let zIndex = try table.zIndex(of: entry.key) {
       // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
-      let isLatest = try !reader.hasEntry(from: stamp, of: zIndex, type: entry.type)
+      let isLatest =
+        try unfolded[entry.type]?[zIndex] == nil && !reader.hasEntry(from: stamp, of: zIndex, type: entry.type)
       try writer.append(entry, zIndex: zIndex, stamp: stamp)
       switch entry.operation {
       case .update where isLatest: _ = try table.update(zIndex, entry.key, entry.fields)
       case .remove where isLatest: _ = try table.remove(entry.key, zIndex)
-      default: try refold(entry.key, zIndex, table, reader)
+      default: unfolded[entry.type, default: [:]][zIndex] = entry.key
       }
     } else if let zIndex = try table.absentZIndex(of: entry.key) {
       try writer.append(entry, zIndex: zIndex, stamp: stamp)
-      try refold(entry.key, zIndex, table, reader)
+      unfolded[entry.type, default: [:]][zIndex] = entry.key
     } else if entry.operation == .remove {
       // It arrived before what it removes.
       try writer.append(entry, zIndex: table.reserve(entry.key), stamp: stamp)

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import MagicData
 import MagicReplication
 import MagicTransport
@@ -17,13 +16,13 @@ struct Clone: AsyncParsableCommand {
   func run() async throws {
     let folder = try RemoteAddress.remote(at: remote.address)
     try folder.check()
-    guard !DatabaseLocation(URL(fileURLWithPath: database.path)).exists else {
+    let database = try CommandDatabase(database.path)
+    guard !database.exists else {
       throw MagicDataError(.exists, "there is a database at \(database.path) already; pull into it, or name another path")
     }
-    let opened = try OpenedDatabase(database.path, mustExist: false)
-    let report = try await opened.use { magic in try await MagicReplicator(magic, remote: folder).pull() }
+    let report = try await database.useOrBuild { magic in try await MagicReplicator(magic, remote: folder).pull() }
     let exchanged = Exchanged(madeDatabase: true, pulled: Moved(report))
-    try output.print(exchanged.sentences(opened.path, folder), exchanged)
+    try output.print(exchanged.sentences(database.path, folder), exchanged)
     try report.checkHeldBack()
   }
 }

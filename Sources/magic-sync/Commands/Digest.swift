@@ -12,7 +12,7 @@ struct DigestCommand: AsyncParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func run() async throws {
-    let digest = try await OpenedDatabase(database.path, mustExist: true).use { magic in try await magic.digest() }
+    let digest = try await CommandDatabase(database.path).use { magic in try await magic.digest() }
     try output.print(digest, ["digest": digest])
   }
 }

@@ -10,11 +10,11 @@ struct Init: AsyncParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func run() async throws {
-    let opened = try OpenedDatabase(database.path, mustExist: false)
-    try await opened.use { _ in }
+    let database = try CommandDatabase(database.path)
+    let made = try await database.useOrInit()
     try output.print(
-      opened.isNew ? "made the database \(opened.path)" : "\(opened.path) is a database already; nothing was changed",
-      Made(path: opened.path, made: opened.isNew))
+      made ? "made the database \(database.path)" : "\(database.path) is a database already; nothing was changed",
+      Made(path: database.path, made: made))
   }
 
   private struct Made: Encodable {

@@ -20,10 +20,11 @@ struct Pull: AsyncParsableCommand {
   func run() async throws {
     let folder = try RemoteAddress.remote(at: remote.address)
     try folder.check()
-    let opened = try OpenedDatabase(database.path, mustExist: false)
-    let report = try await opened.use { magic in try await MagicReplicator(magic, remote: folder).pull() }
-    let exchanged = Exchanged(madeDatabase: opened.isNew, pulled: Moved(report))
-    try output.print(exchanged.sentences(opened.path, folder), exchanged)
+    let database = try CommandDatabase(database.path)
+    let isNew = !database.exists
+    let report = try await database.useOrBuild { magic in try await MagicReplicator(magic, remote: folder).pull() }
+    let exchanged = Exchanged(madeDatabase: isNew, pulled: Moved(report))
+    try output.print(exchanged.sentences(database.path, folder), exchanged)
     try report.checkHeldBack()
   }
 }

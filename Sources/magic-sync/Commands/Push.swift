@@ -19,10 +19,10 @@ struct Push: AsyncParsableCommand {
 
   func run() async throws {
     let folder = try RemoteAddress.remote(at: remote.address)
-    let opened = try OpenedDatabase(database.path, mustExist: true)
+    let database = try CommandDatabase(database.path)
     let isNew = !folder.isThere
-    let report = try await opened.use { magic in try await MagicReplicator(magic, remote: folder).push() }
+    let report = try await database.use { magic in try await MagicReplicator(magic, remote: folder).push() }
     let exchanged = Exchanged(madeRemote: isNew, pushed: Moved(report))
-    try output.print(exchanged.sentences(opened.path, folder), exchanged)
+    try output.print(exchanged.sentences(database.path, folder), exchanged)
   }
 }

@@ -19,12 +19,12 @@ struct Sync: AsyncParsableCommand {
 
   func run() async throws {
     let folder = try RemoteAddress.remote(at: remote.address)
-    let opened = try OpenedDatabase(database.path, mustExist: false)
-    let isNew = !folder.isThere
-    let report = try await opened.use { magic in try await MagicReplicator(magic, remote: folder).sync() }
+    let database = try CommandDatabase(database.path)
+    let (isDatabaseNew, isRemoteNew) = (!database.exists, !folder.isThere)
+    let report = try await database.useOrBuild { magic in try await MagicReplicator(magic, remote: folder).sync() }
     let exchanged = Exchanged(
-      madeDatabase: opened.isNew, madeRemote: isNew, pulled: Moved(report.pull), pushed: Moved(report.push))
-    try output.print(exchanged.sentences(opened.path, folder), exchanged)
+      madeDatabase: isDatabaseNew, madeRemote: isRemoteNew, pulled: Moved(report.pull), pushed: Moved(report.push))
+    try output.print(exchanged.sentences(database.path, folder), exchanged)
     try report.pull.checkHeldBack()
   }
 }

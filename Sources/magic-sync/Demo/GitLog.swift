@@ -15,7 +15,9 @@ struct GitLog {
   let lines: [Line]
 
   init(of path: String, atMost count: Int) throws {
-    root = try GitLog.git(path, ["rev-parse", "--show-toplevel"]).trimmingCharacters(in: .newlines)
+    let isBare = try GitLog.git(path, ["rev-parse", "--is-bare-repository"]).hasPrefix("true")
+    root = try GitLog.git(path, ["rev-parse", isBare ? "--absolute-git-dir" : "--show-toplevel"])
+      .trimmingCharacters(in: .newlines)
     let log = try GitLog.git(
       path,
       [

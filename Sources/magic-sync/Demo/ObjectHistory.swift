@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import MagicData
 import MagicJournal
 

@@ -154,21 +154,25 @@ struct Story {
     print("   phone  has the digest \(digests.1)")
     print("   \(digests.0 == digests.1 ? "They are equal: both replicas hold the same data." : "They DIFFER.")\n")
     print("Everything is in \(folder.path). To look at it:")
-    let database = folder.appendingPathComponent("phone").path
-    print(
-      "   sqlite3 '\(database)/default.sqlite3' 'SELECT hash, subject, label, rating, verdict FROM \"Commit\" ORDER BY date DESC LIMIT 5'"
-    )
     // As this program was called: it may not be on the PATH.
     let tool = CommandLine.arguments[0]
     let replay = tool.hasSuffix("magic-sync") ? tool.dropLast("sync".count) + "replay" : "magic-replay"
-    for name in ["laptop", "phone"] { print("   \(tool) digest '\(folder.appendingPathComponent(name).path)'") }
-    print("   \(replay) log '\(remote.path)' --limit 10")
-    print("   ls -l '\(remote.path)/segments'")
-    print("   rm -r '\(folder.path)'    when you are done")
+    let query = #"'SELECT hash, subject, label, rating, verdict FROM "Commit" ORDER BY date DESC LIMIT 5'"#
+    print("   sqlite3 \(quoted("phone/default.sqlite3")) \(query)")
+    for name in ["laptop", "phone"] { print("   \(tool) digest \(quoted(name))") }
+    print("   \(replay) log \(quoted("remote")) --limit 10")
+    print("   ls -l \(quoted("remote/segments"))")
+    print("   rm -r \(quoted(""))    when you are done")
     guard digests.0 == digests.1 else { throw ExitCode.failure }
   }
 
   // MARK: Parts
+
+  /// A path in the demo's folder, for a shell.
+  private func quoted(_ name: String) -> String {
+    let path = name.isEmpty ? folder.path : folder.appendingPathComponent(name).path
+    return "'" + path.replacing("'", with: #"'\''"#) + "'"
+  }
 
   private func edit(_ actor: Actor, _ hash: String, _ change: (Commit) -> Void) async throws {
     let commit = try await actor.commit(hash)

@@ -5,7 +5,7 @@ from typing import Dict, List, Set, Tuple, Union
 
 from .clock import checked_stamp
 from .cursor import Cursor, FormatError
-from .journal import (BIRTH_SIZE, ENTRY_LIMIT, ENTRY_SIZE, FIELD_SIZE, TRANSACTION_LIMIT, Birth,
+from .journal import (BIRTH_SIZE, ENTRY_LIMIT, SEGMENT_LIMIT, ENTRY_SIZE, FIELD_SIZE, TRANSACTION_LIMIT, Birth,
                       Entry, ObjectName, Operation, Transaction)
 from .schema import Type, read_index, read_roots, read_schema, read_shapes
 from .values import Kind, Value, read_value
@@ -45,6 +45,7 @@ class BodyReader:
         self.shapes = read_shapes(cursor, self.schema)
         self.streams = Streams(cursor, self.schema)
         self.entries_left = ENTRY_LIMIT
+        self.size_left = SEGMENT_LIMIT
         cursor.finish("the body")  # S-6
 
     def transactions(self, replica: bytes, first: int, last: int) -> Tuple[Transaction, ...]:
@@ -80,7 +81,8 @@ class BodyReader:
             if entry.object in objects:
                 raise FormatError("transaction speaks twice of an object", entry_offset)  # S-7
             size += entry_size
-            if size > TRANSACTION_LIMIT:  # J-20
+            self.size_left -= entry_size
+            if size > TRANSACTION_LIMIT or self.size_left < 0:  # J-20, S-8
                 raise FormatError("transaction is over the limit", entry_offset)
             objects.add(entry.object)
             entries.append(entry)

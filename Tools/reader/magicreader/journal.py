@@ -14,6 +14,7 @@ NAME_LIMIT, FIELD_LIMIT, TYPE_LIMIT = 255, 1_000, 4_096  # J-15
 TRANSACTION_LIMIT = 1 << 26  # J-20, as is the next line
 ENTRY_SIZE, BIRTH_SIZE, FIELD_SIZE = 16, 16, 4
 ENTRY_LIMIT = 1 << 22  # J-2, S-8
+SEGMENT_LIMIT = (1 << 26) + (1 << 23)  # S-8: the sizes of a segment's transactions together
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # J-15
 
 

@@ -348,7 +348,9 @@ import Testing
     }
     #expect(try await a.replicator.push().segments == 3)
     #expect(try await b.replicator.pull().segments == 3)
-    try await expectEqual([a, b])
+    // Not by their digests: hashing megabytes takes a debug build half a minute.
+    let dump = try await Dump(a.magic)
+    #expect(try await Dump(b.magic) == dump)
   }
 
   /// The schema travels: a database without models merges, forwards, and can be opened by an app afterwards.

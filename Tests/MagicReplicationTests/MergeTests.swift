@@ -213,6 +213,20 @@ import Testing
     #expect(try folder.contents().filter { $0.key.hasPrefix("remote") } == before)
   }
 
+  @Test func aDatabaseInMemorySyncsToo() async throws {
+    try await share()
+    let memory = try await MagicData(type: .memory)
+    try await memory.update(Note("m", "from memory"))
+    let replicator = MagicReplicator(memory, remote: FolderRemote(folder["remote"]))
+    try await replicator.push()
+    try await replicator.sync()
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    let dump = try await Dump(a.magic)
+    #expect(try await Dump(memory) == dump)
+    #expect(dump.objects.count == 2)
+  }
+
   /// L-26: what failed before anything flowed binds a database to nothing.
   @Test func aFailedExchangeLeavesADatabaseFreeToJoinAnother() async throws {
     try await share()

@@ -26,7 +26,7 @@ package struct DatabaseState: Sendable {
     store = try select.identifier(5)
   }
 
-  /// Within a transaction: gives the database a data set that an exchange has confirmed; an error if another process has given it another meanwhile.
+  /// Gives the database a data set that an exchange has confirmed; an error if another process has given it another meanwhile.
   package static func settle(_ dataSet: DataSetID, _ db: Connection) throws {
     let state = try DatabaseState(db)
     guard !state.isSettled || state.dataSet == dataSet else {
@@ -35,12 +35,5 @@ package struct DatabaseState: Sendable {
     var update = try SQL(db, Statements.settle)
     try update.bind(dataSet)
     try update.run()
-  }
-}
-
-extension Store {
-  /// Gives the database a data set that an exchange is about to confirm, while the caller holds a snapshot of its own.
-  package func settle(_ dataSet: DataSetID) throws {
-    try database.write { db in try DatabaseState.settle(dataSet, db) }
   }
 }

@@ -12,12 +12,10 @@ extension MagicReplicator {
     let remote = remote
     // What is there already costs a look at the frontiers, and no write.
     let isInStep = try await magic.store.read { db in
-      let listing = try FolderListing(remote, dataSet: dataSet)
-      let (state, journal) = (try DatabaseState(db), try JournalReader(db))
-      let held = try journal.frontier()
-      try listing.checkForks(journal, held, own: state.replica)
+      let snapshot = try Snapshot(db, remote, dataSet)
+      let (listing, held) = (snapshot.listing, snapshot.held)
       try listing.checkComplete(held, heldBack: [])
-      return state.isSettled && listing.replicas.allSatisfy { listing.next(after: held[$0], of: $0) == nil }
+      return snapshot.state.isSettled && listing.replicas.allSatisfy { listing.next(after: held[$0], of: $0) == nil }
     }
     if isInStep { return PullReport() }
     let milliseconds = magic.store.surroundings.milliseconds()

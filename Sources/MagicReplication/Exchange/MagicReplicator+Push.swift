@@ -11,21 +11,21 @@ extension MagicReplicator {
   public func push() async throws -> PushReport {
     let dataSet = try await agreed(try await remote.dataSet(orMake: state().dataSet))
     let (remote, store) = (remote, magic.store)
-    return try await store.read { db in
-      let journal = try JournalReader(db)
-      let (state, held) = (try DatabaseState(db), try journal.frontier())
-      let listing = try FolderListing(remote, dataSet: dataSet)
-      try listing.checkForks(journal, held, own: state.replica)
-      // What this snapshot holds is on the disk before anybody else has it (J-21).
-      try store.syncToDisk(db)
+    if try await !state().isSettled {
+      try await store.read { db in _ = try Snapshot(db, remote, dataSet) }
       try remote.makeSegments()
       // From here on something may flow, so both sides stand for one data set.
-      if !state.isSettled { try store.settle(dataSet) }
+      try await store.write { db in try DatabaseState.settle(dataSet, db) }
+    }
+    return try await store.read { db in
+      let snapshot = try Snapshot(db, remote, dataSet)
+      // What it holds is on the disk before anybody else has it (J-21).
+      try store.syncToDisk(db)
+      try remote.makeSegments()
       var report = PushReport()
-      let there = listing.frontier
+      let (held, there) = (snapshot.held, snapshot.listing.frontier)
       for replica in held.replicas where held[replica] > there[replica] {
-        let push = RunPush(remote: remote, listing: listing, dataSet: dataSet, writer: state.replica, journal: journal)
-        try push.send(replica, after: there[replica], &report)
+        try RunPush(remote: remote, dataSet: dataSet, snapshot: snapshot).send(replica, after: there[replica], &report)
       }
       return report
     }
@@ -35,10 +35,10 @@ extension MagicReplicator {
 /// Sends one replica's transactions after a sequence, in as many segments as it takes.
 private struct RunPush {
   let remote: FolderRemote
-  let listing: FolderListing
   let dataSet: DataSetID
-  let writer: ReplicaID
-  let journal: JournalReader
+  let snapshot: Snapshot
+
+  private var journal: JournalReader { snapshot.journal }
 
   func send(_ replica: ReplicaID, after sequence: UInt64, _ report: inout PushReport) throws {
     var previous = try sequence == 0 ? .none : journal.name(at: sequence, of: replica) ?? .none
@@ -62,7 +62,7 @@ private struct RunPush {
 
   private func start(_ replica: ReplicaID, _ first: UInt64, _ previous: TransactionName) -> SegmentWriter {
     SegmentWriter(
-      dataSet: dataSet, writer: writer, schema: journal.schema.schema, replica: replica, first: first,
+      dataSet: dataSet, writer: snapshot.state.replica, schema: journal.schema.schema, replica: replica, first: first,
       previous: previous)
   }
 
@@ -71,7 +71,7 @@ private struct RunPush {
   ) throws {
     let (name, bytes) = try writer.finish()
     let file = SegmentFileName(replica: replica, first: run.lowerBound, last: run.upperBound, name: name)
-    if let other = listing.rejected.first(where: { $0.name == file }), other.error.code == .incompatible {
+    if let other = snapshot.listing.rejected.first(where: { $0.name == file }), other.error.code == .incompatible {
       throw other.error  // S-2: never replaced
     }
     try DurableFile.write(bytes, to: remote.segments.appendingPathComponent(file.text))

@@ -215,7 +215,7 @@ import Testing
 
   @Test func aDatabaseInMemorySyncsToo() async throws {
     try await share()
-    let memory = try await MagicData(type: .memory)
+    let memory = MagicData(store: try Store(.memory, world.surroundings()))
     try await memory.update(Note("m", "from memory"))
     let replicator = MagicReplicator(memory, remote: FolderRemote(folder["remote"]))
     try await replicator.push()

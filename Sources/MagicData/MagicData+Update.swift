@@ -9,13 +9,6 @@ extension MagicData {
   ///   is stored then.
   @discardableResult
   public nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int {
-    let boxed = try BoxedObject(object, Layout.of(Object.self))
-    return try await boxed.inTurn {
-      let (save, edits) = try boxed.save()
-      let type = try await store.mapped(Object.self)
-      let saved = try await store.change { transaction in try transaction.save(save, as: type) }
-      boxed.saved(saved, edits: edits)
-      return Int(saved.record.zIndex)
-    }
+    try await Scope.database(store).update(object)
   }
 }

@@ -21,6 +21,8 @@ public struct MagicDataError: Error, Sendable, CustomStringConvertible {
     case value
     /// A value or a transaction is above a limit.
     case tooLarge
+    /// The transaction is over, or was not used where it has to be.
+    case transaction
     /// Another process holds the database; try again.
     case busy
     /// No space is left.

@@ -45,9 +45,10 @@ struct History {
       if !entries.contains(where: { $0.type == entry.type && $0.key == entry.key }) { entries.append(entry) }
     }
     // A birth's ordinal is its place; entries that fell away have moved the others.
-    for (ordinal, entry) in entries.enumerated() where entry.operation == .birth {
+    for (ordinal, entry) in entries.enumerated() {
+      guard case .birth(let birth) = entry.key, birth.transaction == name else { continue }
       entries[ordinal].key = .birth(Birth(transaction: name, ordinal: UInt32(ordinal)))
-      births.append(entries[ordinal].key)
+      if entry.operation == .birth { births.append(entries[ordinal].key) }
     }
     return entries
   }
@@ -65,6 +66,7 @@ struct History {
     switch chance.below(4) {
     case 0 where known.isEmpty || chance.below(2) == 0:
       let key = ObjectKey.birth(Birth(transaction: name, ordinal: ordinal))
+      if chance.below(6) == 0 { return Entry(type: 1, key: key, operation: .remove, fields: []) }
       return Entry(type: 1, key: key, operation: .birth, fields: fields(of: 1))
     case 0:
       return Entry(type: 1, key: chance.pick(known), operation: operation, fields: operation == .remove ? [] : fields(of: 1))

@@ -110,6 +110,10 @@ struct RawBody {
       ),
       ("base before time", good.with { ($0.shapes, $0.bases) = ([[0, 2, 1, 0]], [10]) }, "a base below 0"),
       ("birth not earlier", keyless.with { $0.columns[0] = [0, 0, 0, 0, 0, 0] }, "an object born with its own update"),
+      (
+        "birth at another place", keyless.with { ($0.shapes, $0.columns) = ([[0, 0]], [[0, 0, 0, 0, 0, 1], []]) },
+        "a remove of what another entry of its transaction would have made"
+      ),
       ("birth before time", keyless.with { $0.columns[0] = [10, 0, 0, 0, 0, 0] }, "an object born below 0"),
       (
         "ordinal", keyless.with { $0.columns[0] = [1, 0, 0, 0, 0, 0x80, 0x80, 0x80, 0x02] },

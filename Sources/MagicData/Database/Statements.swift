@@ -58,6 +58,8 @@ enum Statements {
     INSERT INTO magic_entry (id, tx, type, z_index, object, stamp, operation, base, fields)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     """
+  static let updateEntry = "UPDATE magic_entry SET operation = ?, base = ?, fields = ? WHERE id = ?"
+  static let updateTransaction = "UPDATE magic_transaction SET entry_count = ? WHERE id = ?"
   static let lastSequence = "SELECT max(sequence) FROM magic_transaction WHERE replica = ?"
   static let selectName = "SELECT stamp, tag FROM magic_transaction WHERE replica = ? AND sequence = ?"
   static let selectTransactions = """

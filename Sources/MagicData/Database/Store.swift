@@ -17,6 +17,7 @@ package final class Store: Sendable {
   package let isNew: Bool
   /// Names the file to the objects that are fetched from it.
   let id: Identifier
+  let gate = WriteGate()
   private let types = Locked<Types>(Types())
   /// Goes away with the store.
   private let temporaryFolder: URL?
@@ -89,6 +90,8 @@ package final class Store: Sendable {
     var configuration = Configuration()
     configuration.busyMode = .timeout(busySeconds)
     configuration.foreignKeysEnabled = false
+    // A transaction of ours lasts over several accesses; the gate keeps others out of it.
+    configuration.allowsUnsafeTransactions = true
     // Runs before the file is changed in any way, so that a file of somebody else's stays as it was.
     configuration.prepareDatabase { db in try recognise(db, mustExist: mustExist) }
     return configuration
@@ -132,28 +135,21 @@ package final class Store: Sendable {
     return try DatabaseState(db).store
   }
 
-  /// The type's place in this database; makes its table, or the columns that are new, if need be.
-  func mapped<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType {
-    let key = ObjectIdentifier(type)
-    if let mapped = types.withLock({ $0.mapped[key] }) { return mapped }
+  /// What is known of a type without a look at the database.
+  func known(_ type: any MagicObject.Type) -> MappedType? {
+    types.withLock { $0.mapped[ObjectIdentifier(type)] }
+  }
+
+  /// The type's layout, if no other type of its name is in use here.
+  func layout<Object: MagicObject>(_ type: Object.Type) throws -> Layout {
     let layout = try Layout.of(type)
     try types.withLock { try $0.claim(layout.schema.identity, for: type) }
-    // A type that is known costs no wait for whoever writes.
-    let known = try await read { db in try StoredSchema(db).find(layout.schema).map { MappedType(layout, $0, $1) } }
-    let mapped: MappedType
-    if let known {
-      mapped = known
-    } else {
-      mapped = try await write { db in
-        var schema = try StoredSchema(db)
-        try schema.checkTakenOver(layout, db)
-        let learnt = try schema.learn(Schema(types: [layout.schema]), db)[0]
-        return MappedType(layout, schema.types[learnt.id], learnt.fields)
-      }
-    }
-    // Only what is committed is remembered: a field id that was rolled back could be given to another field.
-    types.withLock { $0.mapped[key] = mapped }
-    return mapped
+    return layout
+  }
+
+  /// Only of what is committed: a field id that was rolled back could be given to another field.
+  func remember(_ mapped: MappedType, as type: any MagicObject.Type) {
+    types.withLock { $0.mapped[ObjectIdentifier(type)] = mapped }
   }
 
   private struct Types {
@@ -175,6 +171,33 @@ package final class Store: Sendable {
   }
 
   package func read<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+    // In memory there is one connection, and a transaction may be open on it.
+    guard database is DatabaseQueue else { return try await readPastGate(body) }
+    return try await exclusively { try await readPastGate(body) }
+  }
+
+  package func write<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+    try await exclusively { try await writePastGate(body) }
+  }
+
+  /// Runs `body` while no other write of this process, and no transaction, is on its way.
+  nonisolated(nonsending) func exclusively<Result>(
+    _ body: nonisolated(nonsending) () async throws -> Result
+  ) async throws -> Result {
+    guard Store.transaction != ObjectIdentifier(self) else {
+      throw MagicDataError(
+        .transaction, "within a transaction, use the one that its body was given; on the database this would wait for itself")
+    }
+    await gate.enter()
+    defer { gate.leave() }
+    try Task.checkCancellation()
+    return try await body()
+  }
+
+  /// The store in whose transaction this task is.
+  @TaskLocal static var transaction: ObjectIdentifier?
+
+  private func readPastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     do {
       return try await database.read(body)
     } catch let error as CancellationError {
@@ -184,7 +207,7 @@ package final class Store: Sendable {
     }
   }
 
-  package func write<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     do {
       return try await database.write(body)
     } catch let error as CancellationError {
@@ -192,26 +215,6 @@ package final class Store: Sendable {
     } catch {
       throw MagicDataError(error, "the database could not be written")
     }
-  }
-}
-
-/// A type's layout and where its properties are in a database.
-struct MappedType: Sendable {
-  let layout: Layout
-  let stored: StoredType
-  /// For each property its field; `nil` for the primary value, which is in the key's column.
-  let fields: [Int?]
-
-  init(_ layout: Layout, _ stored: StoredType, _ learnt: [Int]) {
-    self.layout = layout
-    self.stored = stored
-    var rest = learnt[...]
-    fields = layout.properties.map { $0.role == .primary ? nil : rest.popFirst() }
-  }
-
-  /// The fields that an object has to have to be shown (M-6).
-  var required: [Int] {
-    zip(layout.properties, fields).compactMap { property, field in property.canBeAbsent ? nil : field }
   }
 }
 

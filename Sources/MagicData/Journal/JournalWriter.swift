@@ -1,28 +1,47 @@
-package import GRDB
+internal import GRDB
 package import MagicJournal
 
 /// Appends transactions to the journal's tables: local ones, and those that a merge brings.
-package struct JournalWriter {
-  private let db: Database
+package struct JournalWriter: Sendable {
   private var transaction: Int64
   private var firstEntry: Int64
   private var nextEntry: Int64
   private var replicas: [ReplicaID: Int64] = [:]
 
-  package init(_ db: Database) throws {
-    self.db = db
+  package init(_ db: Connection) throws {
     transaction = try JournalWriter.number(db, Statements.nextTransaction)
     firstEntry = try JournalWriter.number(db, Statements.nextEntry)
     nextEntry = firstEntry
   }
 
-  private static func number(_ db: Database, _ sql: String) throws -> Int64 {
+  private static func number(_ db: Connection, _ sql: String) throws -> Int64 {
     var select = try SQL(db, sql)
     return try select.step() ? select.integer(0) : 1
   }
 
+  /// The number of the entry that `append` writes next.
+  package var next: Int64 { nextEntry }
+
+  /// Another content for an entry of the transaction that is not finished yet.
+  func rewrite(_ number: Int64, _ entry: Entry, _ db: Connection) throws {
+    var update = try SQL(db, Statements.updateEntry)
+    try update.bind(Int64(entry.operation.code))
+    if let base = entry.operation.base { try update.bind(base) } else { try update.bindNull() }
+    if entry.operation == .remove { try update.bindNull() } else { try update.bind(StoredFields.encode(entry.fields)) }
+    try update.bind(number)
+    try update.run()
+  }
+
+  /// How many entries the transaction has that was recorded before them.
+  func count(_ db: Connection) throws {
+    var update = try SQL(db, Statements.updateTransaction)
+    try update.bind(nextEntry - firstEntry)
+    try update.bind(transaction)
+    try update.run()
+  }
+
   /// The next entry of the transaction that `record` tells of, before or after.
-  package mutating func append(_ entry: Entry, zIndex: Int64, stamp: Stamp) throws {
+  package mutating func append(_ entry: Entry, zIndex: Int64, stamp: Stamp, _ db: Connection) throws {
     var insert = try SQL(db, Statements.insertEntry)
     try insert.bind(nextEntry)
     try insert.bind(transaction)
@@ -38,9 +57,9 @@ package struct JournalWriter {
   }
 
   package mutating func record(
-    replica: ReplicaID, sequence: UInt64, name: TransactionName, root: ReplicaID, entries: Int
+    replica: ReplicaID, sequence: UInt64, name: TransactionName, root: ReplicaID, entries: Int, _ db: Connection
   ) throws {
-    let rows = (try row(of: replica), try row(of: root))
+    let rows = (try row(of: replica, db), try row(of: root, db))
     var insert = try SQL(db, Statements.insertTransaction)
     try insert.bind(transaction)
     try insert.bind(rows.0)
@@ -60,20 +79,20 @@ package struct JournalWriter {
   }
 
   /// The clock never falls behind what is folded (C-2, C-3).
-  package func moveClock(to stamp: Stamp) throws {
+  package func moveClock(to stamp: Stamp, _ db: Connection) throws {
     var update = try SQL(db, Statements.moveClock)
     try update.bind(stamp)
     try update.run()
   }
 
-  private mutating func row(of replica: ReplicaID) throws -> Int64 {
+  private mutating func row(of replica: ReplicaID, _ db: Connection) throws -> Int64 {
     if let row = replicas[replica] { return row }
     let row = try JournalWriter.row(of: replica, db)
     replicas[replica] = row
     return row
   }
 
-  static func row(of replica: ReplicaID, _ db: Database) throws -> Int64 {
+  static func row(of replica: ReplicaID, _ db: Connection) throws -> Int64 {
     var select = try SQL(db, Statements.selectReplica)
     try select.bind(replica)
     if try select.step() { return select.integer(0) }

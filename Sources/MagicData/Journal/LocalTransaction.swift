@@ -3,54 +3,137 @@ internal import MagicJournal
 
 /// One transaction of this replica: rows, journal entries and clock change together, within one SQLite transaction (J-19).
 struct LocalTransaction {
-  let db: Database
-  /// The opening of the database whose z indexes these are.
-  let store: Identifier
-  let state: DatabaseState
-  let name: TransactionName
-  private let sequence: UInt64
-  private var writer: JournalWriter
-  private var size = 0
-  private(set) var ordinal: UInt32 = 0
-
-  init(_ db: Database, _ store: Identifier, _ surroundings: Surroundings) throws {
-    self.db = db
-    self.store = store
-    state = try DatabaseState(db)
-    sequence = try JournalReader.lastSequence(state.replicaRow, db) + 1
-    let stamp = try state.lastStamp.next(at: surroundings.milliseconds())
-    name = TransactionName(stamp: stamp, tag: UInt32(truncatingIfNeeded: surroundings.random()))
-    writer = try JournalWriter(db)
+  /// How far it has come: what is kept of it while nobody holds the connection.
+  struct Progress: Sendable {
+    let state: DatabaseState
+    let name: TransactionName
+    fileprivate let sequence: UInt64
+    fileprivate var writer: JournalWriter
+    fileprivate var size = 0
+    fileprivate var ordinal: UInt32 = 0
+    fileprivate var touched: [Touched: Written] = [:]
+    fileprivate var schema: StoredSchema?
   }
 
+  fileprivate struct Touched: Hashable, Sendable {
+    let type: Int
+    let zIndex: Int64
+  }
+
+  fileprivate struct Written: Sendable {
+    let number: Int64
+    let ordinal: UInt32
+    var entry: Entry
+  }
+
+  let db: Database
+  /// The database file whose z indexes these are.
+  let store: Identifier
+  private(set) var progress: Progress
+
+  var state: DatabaseState { progress.state }
+  var name: TransactionName { progress.name }
+  /// Of the next entry.
+  var ordinal: UInt32 { progress.ordinal }
+
+  init(_ db: Database, _ store: Identifier, _ surroundings: Surroundings) throws {
+    let state = try DatabaseState(db)
+    let stamp = try state.lastStamp.next(at: surroundings.milliseconds())
+    self.init(
+      db, store,
+      Progress(
+        state: state, name: TransactionName(stamp: stamp, tag: UInt32(truncatingIfNeeded: surroundings.random())),
+        sequence: try JournalReader.lastSequence(state.replicaRow, db) + 1, writer: try JournalWriter(db)))
+  }
+
+  /// Goes on where another one stopped, in the same SQLite transaction.
+  init(_ db: Database, _ store: Identifier, _ progress: Progress) {
+    self.db = db
+    self.store = store
+    self.progress = progress
+  }
+
+  /// An entry of an object, or, if there is one already, the net effect of both (J-2).
   mutating func append(_ entry: Entry, zIndex: Int64) throws {
-    size += entry.size
-    ordinal += 1
-    guard size <= Limits.transactionBytes, ordinal <= Limits.entries else {  // J-2, J-20
+    let touched = Touched(type: entry.type, zIndex: zIndex)
+    if var written = progress.touched[touched] {
+      progress.size -= written.entry.size
+      written.entry = written.entry.followed(by: entry, at: written.ordinal, of: name, try schema(of: [written.entry, entry]))
+      try count(written.entry.size)
+      try progress.writer.rewrite(written.number, written.entry, db)
+      progress.touched[touched] = written
+      return
+    }
+    // The record comes first, so that a fold sees the entries while the transaction lasts.
+    if ordinal == 0 { try record() }
+    progress.touched[touched] = Written(number: progress.writer.next, ordinal: ordinal, entry: entry)
+    progress.ordinal += 1
+    try count(entry.size)
+    try progress.writer.append(entry, zIndex: zIndex, stamp: name.stamp, db)
+  }
+
+  private mutating func count(_ size: Int) throws {
+    progress.size += size
+    guard progress.size <= Limits.transactionBytes, ordinal <= Limits.entries else {  // J-2, J-20
       throw MagicDataError(
         .tooLarge,
         "one transaction takes at most \(Limits.transactionBytes) bytes and \(Limits.entries) objects; save less at once")
     }
-    try writer.append(entry, zIndex: zIndex, stamp: name.stamp)
+  }
+
+  private mutating func record() throws {
+    try progress.writer.record(
+      replica: state.replica, sequence: progress.sequence, name: name, root: state.replica, entries: 0, db)
+  }
+
+  /// The type of entries, which may have fields that the app's model has not.
+  private mutating func schema(of entries: [Entry]) throws -> TypeSchema {
+    if let types = progress.schema?.types, let type = entries.last?.type, types.indices.contains(type),
+      entries.allSatisfy({ $0.fields.allSatisfy { types[type].schema.fields.indices.contains($0.field) } })
+    {
+      return types[type].schema
+    }
+    let schema = try StoredSchema(db)
+    progress.schema = schema
+    return schema.types[entries[0].type].schema
   }
 
   /// A transaction without entries leaves no trace (J-10).
   mutating func finish() throws {
     guard ordinal > 0 else { return }
-    try writer.record(
-      replica: state.replica, sequence: sequence, name: name, root: state.replica, entries: Int(ordinal))
-    writer.finish()
-    try writer.moveClock(to: name.stamp)
+    try progress.writer.count(db)
+    progress.writer.finish()
+    try progress.writer.moveClock(to: name.stamp, db)
+  }
+}
+
+extension Entry {
+  /// What this entry and a later one of the same object and transaction come to (J-2).
+  fileprivate func followed(by later: Entry, at ordinal: UInt32, of name: TransactionName, _ type: TypeSchema) -> Entry {
+    var entry = later
+    let isBornHere = key == .birth(Birth(transaction: name, ordinal: ordinal))
+    switch (operation, later.operation) {
+    case (_, .remove):
+      break
+    case (.remove, _):
+      // Made again: nothing of before shines through.
+      entry.operation = isBornHere ? .birth : .revival(base: Stamp(name.stamp.bits - 1))
+    default:
+      entry.operation = operation
+      let slots = Set(later.fields.map { type.slots[$0.field] })
+      entry.fields = (fields.filter { !slots.contains(type.slots[$0.field]) } + later.fields).sorted { $0.field < $1.field }
+    }
+    return entry
   }
 }
 
 extension Store {
-  /// Runs `body` in a transaction of this replica: all of it happens, or none.
+  /// Runs `body` in a transaction of this replica: all of it happens, or none. The caller has passed the gate.
   func change<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     let (id, surroundings) = (id, surroundings)
-    return try await write { db in
+    return try await writePastGate { db in
       var transaction = try LocalTransaction(db, id, surroundings)
       let result = try body(&transaction)
       try transaction.finish()

@@ -10,59 +10,42 @@ struct Record: Sendable {
 
 /// The storage of one property. A wrapper holds a reference to it, so that copies of a struct share their values.
 class Box {
-  /// Only in the box of an object's first property, and only once it was saved or fetched.
-  var record: Record?
-  /// The value as it is in the database, as far as this instance knows: what was fetched, or saved last.
-  fileprivate(set) var stored: Value?
+  /// What an instance knows of the database. A transaction that is rolled back puts it back.
+  struct Memory {
+    /// Only in the box of an object's first property, and only once it was saved or fetched.
+    var record: Record?
+    /// The value as it is in the database, as far as this instance knows: what was fetched, or saved last.
+    var stored: Value?
+    fileprivate var savedEdits = 0
+  }
+
+  var memory = Memory()
   /// Counts assignments. An assignment that happens while a save is on its way is not taken for saved.
   fileprivate(set) var edits = 0
-  private var savedEdits = 0
 
   /// Whether the value was set since it was fetched or saved.
-  var isEdited: Bool { edits != savedEdits }
-
-  private var isTurn = false
-  private var waiting: [CheckedContinuation<Void, Never>] = []
-
-  /// Waits until no other save or remove of this instance is on its way, so that each is told apart from what the one before stored.
-  /// The instance belongs to one task or actor, and so does this queue.
-  nonisolated(nonsending) func takeTurn() async {
-    guard isTurn else {
-      isTurn = true
-      return
-    }
-    await withCheckedContinuation { waiting.append($0) }
-  }
-
-  /// Lets the next in line have its turn.
-  func endTurn() {
-    if waiting.isEmpty { isTurn = false } else { waiting.removeFirst().resume() }
-  }
+  var isEdited: Bool { edits != memory.savedEdits }
 
   /// After a save of what was set when `edits` was read. `value` is in the database; `nil` if that did not change.
   func saved(_ value: Value?, edits: Int) {
-    if let value { stored = value }
-    savedEdits = edits
+    if let value { memory.stored = value }
+    memory.savedEdits = edits
   }
 
   /// After a remove: what is set is set anew.
   func removed() {
-    record = nil
-    stored = nil
-    savedEdits = -1
+    memory = Memory(savedEdits: -1)
   }
 
   /// After a fetch: the defaults that `init()` set are no edits of the user's.
   func fetched(_ value: Value) throws {
     if value != .null { try load(value) }
-    stored = value
-    savedEdits = edits
+    memory = Memory(stored: value, savedEdits: edits)
   }
 
   /// After a fetch of a value that this property's type cannot have: it stays in the database until another is set.
   func unreadable(_ value: Value) {
-    stored = value
-    savedEdits = edits
+    memory = Memory(stored: value, savedEdits: edits)
   }
 
   /// The value for the database; `nil` if it was never set.

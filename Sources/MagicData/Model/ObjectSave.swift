@@ -52,17 +52,12 @@ struct BoxedObject {
     boxes = try layout.boxes(of: object)
   }
 
-  var record: Record? {
-    get { boxes.first?.record }
-    nonmutating set { boxes.first?.record = newValue }
-  }
+  /// Equal for copies, which share their values.
+  var identity: ObjectIdentifier { ObjectIdentifier(boxes[0]) }
 
-  /// Runs `body` while no other save or remove of the instance is on its way.
-  nonisolated(nonsending) func inTurn<Result>(_ body: nonisolated(nonsending) () async throws -> Result) async throws -> Result
-  {
-    await boxes[0].takeTurn()
-    defer { boxes[0].endTurn() }
-    return try await body()
+  var record: Record? {
+    get { boxes[0].memory.record }
+    nonmutating set { boxes[0].memory.record = newValue }
   }
 
   func primary() throws -> Value? {
@@ -75,7 +70,7 @@ struct BoxedObject {
       let value = try value(index)
       guard value != nil || layout.properties[index].role == .optional else { throw unset(layout.properties[index]) }
       return ObjectSave.Property(
-        value: value, isEdited: boxes[index].isEdited && !isDefault(index, value), stored: boxes[index].stored)
+        value: value, isEdited: boxes[index].isEdited && !isDefault(index, value), stored: boxes[index].memory.stored)
     }
     return (ObjectSave(properties: properties, record: record, primary: try primary()), boxes.map(\.edits))
   }
@@ -84,7 +79,7 @@ struct BoxedObject {
   /// from that.)
   private func isDefault(_ index: Int, _ value: Value?) -> Bool {
     let property = layout.properties[index]
-    return record == nil && boxes[index].stored == nil && value != nil && value == property.initial
+    return record == nil && boxes[index].memory.stored == nil && value != nil && value == property.initial
       && boxes[index].edits == property.initialEdits
   }
 
@@ -95,6 +90,12 @@ struct BoxedObject {
 
   func removed() {
     for box in boxes { box.removed() }
+  }
+
+  /// Makes the instance remember what it remembers here, if a transaction is rolled back.
+  func undo() -> () -> Void {
+    let memories = boxes.map(\.memory)
+    return { for (box, memory) in zip(boxes, memories) { box.memory = memory } }
   }
 
   /// Takes over a row. A value that cannot be read as its property's type counts as not arrived (L-8, M-6): a property that can be absent is

@@ -91,8 +91,8 @@ extension SegmentColumns<ByteReader> {
       case 2: .revival(base: try bases.earlier(than: name.stamp))
       default: .birth
       }
-    let key = try types[shape.type].objects.key(
-      operation == .birth ? Birth(transaction: name, ordinal: ordinal) : nil, schema.types[shape.type], name)
+    let own = Birth(transaction: name, ordinal: ordinal)
+    let key = try types[shape.type].objects.key(operation, own, schema.types[shape.type])
     var fields: [FieldValue] = []
     fields.reserveCapacity(shape.fields.count)
     for field in shape.fields {
@@ -114,28 +114,33 @@ private struct Spoken: Hashable {
 }
 
 extension ByteReader {
-  /// A stamp that is written as its distance, at least 1, below another.
-  fileprivate mutating func earlier(than stamp: Stamp) throws(JournalError) -> Stamp {
+  /// A stamp that is written as its distance below another.
+  fileprivate mutating func earlier(than stamp: Stamp, byAtLeast least: UInt64 = 1) throws(JournalError) -> Stamp {
     let start = self
     let distance = try varint()
-    guard 1...max(stamp.bits, 1) ~= distance, stamp.bits >= distance else { throw start.damaged("a stamp that is not earlier") }
+    guard distance >= least, distance <= stamp.bits else { throw start.damaged("a stamp that is not earlier") }
     return Stamp(stamp.bits - distance)
   }
 
   fileprivate mutating func key(
-    _ birth: Birth?, _ type: TypeSchema, _ name: TransactionName
+    _ operation: Entry.Operation, _ own: Birth, _ type: TypeSchema
   ) throws(JournalError) -> ObjectKey {  // S-5
-    if let birth { return .birth(birth) }
+    if operation == .birth { return .birth(own) }
     let start = self
     if let primary = type.primary {
       let value = try Value(from: &self)
       guard value.kind == primary.kind else { throw start.damaged("a primary value is not of its type's kind") }
       return .primary(value)
     }
-    let stamp = try earlier(than: name.stamp)
+    // Only a remove may speak of an object that its own transaction has made.
+    let stamp = try earlier(than: own.transaction.stamp, byAtLeast: operation == .remove ? 0 : 1)
     let tag = try fixed(UInt32.self)
     let ordinal = try varint()
     guard ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
-    return .birth(Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: UInt32(ordinal)))
+    let birth = Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: UInt32(ordinal))
+    guard stamp < own.transaction.stamp || birth == own else {
+      throw start.damaged("a birth at another place of its transaction")
+    }
+    return .birth(birth)
   }
 }

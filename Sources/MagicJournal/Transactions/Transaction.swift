@@ -42,8 +42,12 @@ extension Entry {
   package func isPossible(at ordinal: Int, of name: TransactionName) -> Bool {
     if let base = operation.base, base >= name.stamp { return false }
     guard case .birth(let birth) = key else { return operation != .birth }
-    return operation == .birth
-      ? birth == Birth(transaction: name, ordinal: UInt32(ordinal)) : birth.transaction.stamp < name.stamp
+    let isOwn = birth == Birth(transaction: name, ordinal: UInt32(ordinal))
+    switch operation {
+    case .birth: return isOwn
+    case .remove: return isOwn || birth.transaction.stamp < name.stamp
+    default: return birth.transaction.stamp < name.stamp
+    }
   }
 
   /// What the entry counts towards a transaction's limit (J-20).

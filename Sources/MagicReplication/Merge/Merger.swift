@@ -53,13 +53,13 @@ struct Merger {
       let table = ObjectTable(schema.types[type], db)
       for (zIndex, key) in objects { try refold(key, zIndex, table, reader) }
     }
-    try writer.moveClock(to: clock)
+    try writer.moveClock(to: clock, db)
   }
 
   private mutating func merge(_ transaction: Transaction, _ learnt: [LearntType], _ reader: JournalReader) throws {
     try writer.record(
       replica: transaction.replica, sequence: transaction.sequence, name: transaction.name, root: transaction.root,
-      entries: transaction.entries.count)
+      entries: transaction.entries.count, db)
     for entry in transaction.entries { try merge(entry.translated(learnt), transaction.name.stamp, reader) }
     writer.finish()
     clock = max(clock, transaction.name.stamp)
@@ -73,20 +73,20 @@ struct Merger {
       // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
       let isLatest =
         try unfolded[entry.type]?[zIndex] == nil && !reader.hasEntry(from: stamp, of: zIndex, type: entry.type)
-      try writer.append(entry, zIndex: zIndex, stamp: stamp)
+      try writer.append(entry, zIndex: zIndex, stamp: stamp, db)
       switch entry.operation {
       case .update where isLatest: _ = try table.update(zIndex, entry.key, entry.fields)
       case .remove where isLatest: _ = try table.remove(entry.key, zIndex)
       default: unfolded[entry.type, default: [:]][zIndex] = entry.key
       }
     } else if let zIndex = try table.absentZIndex(of: entry.key) {
-      try writer.append(entry, zIndex: zIndex, stamp: stamp)
+      try writer.append(entry, zIndex: zIndex, stamp: stamp, db)
       unfolded[entry.type, default: [:]][zIndex] = entry.key
     } else if entry.operation == .remove {
       // It arrived before what it removes.
-      try writer.append(entry, zIndex: table.reserve(entry.key), stamp: stamp)
+      try writer.append(entry, zIndex: table.reserve(entry.key), stamp: stamp, db)
     } else {
-      try writer.append(entry, zIndex: table.insert(entry.key, entry.fields, zIndex: nil), stamp: stamp)
+      try writer.append(entry, zIndex: table.insert(entry.key, entry.fields, zIndex: nil), stamp: stamp, db)
     }
   }
 

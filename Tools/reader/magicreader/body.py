@@ -1,7 +1,7 @@
 """The inflated body of a segment: its streams and the transactions in them (segment.md, Body)."""
 from __future__ import annotations
 
-from typing import Dict, List, Set, Tuple, Union
+from typing import Dict, List, Optional, Set, Tuple, Union
 
 from .clock import checked_stamp
 from .cursor import Cursor, FormatError
@@ -101,7 +101,8 @@ class BodyReader:
         if shape.operation == Operation.BIRTH:
             identity = Birth(stamp, tag, ordinal)
         elif type.primary_kind == Kind.NULL:
-            identity = read_birth(objects, stamp)
+            own = Birth(stamp, tag, ordinal) if shape.operation == Operation.REMOVE else None
+            identity = read_birth(objects, stamp, own)
         else:
             start = objects.offset
             identity = read_primary(objects, type.primary_kind)
@@ -135,19 +136,24 @@ def read_primary(cursor: Cursor, kind: Kind) -> Value:
     return value
 
 
-def read_birth(cursor: Cursor, stamp: int) -> Birth:
-    birth_stamp = read_earlier(cursor, stamp, "birth")  # J-11
+def read_birth(cursor: Cursor, stamp: int, own: Optional[Birth]) -> Birth:
+    """`own` is the birth at the entry's place, which only a remove may name (J-11)."""
+    start = cursor.offset
+    birth_stamp = read_earlier(cursor, stamp, "birth", 1 if own is None else 0)
     tag = cursor.take(4)
     offset = cursor.offset
     ordinal = cursor.varint()
     if ordinal >= ENTRY_LIMIT:  # S-8
         raise FormatError(f"ordinal {ordinal} is over the limit", offset)
-    return Birth(birth_stamp, tag, ordinal)
+    birth = Birth(birth_stamp, tag, ordinal)
+    if birth_stamp == stamp and birth != own:
+        raise FormatError("birth at another place of its transaction", start)
+    return birth
 
 
-def read_earlier(cursor: Cursor, stamp: int, what: str) -> int:
+def read_earlier(cursor: Cursor, stamp: int, what: str, least: int = 1) -> int:
     offset = cursor.offset
     step = cursor.varint()
-    if not 1 <= step <= stamp:
+    if not least <= step <= stamp:
         raise FormatError(f"{what} is not earlier than its entry, or before all time", offset)
     return stamp - step

@@ -1,0 +1,39 @@
+extension MagicData {
+  /// Runs several updates, removes and reads as one: all of it is stored, or nothing.
+  ///
+  /// What is stored is one transaction of the journal, with one entry for each object: replicas apply it whole. If `body` throws, or its
+  /// task was cancelled, everything is rolled back, and the instances that were saved are as if they had not been. Other writes of this
+  /// process wait until it is over, those of other processes for as long as SQLite lets them; reads go on, and see nothing of it.
+  ///
+  /// - Parameter body: is given the transaction, which is of no use afterwards. On the database itself, it would wait for itself; that is
+  ///   an error.
+  /// - Throws: what `body` throws; `CancellationError`; ``MagicDataError`` with `busy`, `full` or `tooLarge`.
+  public nonisolated(nonsending) func transaction<Result>(
+    _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result
+  ) async throws -> Result {
+    try await store.exclusively {
+      let open = try await OpenTransaction.begin(store)
+      do {
+        let result = try await Store.$transaction.withValue(ObjectIdentifier(store)) {
+          try await body(MagicTransaction(open))
+        }
+        try Task.checkCancellation()
+        try await open.commit()
+        return result
+      } catch {
+        await open.rollback()
+        throw error
+      }
+    }
+  }
+
+  /// Adds or updates many objects in one transaction: all are stored, or none.
+  ///
+  /// - Parameter progress: is called with the number of objects that are done, about every thousand.
+  /// - Throws: as ``update(_:)``; `CancellationError`.
+  public nonisolated(nonsending) func update<Object: MagicObject>(
+    contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
+  ) async throws {
+    try await transaction { transaction in try await transaction.update(contentsOf: objects, progress: progress) }
+  }
+}

@@ -1,0 +1,147 @@
+internal import GRDB
+
+/// A transaction whose body is running: the connection is in it, and the gate is taken, from begin to commit.
+///
+/// It lives with the body's owner, as the objects do that are saved in it.
+final class OpenTransaction {
+  let store: Store
+  /// Puts back what the instances that were saved remember, in reverse order, if it comes to a rollback.
+  var undo: [() -> Void] = []
+  private var progress: LocalTransaction.Progress
+  private var types: [(type: any MagicObject.Type, mapped: MappedType)] = []
+  private var depth = 0
+  private var isOver = false
+
+  /// The caller has passed the gate.
+  nonisolated(nonsending) static func begin(_ store: Store) async throws -> OpenTransaction {
+    let (id, surroundings) = (store.id, store.surroundings)
+    do {
+      let progress = try await store.database.writeWithoutTransaction { db in
+        try db.beginTransaction(.immediate)
+        do {
+          return try LocalTransaction(db, id, surroundings).progress
+        } catch {
+          try db.rollback()
+          throw error
+        }
+      }
+      return OpenTransaction(store, progress)
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      throw MagicDataError(error, "a transaction could not be begun")
+    }
+  }
+
+  private init(_ store: Store, _ progress: LocalTransaction.Progress) {
+    self.store = store
+    self.progress = progress
+  }
+
+  /// One access to the connection, which leaves nothing of itself if it throws.
+  nonisolated(nonsending) func access<Result: Sendable>(
+    _ body: @Sendable @escaping (Connection) throws -> Result
+  ) async throws -> Result {
+    guard !isOver else {
+      throw MagicDataError(.transaction, "the transaction is over; what its body was given is of no use afterwards")
+    }
+    do {
+      return try await store.database.writeWithoutTransaction { db in
+        // SQLite rolls back by itself when the disk is full, for one.
+        guard db.isInsideTransaction else {
+          throw MagicDataError(.transaction, "SQLite has rolled the transaction back after an error; begin anew")
+        }
+        var result: Result?
+        try db.inSavepoint {
+          result = try body(db)
+          return .commit
+        }
+        guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
+        return result
+      }
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      throw MagicDataError(error, "the transaction could not go on")
+    }
+  }
+
+  nonisolated(nonsending) func change<Result: Sendable>(
+    _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
+  ) async throws -> Result {
+    let (id, before) = (store.id, progress)
+    let (result, after) = try await access { db in
+      var transaction = LocalTransaction(db, id, before)
+      return (try body(&transaction), transaction.progress)
+    }
+    progress = after
+    return result
+  }
+
+  nonisolated(nonsending) func mapped<Object: MagicObject>(_ type: Object.Type, _ layout: Layout) async throws -> MappedType {
+    if let known = types.first(where: { $0.type == type }) { return known.mapped }
+    let mapped = try await access { db in try MappedType.find(layout, db) ?? MappedType.make(layout, db) }
+    types.append((type, mapped))
+    return mapped
+  }
+
+  /// Runs `body` so that it can be rolled back alone.
+  nonisolated(nonsending) func nested<Result>(
+    _ body: nonisolated(nonsending) () async throws -> Result
+  ) async throws -> Result {
+    let before = (progress: progress, undo: undo.count, types: types.count)
+    let savepoint = "magic_\(depth)"
+    try await access { _ in }
+    try await run("SAVEPOINT \(savepoint)")
+    depth += 1
+    defer { depth -= 1 }
+    do {
+      let result = try await body()
+      try Task.checkCancellation()
+      try await run("RELEASE \(savepoint)")
+      return result
+    } catch {
+      progress = before.progress
+      types.removeLast(types.count - before.types)
+      rewind(to: before.undo)
+      try await run("ROLLBACK TO \(savepoint); RELEASE \(savepoint)")
+      throw error
+    }
+  }
+
+  nonisolated(nonsending) func commit() async throws {
+    let (id, progress) = (store.id, progress)
+    try await access { db in
+      var transaction = LocalTransaction(db, id, progress)
+      try transaction.finish()
+    }
+    isOver = true
+    try await finish { db in try db.commit() }
+    for (type, mapped) in types { store.remember(mapped, as: type) }
+  }
+
+  nonisolated(nonsending) func rollback() async {
+    isOver = true
+    rewind(to: 0)
+    // If this fails as well, SQLite has rolled back already, or does when the connection closes.
+    try? await finish { db in if db.isInsideTransaction { try db.rollback() } }
+  }
+
+  private func rewind(to count: Int) {
+    while undo.count > count { undo.removeLast()() }
+  }
+
+  private nonisolated(nonsending) func run(_ sql: String) async throws {
+    try await finish { db in try db.execute(sql: sql) }
+  }
+
+  /// What has to be done even when the task was cancelled, which would interrupt it.
+  private nonisolated(nonsending) func finish(_ body: @Sendable @escaping (Connection) throws -> Void) async throws {
+    let database = store.database
+    do {
+      try await Task { try await database.writeWithoutTransaction(body) }.value
+    } catch {
+      throw MagicDataError(error, "the transaction could not be ended")
+    }
+  }
+}

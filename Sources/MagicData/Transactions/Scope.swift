@@ -1,0 +1,66 @@
+internal import GRDB
+
+/// Where an operation runs: in a transaction of its own, or in one that is open. The operations are written once, for both.
+enum Scope {
+  case database(Store)
+  case transaction(OpenTransaction)
+
+  var store: Store {
+    switch self {
+    case .database(let store): store
+    case .transaction(let open): open.store
+    }
+  }
+
+  /// Runs `body` while nobody else of this process writes, so that what an instance holds and what the database holds stay told apart:
+  /// of two saves of one instance, the second sees what the first stored.
+  nonisolated(nonsending) func exclusively<Result>(
+    _ body: nonisolated(nonsending) () async throws -> Result
+  ) async throws -> Result {
+    switch self {
+    case .database(let store): try await store.exclusively(body)
+    case .transaction: try await body()
+    }
+  }
+
+  /// Within `exclusively`: a transaction of this replica, or a part of one.
+  nonisolated(nonsending) func change<Result: Sendable>(
+    _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
+  ) async throws -> Result {
+    switch self {
+    case .database(let store): try await store.change(body)
+    case .transaction(let open): try await open.change(body)
+    }
+  }
+
+  nonisolated(nonsending) func read<Result: Sendable>(
+    _ body: @Sendable @escaping (Connection) throws -> Result
+  ) async throws -> Result {
+    switch self {
+    case .database(let store): try await store.read(body)
+    case .transaction(let open): try await open.access(body)
+    }
+  }
+
+  /// The type's place in the database; makes its table, or the columns that are new, if need be.
+  nonisolated(nonsending) func mapped<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType {
+    if let mapped = store.known(type) { return mapped }
+    let layout = try store.layout(type)
+    switch self {
+    case .transaction(let open):
+      return try await open.mapped(type, layout)
+    case .database(let store):
+      // A type that is known costs no wait for whoever writes.
+      var mapped = try await store.read { db in try MappedType.find(layout, db) }
+      if mapped == nil { mapped = try await store.write { db in try MappedType.make(layout, db) } }
+      guard let mapped else { throw MagicDataError(.failed, "the type \(layout.name) found no place in the database") }
+      store.remember(mapped, as: type)
+      return mapped
+    }
+  }
+
+  /// Puts the instance's memory back if the transaction is rolled back.
+  func onRollback(_ undo: @autoclosure () -> () -> Void) {
+    if case .transaction(let open) = self { open.undo.append(undo()) }
+  }
+}

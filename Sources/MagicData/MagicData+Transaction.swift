@@ -8,6 +8,7 @@ extension MagicData {
   /// - Parameter body: is given the transaction, which is of no use afterwards. On the database itself, it would wait for itself; that is
   ///   an error.
   /// - Throws: what `body` throws; `CancellationError`; ``MagicDataError`` with `busy`, `full` or `tooLarge`.
+  @discardableResult
   public nonisolated(nonsending) func transaction<Result>(
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result
   ) async throws -> Result {

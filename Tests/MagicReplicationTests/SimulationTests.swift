@@ -32,42 +32,76 @@ import Testing
     try await expectEqual(replicas + [newcomer], "MAGIC_SEED=\(seed)")
   }
 
-  private func edit(_ replica: Replica, _ chance: inout Seeded) async throws {
+  /// One edit, or several in a transaction, of which some are rolled back.
+  private nonisolated(nonsending) func edit(_ replica: Replica, _ chance: inout Seeded) async throws {
+    guard chance.below(3) == 0 else { return try await edit(replica.magic, &chance) }
+    var local = chance
+    do {
+      try await replica.magic.transaction { tx in
+        for _ in 0...local.below(5) { try await edit(tx, &local) }
+        if local.below(4) == 0 { throw RolledBack() }
+        if local.below(3) == 0 {
+          try? await tx.transaction { tx in
+            for _ in 0...local.below(3) { try await edit(tx, &local) }
+            if local.below(2) == 0 { throw RolledBack() }
+          }
+        }
+      }
+    } catch is RolledBack {}
+    chance = local
+  }
+
+  private struct RolledBack: Error {}
+
+  private nonisolated(nonsending) func edit(_ editor: some Editor, _ chance: inout Seeded) async throws {
     let id = "n\(chance.below(4))"
-    let notes = try await replica.notes()
-    let events = try await replica.magic.object(of: Event.self)
+    let note = try await editor.object(of: Note.self).first { $0.id == id }
+    let events = try await editor.object(of: Event.self)
     switch chance.below(8) {
     case 0, 1:
       let note = Note(id, "made \(chance.below(100))")
       if chance.below(2) == 0 { note.mood = chance.pick(["glad", "sad", nil]) }
-      try await replica.magic.update(note)
+      try await editor.update(note)
     case 2, 3:
-      guard let note = notes[id] else { return }
+      guard let note else { return }
       note.title = "title \(chance.below(3))"
       if chance.below(2) == 0 { note.stars = chance.below(3) }
-      try await replica.magic.update(note)
+      try await editor.update(note)
     case 4:
-      guard let note = notes[id] else { return }
+      guard let note else { return }
       // Sometimes a stale instance is saved after it was removed.
-      try await replica.magic.remove(Note(id, ""))
+      try await editor.remove(Note(id, ""))
       if chance.below(2) == 0 {
         note.mood = "back"
-        try await replica.magic.update(note)
+        try await editor.update(note)
       }
     case 5:
-      try await replica.magic.update(Event("event \(chance.below(100))"))
+      let event = Event("event \(chance.below(100))")
+      try await editor.update(event)
+      if chance.below(6) == 0 { try await editor.remove(event) }
     case 6:
       guard !events.isEmpty else { return }
       let event = chance.pick(events)
       event.weight = chance.pick([nil, 1, -0.0, .nan])
-      try await replica.magic.update(event)
+      try await editor.update(event)
     default:
       guard !events.isEmpty else { return }
       if chance.below(4) == 0 {
-        try await replica.magic.removeAll(of: Event.self)
+        try await editor.removeAll(of: Event.self)
       } else {
-        try await replica.magic.remove(chance.pick(events))
+        try await editor.remove(chance.pick(events))
       }
     }
   }
 }
+
+/// What a database and a transaction have in common.
+private protocol Editor {
+  @discardableResult nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int
+  nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws
+  nonisolated(nonsending) func removeAll<Object: MagicObject>(of: Object.Type) async throws
+  nonisolated(nonsending) func object<Object: MagicObject>(of: Object.Type) async throws -> [Object]
+}
+
+extension MagicData: Editor {}
+extension MagicTransaction: Editor {}

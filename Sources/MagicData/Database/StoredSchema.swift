@@ -27,6 +27,8 @@ package struct StoredSchema: Sendable {
     }
   }
 
+  func has(_ type: TypeSchema.Identity) -> Bool { ids[type] != nil }
+
   /// A type that is known with all its fields, and their ids.
   func find(_ type: TypeSchema) -> (StoredType, [Int])? {
     guard let stored = ids[type.identity].map({ types[$0] }) else { return nil }

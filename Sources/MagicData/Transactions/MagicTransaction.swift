@@ -70,6 +70,7 @@ public final class MagicTransaction {
   }
 
   /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on.
+  @discardableResult
   public nonisolated(nonsending) func transaction<Result>(
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result
   ) async throws -> Result {

@@ -56,7 +56,7 @@ extension Scope {
   }
 
   nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
-    let type = try await mapped(Object.self)
+    guard let type = try await mappedForReading(Object.self) else { return [] }
     let id = store.id
     return try await read { db in try FetchedObject.all(of: type, in: id, db) }.compactMap { row in
       do {
@@ -80,22 +80,23 @@ extension Scope {
   nonisolated(nonsending) func row<Object: MagicObject>(
     of: Object.Type, _ primary: some MagicalPrimary
   ) async throws -> (FetchedObject, Layout)? {
-    let type = try await mapped(Object.self)
+    let layout = try store.layout(Object.self)
     let value = try primary.magicValue
-    guard let index = type.layout.primary else {
+    guard let index = layout.primary else {
       throw MagicDataError(.model, "\(Object.magicName) has no primary value, so its objects cannot be looked up by one")
     }
-    guard type.layout.properties[index].kind == value.kind else {
+    guard layout.properties[index].kind == value.kind else {
       throw MagicDataError(
         .model,
         """
-        \(Object.magicName).\(type.layout.properties[index].name) is of kind \(type.layout.properties[index].kind), and a \
+        \(Object.magicName).\(layout.properties[index].name) is of kind \(layout.properties[index].kind), and a \
         \(Swift.type(of: primary)) was given
         """)
     }
+    guard let type = try await mappedForReading(Object.self) else { return nil }
     let id = store.id
     let rows = try await read { db in try FetchedObject.all(of: type, in: id, db, key: .primary(value)) }
-    return rows.first.map { ($0, type.layout) }
+    return rows.first.map { ($0, layout) }
   }
 
   private func make<Object: MagicObject>(_ row: FetchedObject, _ layout: Layout) throws -> Object {

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import MagicJournal
 
 /// Where an operation runs: in a transaction of its own, or in one that is open. The operations are written once, for both.
 enum Scope {
@@ -40,6 +41,14 @@ enum Scope {
     case .database(let store): try await store.read(body)
     case .transaction(let open): try await open.access(body)
     }
+  }
+
+  /// The same for who only reads: `nil` if the database has never had such objects. Nothing is made then.
+  nonisolated(nonsending) func mappedForReading<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType? {
+    if let mapped = store.known(type) { return mapped }
+    let name = try store.layout(type).schema.identity
+    guard try await read({ db in try StoredSchema(db).has(name) }) else { return nil }
+    return try await mapped(type)
   }
 
   /// The type's place in the database; makes its table, or the columns that are new, if need be.

@@ -1,0 +1,279 @@
+import Foundation
+import MagicData
+import MagicJournal
+import TestSupport
+import Testing
+
+@Suite struct TransactionTests {
+  struct Stop: Error {}
+
+  let folder: TemporaryFolder
+  let magic: MagicData
+
+  init() async throws {
+    folder = try TemporaryFolder()
+    magic = try await MagicData(path: folder["db"])
+  }
+
+  private func cats(_ magic: MagicData? = nil) async throws -> [String: Double] {
+    let cats = try await (magic ?? self.magic).object(of: Cat.self)
+    return Dictionary(uniqueKeysWithValues: cats.map { ($0.name, $0.weight) })
+  }
+
+  /// The journal's transactions, as operations with their fields' names.
+  private func journal() async throws -> [[String]] {
+    let dump = try await NaiveFold(journalOf: magic).dump
+    #expect(try await Dump(magic) == dump)
+    return try await magic.store.read { db in
+      let reader = try JournalReader(db)
+      let schema = reader.schema.schema
+      var transactions: [[String]] = []
+      try reader.forEachTransaction(of: try DatabaseState(db).replica, after: 0) { transaction in
+        transactions.append(
+          transaction.entries.map { entry in
+            let fields = entry.fields.map { schema.types[entry.type].fields[$0.field].name.text }
+            return (["\(entry.operation)".prefix { $0 != "(" }.description] + fields).joined(separator: " ")
+          })
+      }
+      return transactions
+    }
+  }
+
+  @Test func severalChangesAreOneTransaction() async throws {
+    try await magic.update(Cat("Old", 1))
+    let count = try await magic.transaction { tx in
+      try await tx.update(Cat("Tom", 4))
+      try await tx.update(Cat("Kit", 1))
+      try await tx.remove(Cat("Old", 1))
+      #expect(try await tx.has(of: Cat.self, primary: "Tom"))
+      #expect(try await tx.object(of: Cat.self, primary: "Kit").weight == 1)
+      return try await tx.object(of: Cat.self).count
+    }
+    #expect(count == 2)
+    #expect(try await cats() == ["Tom": 4, "Kit": 1])
+    #expect(try await journal().map(\.count) == [1, 3])
+  }
+
+  /// H-5, and instances as well: they are as if they had not been saved.
+  @Test func whatThrowsIsRolledBackWhole() async throws {
+    let (tom, kit, session) = (Cat("Tom", 4), Cat("Kit", 1), Session())
+    session.title = "one"
+    try await magic.update(tom)
+    let before = try await (Dump(magic), magic.store.read { db in try DatabaseState(db).lastStamp })
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { tx in
+        tom.weight = 5
+        try await tx.update(tom)
+        try await tx.update(kit)
+        try await tx.update(session)
+        try await tx.removeAll(of: Cat.self)
+        throw Stop()
+      }
+    }
+    #expect(try await Dump(magic) == before.0)
+    #expect(try await magic.store.read { db in try DatabaseState(db).lastStamp } == before.1)
+    #expect(try await journal().count == 1)
+    // The next save of each writes what the rolled back one had written.
+    try await magic.update(kit)
+    try await magic.update(tom)
+    try await magic.update(session)
+    #expect(try await cats() == ["Tom": 5, "Kit": 1])
+    #expect(try await magic.object(of: Session.self).map(\.title) == ["one"])
+    #expect(try await journal().count == 4)
+  }
+
+  @Test func aNestedTransactionIsRolledBackAlone() async throws {
+    let (tom, kit) = (Cat("Tom", 4), Cat("Kit", 1))
+    try await magic.transaction { tx in
+      try await tx.update(tom)
+      await #expect(throws: Stop.self) {
+        try await tx.transaction { tx in
+          tom.weight = 5
+          try await tx.update(tom)
+          try await tx.update(kit)
+          try await tx.transaction { tx in try await tx.update(Cat("Inner", 1)) }
+          throw Stop()
+        }
+      }
+      #expect(try await tx.object(of: Cat.self).map(\.weight) == [4])
+      try await tx.transaction { tx in try await tx.update(Cat("New", 2)) }
+    }
+    #expect(try await cats() == ["Tom": 4, "New": 2])
+    try await magic.update(tom)
+    #expect(try await cats() == ["Tom": 5, "New": 2])
+    #expect(try await journal().map(\.count) == [2, 1])
+  }
+
+  /// One operation that fails leaves nothing of itself, and the transaction goes on.
+  @Test func afterAFailedOperationATransactionCanGoOn() async throws {
+    try await magic.transaction { tx in
+      try await tx.update(Cat("Tom", 4))
+      await #expect(throws: MagicDataError.self) { try await tx.update(Cat()) }
+      await #expect(throws: MagicDataError.self) { try await tx.remove(Cat("nobody", 1)) }
+      await #expect(throws: MagicDataError.self) {
+        try await tx.update(contentsOf: [Cat("a", 1), Cat("b", 2), Cat()])
+      }
+      try await tx.update(Cat("Kit", 1))
+    }
+    #expect(try await cats() == ["Tom": 4, "Kit": 1])
+    #expect(try await journal() == [["update weight lives", "update weight lives"]])
+  }
+
+  /// J-2.
+  @Test func anObjectHasOneEntryTheNetEffect() async throws {
+    try await magic.update(Cat("Tom", 4))
+    try await magic.transaction { tx in
+      let tom = try await tx.object(of: Cat.self, primary: "Tom")
+      tom.weight = 5
+      try await tx.update(tom)
+      tom.lives = 8
+      try await tx.update(tom)
+      tom.weight = 6
+      try await tx.update(tom)
+    }
+    try await magic.transaction { tx in
+      try await tx.remove(Cat("Tom", 0))
+      try await tx.update(Cat("Tom", 7))
+    }
+    #expect(try await magic.object(of: Cat.self, primary: "Tom").lives == 9)
+    try await magic.transaction { tx in
+      let session = Session()
+      session.title = "short"
+      try await tx.update(session)
+      session.rating = 1
+      try await tx.update(session)
+      try await tx.remove(session)
+      let other = Session()
+      other.title = "stays"
+      try await tx.update(other)
+      try await tx.update(Cat("Kit", 1))
+      try await tx.remove(Cat("Kit", 1))
+    }
+    #expect(
+      try await journal() == [
+        ["update weight lives"], ["update weight lives"], ["revival weight lives"], ["remove", "birth title", "remove"],
+      ])
+    #expect(try await magic.object(of: Session.self).map(\.title) == ["stays"])
+    #expect(try await cats() == ["Tom": 7])
+  }
+
+  @Test func aCancelledTransactionIsRolledBack() async throws {
+    let magic = magic
+    let (entered, go) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+    let task = Task {
+      try await magic.transaction { tx in
+        try await tx.update(Cat("Tom", 4))
+        entered.continuation.finish()
+        // Until the task is cancelled.
+        for await _ in go.stream {}
+      }
+    }
+    for await _ in entered.stream {}
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(try await cats().isEmpty)
+    try await magic.update(Cat("Kit", 1))
+    #expect(try await cats() == ["Kit": 1])
+  }
+
+  /// It would wait for itself.
+  @Test(arguments: [true, false]) func theDatabaseItselfIsRefusedWithinATransaction(inMemory: Bool) async throws {
+    let magic = inMemory ? try await MagicData(type: .memory) : magic
+    try await magic.transaction { tx in
+      try await tx.update(Cat("Tom", 4))
+      await #expect { try await magic.update(Cat("Kit", 1)) } throws: { ($0 as? MagicDataError)?.code == .transaction }
+      await #expect { try await magic.transaction { _ in } } throws: { ($0 as? MagicDataError)?.code == .transaction }
+      if inMemory {
+        await #expect { try await magic.object(of: Cat.self) } throws: { ($0 as? MagicDataError)?.code == .transaction }
+      } else {
+        // Reads see what was there before.
+        #expect(try await magic.object(of: Cat.self).isEmpty)
+      }
+    }
+    #expect(try await cats(magic) == ["Tom": 4])
+  }
+
+  @Test func afterItsEndATransactionIsOfNoUse() async throws {
+    let escaped = try await magic.transaction { $0 }
+    await #expect { try await escaped.update(Cat("Tom", 4)) } throws: { ($0 as? MagicDataError)?.code == .transaction }
+    #expect(try await cats().isEmpty)
+  }
+
+  /// Others wait for a transaction, in this process and beside it, and lose nothing.
+  @Test(arguments: [true, false]) func transactionsAndUpdatesOfManyTasksLoseNothing(inMemory: Bool) async throws {
+    let one = inMemory ? try await MagicData(type: .memory) : magic
+    let two = inMemory ? one : try await MagicData(path: folder["db"])
+    try await one.update(Cat("count", 0))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<8 {
+        let magic = number.isMultiple(of: 2) ? one : two
+        group.addTask {
+          for index in 0..<8 {
+            if number < 4 {
+              try await magic.transaction { tx in
+                let count = try await tx.object(of: Cat.self, primary: "count")
+                await Task.yield()
+                count.weight += 1
+                try await tx.update(count)
+                try await tx.update(Cat("\(number)-\(index)", 1))
+              }
+            } else {
+              try await magic.update(Cat("\(number)-\(index)", 1))
+              _ = try await magic.object(of: Cat.self)
+            }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    let cats = try await cats(two)
+    #expect(cats.count == 65)
+    #expect(cats["count"] == 32)
+  }
+
+  /// What a rolled back transaction learnt of types is forgotten.
+  @Test func aTypeFirstUsedInARolledBackTransactionIsLearntAnew() async throws {
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { tx in
+        try await tx.update(Cat("Tom", 4))
+        do {
+          try await tx.transaction { tx in
+            let place = Place()
+            place.number = 1
+            try await tx.update(place)
+            throw Stop()
+          }
+        } catch is Stop {}
+        let place = Place()
+        place.number = 2
+        try await tx.update(place)
+        throw Stop()
+      }
+    }
+    let session = Session()
+    session.title = "takes the first type's id"
+    try await magic.update(session)
+    try await magic.update(Cat("Tom", 4))
+    let place = Place()
+    place.number = 3
+    try await magic.update(place)
+    #expect(try await cats() == ["Tom": 4])
+    #expect(try await magic.object(of: Place.self).map(\.number) == [3])
+    #expect(try await magic.object(of: Session.self).count == 1)
+  }
+
+  @Test func manyObjectsAreSavedAtOnce() async throws {
+    var done: [Int] = []
+    let repeated = Cat("0", 0)
+    try await magic.update(contentsOf: (0..<2_500).map { Cat("\($0)", Double($0)) } + [repeated, repeated]) { done.append($0) }
+    #expect(done == [1_000, 2_000, 2_502])
+    #expect(try await cats().count == 2_500)
+    #expect(try await journal().map(\.count) == [2_500])
+    await #expect(throws: MagicDataError.self) {
+      try await magic.update(contentsOf: (0..<1_500).map { Cat("new \($0)", 1) } + [Cat()])
+    }
+    #expect(try await cats().count == 2_500)
+    try await magic.update(contentsOf: [Cat]())
+    #expect(try await journal().count == 1)
+  }
+}

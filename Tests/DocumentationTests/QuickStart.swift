@@ -39,12 +39,21 @@ struct Note: MagicObject {
     #expect(all.map(\.stars) == [5])
     #expect(try await magic.object(of: Note.self).isEmpty)
 
+    try await magic.transaction { tx in
+      try await tx.update(Note(title: "Pay rent"))
+      for note in try await tx.object(of: Note.self) where note.stars == 0 {
+        note.stars = 1
+        try await tx.update(note)
+      }
+    }
+    try await magic.update(contentsOf: (1...100).map { Note(title: "Note \($0)") })
+
     let replicator = MagicReplicator(magic, remote: FolderRemote(path: shared))
     let (pulled, pushed) = try await replicator.sync()
     print(pulled.changes, "in,", pushed.changes, "out; digest", try await magic.digest())
     try await magic.close()
 
-    #expect(pushed.changes == 3)
+    #expect(pushed.changes == 104)
     #expect(FileManager.default.fileExists(atPath: shared))
   }
 }

@@ -12,6 +12,11 @@ package struct DatabaseState: Sendable {
   package let lastStamp: Stamp
   /// Names the file to the objects that are fetched from it.
   let store: Identifier
+  /// Of the own replica; 0 if it has written nothing.
+  let lastSequence: UInt64
+  /// Numbers of the last rows of the journal.
+  let lastTransaction: Int64
+  let lastEntry: Int64
 
   package init(_ db: Database) throws {
     var select = try SQL(db, Statements.selectDatabase)
@@ -24,6 +29,12 @@ package struct DatabaseState: Sendable {
     replica = try select.identifier(3)
     lastStamp = select.stamp(4)
     store = try select.identifier(5)
+    guard let sequence = UInt64(exactly: select.integer(6)), sequence < Limits.sequence else {
+      throw MagicDataError(.notADatabase, "the database is damaged: its own sequence has no end")
+    }
+    lastSequence = sequence
+    lastTransaction = select.integer(7)
+    lastEntry = select.integer(8)
   }
 
   /// Gives the database a data set that an exchange has confirmed; an error if another process has given it another meanwhile.

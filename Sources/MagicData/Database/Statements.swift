@@ -31,7 +31,10 @@ enum Statements {
     """
 
   static let selectDatabase = """
-    SELECT d.data_set, d.settled, d.replica, r.uuid, d.last_stamp, d.store FROM magic_database d JOIN magic_replica r ON r.id = d.replica
+    SELECT d.data_set, d.settled, d.replica, r.uuid, d.last_stamp, d.store,
+      (SELECT max(sequence) FROM magic_transaction WHERE replica = d.replica),
+      (SELECT max(id) FROM magic_transaction), (SELECT max(id) FROM magic_entry)
+    FROM magic_database d JOIN magic_replica r ON r.id = d.replica
     """
   static let insertDatabase =
     "INSERT INTO magic_database (id, data_set, settled, replica, last_stamp, store) VALUES (1, ?, 0, ?, ?, ?)"
@@ -48,8 +51,6 @@ enum Statements {
     "INSERT INTO magic_type (id, name, primary_kind, primary_name, table_name) VALUES (?, ?, ?, ?, ?)"
   static let insertField = "INSERT INTO magic_field (type, id, name, kind, column_name) VALUES (?, ?, ?, ?, ?)"
 
-  static let nextTransaction = "SELECT coalesce(max(id), 0) + 1 FROM magic_transaction"
-  static let nextEntry = "SELECT coalesce(max(id), 0) + 1 FROM magic_entry"
   static let insertTransaction = """
     INSERT INTO magic_transaction (id, replica, sequence, stamp, tag, root, first_entry, entry_count)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -69,6 +70,9 @@ enum Statements {
     """
   static let selectEntries = """
     SELECT type, object, operation, base, fields FROM magic_entry WHERE id BETWEEN ? AND ? ORDER BY id
+    """
+  static let selectEntry = """
+    SELECT id, object, operation, base, fields FROM magic_entry WHERE type = ? AND z_index = ? AND stamp = ? AND id >= ?
     """
   static let hasEntryFrom = "SELECT 1 FROM magic_entry WHERE type = ? AND z_index = ? AND stamp >= ? LIMIT 1"
   static let lastRemove = """

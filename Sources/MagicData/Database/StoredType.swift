@@ -10,6 +10,8 @@ package struct StoredType: Sendable {
   /// By field id.
   package private(set) var columns: [String] = []
 
+  private var quotedColumns: [String] = []
+  private var texts = StatementTexts()
   private let quotedTable: String
   private let quotedKey: String
 
@@ -27,6 +29,9 @@ package struct StoredType: Sendable {
   mutating func append(_ field: TypeSchema.Field, column: String) {
     schema.append(field)
     columns.append(column)
+    quotedColumns.append(Statements.quoted(column))
+    // A field more may have rivals among those that a text names.
+    texts = StatementTexts()
   }
 
   /// The kind of the column that names an object.
@@ -60,43 +65,65 @@ package struct StoredType: Sendable {
   }
 
   func addColumn(_ field: Int) -> String {
-    "ALTER TABLE \(quotedTable) ADD COLUMN \(column(field)) \(schema.fields[field].kind.columnType)"
+    "ALTER TABLE \(quotedTable) ADD COLUMN \(quotedColumns[field]) \(schema.fields[field].kind.columnType)"
   }
 
-  var selectZIndex: String { "SELECT z_index FROM \(quotedTable) WHERE \(quotedKey) = ?" }
-  var selectKey: String { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" }
-  var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
+  var selectZIndex: String { texts[.zIndex] { "SELECT z_index FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
+  var selectKey: String { texts[.key] { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(quotedKey) FROM \(quotedTable) ORDER BY z_index" }
-  var delete: String { "DELETE FROM \(quotedTable) WHERE z_index = ?" }
+  var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
+  var delete: String { texts[.delete] { "DELETE FROM \(quotedTable) WHERE z_index = ?" } }
 
   func insert(_ fields: [Int]) -> String {
-    let columns = ["z_index", quotedKey] + fields.map(column)
-    return
-      "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
+    texts[.insert(fields)] {
+      let columns = ["z_index", quotedKey] + fields.map { quotedColumns[$0] }
+      let marks = columns.map { _ in "?" }.joined(separator: ", ")
+      return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(marks))"
+    }
   }
 
   /// Sets `fields` and empties their rivals of the same name (J-16).
   func update(_ fields: [Int]) -> String {
-    var sets = fields.map { column($0) + " = ?" }
-    if schema.hasRivals {
-      let slots = Set(fields.map { schema.slots[$0] })
-      sets += schema.slots.indices.filter { slots.contains(schema.slots[$0]) && !fields.contains($0) }.map {
-        column($0) + " = NULL"
+    texts[.update(fields)] {
+      var sets = fields.map { quotedColumns[$0] + " = ?" }
+      if schema.hasRivals {
+        let slots = Set(fields.map { schema.slots[$0] })
+        let rivals = schema.slots.indices.filter { slots.contains(schema.slots[$0]) && !fields.contains($0) }
+        sets += rivals.map { quotedColumns[$0] + " = NULL" }
       }
+      return "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(quotedKey) = ?"
     }
-    return "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(quotedKey) = ?"
   }
 
   /// z index, key and `fields`, of the objects that have all of `required`.
   func select(_ fields: [Int], required: [Int] = [], byKey: Bool = false) -> String {
-    let columns = ["z_index", quotedKey] + fields.map(column)
-    let conditions = required.map { column($0) + " IS NOT NULL" } + (byKey ? ["\(quotedKey) = ?"] : [])
-    return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
-      + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
+    texts[.select(fields, required: required, byKey: byKey)] {
+      let columns = ["z_index", quotedKey] + fields.map { quotedColumns[$0] }
+      let conditions = required.map { quotedColumns[$0] + " IS NOT NULL" } + (byKey ? ["\(quotedKey) = ?"] : [])
+      return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
+        + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
+    }
+  }
+}
+
+/// The SQL of a type's statements, put together once: to do it for each row would cost more than the row.
+private final class StatementTexts: Sendable {
+  enum Use: Hashable {
+    case zIndex
+    case key
+    case delete
+    case insert([Int])
+    case update([Int])
+    case select([Int], required: [Int], byKey: Bool)
   }
 
-  private func column(_ field: Int) -> String {
-    Statements.quoted(columns[field])
+  private let texts = Locked<[Use: String]>([:])
+
+  subscript(_ use: Use, _ make: () -> String) -> String {
+    if let text = texts.withLock({ $0[use] }) { return text }
+    let text = make()
+    texts.withLock { $0[use] = text }
+    return text
   }
 }
 

@@ -88,6 +88,23 @@ package struct JournalReader {
     return try select.step()
   }
 
+  /// The entry of an object in the transaction that is being written: its stamp, and the first number of its entries.
+  func entry(of zIndex: Int64, type: Int, at stamp: Stamp, from first: Int64) throws -> (number: Int64, entry: Entry)? {
+    var select = try SQL(db, Statements.selectEntry)
+    try select.bind(type)
+    try select.bind(zIndex)
+    try select.bind(stamp)
+    try select.bind(first)
+    guard try select.step() else { return nil }
+    let type = try self.type(type)
+    return (
+      select.integer(0),
+      Entry(
+        type: type.id, key: try ObjectKey(value: select.value(1, type.keyKind), of: type.schema),
+        operation: try operation(select, 2, base: 3), fields: try StoredFields.decode(select.bytes(4), of: type.schema))
+    )
+  }
+
   /// The object's latest remove, and whether this replica made it.
   func lastRemove(of zIndex: Int64, type: Int, by replicaRow: Int64) throws -> (stamp: Stamp, isOwn: Bool)? {
     var select = try SQL(db, Statements.lastRemove)
@@ -179,7 +196,7 @@ package struct JournalReader {
     return try select.step() ? select.integer(0) : nil
   }
 
-  static func lastSequence(_ row: Int64, _ db: Database) throws -> UInt64 {
+  private static func lastSequence(_ row: Int64, _ db: Database) throws -> UInt64 {
     var select = try SQL(db, Statements.lastSequence)
     try select.bind(row)
     guard try select.step() else { return 0 }

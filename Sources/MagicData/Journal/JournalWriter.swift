@@ -8,19 +8,15 @@ package struct JournalWriter: Sendable {
   private var nextEntry: Int64
   private var replicas: [ReplicaID: Int64] = [:]
 
-  package init(_ db: Connection) throws {
-    transaction = try JournalWriter.number(db, Statements.nextTransaction)
-    firstEntry = try JournalWriter.number(db, Statements.nextEntry)
+  package init(_ state: DatabaseState) {
+    transaction = state.lastTransaction + 1
+    firstEntry = state.lastEntry + 1
     nextEntry = firstEntry
+    replicas = [state.replica: state.replicaRow]
   }
 
-  private static func number(_ db: Connection, _ sql: String) throws -> Int64 {
-    var select = try SQL(db, sql)
-    return try select.step() ? select.integer(0) : 1
-  }
-
-  /// The number of the entry that `append` writes next.
-  package var next: Int64 { nextEntry }
+  /// The number of the transaction's first entry.
+  var first: Int64 { firstEntry }
 
   /// Another content for an entry of the transaction that is not finished yet.
   func rewrite(_ number: Int64, _ entry: Entry, _ db: Connection) throws {

@@ -4,6 +4,7 @@ internal import MagicJournal
 extension LocalTransaction {
   /// Removes one object. `false` if it is not known here at all; one that is gone already stays so.
   mutating func remove(_ key: ObjectKey, _ type: MappedType) throws -> Bool {
+    try prepare()
     let table = ObjectTable(type.stored, db)
     guard let zIndex = try table.zIndex(of: key) else { return try table.absentZIndex(of: key) != nil }
     try remove(key, zIndex, table)
@@ -11,6 +12,7 @@ extension LocalTransaction {
   }
 
   mutating func removeAll(of type: MappedType) throws {
+    try prepare()
     let table = ObjectTable(type.stored, db)
     for (zIndex, key) in try table.keys() { try remove(key, zIndex, table) }
   }

@@ -4,6 +4,7 @@ internal import MagicJournal
 extension LocalTransaction {
   /// Adds or updates one object.
   mutating func save(_ object: ObjectSave, as type: MappedType) throws -> SavedObject {
+    try prepare()
     let table = ObjectTable(type.stored, db)
     if let record = object.record(in: store), let saved = try update(object, record, type, table) { return saved }
     // What was fetched from another database, or as another object, is as good as made by the app.
@@ -93,7 +94,8 @@ extension LocalTransaction {
     }
     let key = key ?? .birth(Birth(transaction: name, ordinal: ordinal))
     let row = try table.insert(key, fields, zIndex: zIndex)
-    try append(Entry(type: type.stored.id, key: key, operation: operation, fields: fields), zIndex: row)
+    let entry = Entry(type: type.stored.id, key: key, operation: operation, fields: fields)
+    try append(entry, zIndex: row, isNew: zIndex == nil)
     return SavedObject(
       record: Record(store: store, zIndex: row, key: key), stored: object.properties.map { $0.value ?? .null })
   }

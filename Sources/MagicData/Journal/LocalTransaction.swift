@@ -7,23 +7,12 @@ struct LocalTransaction {
   struct Progress: Sendable {
     let state: DatabaseState
     let name: TransactionName
-    fileprivate let sequence: UInt64
     fileprivate var writer: JournalWriter
+    fileprivate var isRecorded = false
     fileprivate var size = 0
     fileprivate var ordinal: UInt32 = 0
-    fileprivate var touched: [Touched: Written] = [:]
     fileprivate var schema: StoredSchema?
-  }
-
-  fileprivate struct Touched: Hashable, Sendable {
-    let type: Int
-    let zIndex: Int64
-  }
-
-  fileprivate struct Written: Sendable {
-    let number: Int64
-    let ordinal: UInt32
-    var entry: Entry
+    fileprivate let touched = TouchedObjects()
   }
 
   let db: Database
@@ -39,11 +28,8 @@ struct LocalTransaction {
   init(_ db: Database, _ store: Identifier, _ surroundings: Surroundings) throws {
     let state = try DatabaseState(db)
     let stamp = try state.lastStamp.next(at: surroundings.milliseconds())
-    self.init(
-      db, store,
-      Progress(
-        state: state, name: TransactionName(stamp: stamp, tag: UInt32(truncatingIfNeeded: surroundings.random())),
-        sequence: try JournalReader.lastSequence(state.replicaRow, db) + 1, writer: try JournalWriter(db)))
+    let name = TransactionName(stamp: stamp, tag: UInt32(truncatingIfNeeded: surroundings.random()))
+    self.init(db, store, Progress(state: state, name: name, writer: JournalWriter(state)))
   }
 
   /// Goes on where another one stopped, in the same SQLite transaction.
@@ -53,20 +39,21 @@ struct LocalTransaction {
     self.progress = progress
   }
 
-  /// An entry of an object, or, if there is one already, the net effect of both (J-2).
-  mutating func append(_ entry: Entry, zIndex: Int64) throws {
-    let touched = Touched(type: entry.type, zIndex: zIndex)
-    if var written = progress.touched[touched] {
-      progress.size -= written.entry.size
-      written.entry = written.entry.followed(by: entry, at: written.ordinal, of: name, try schema(of: [written.entry, entry]))
-      try count(written.entry.size)
-      try progress.writer.rewrite(written.number, written.entry, db)
-      progress.touched[touched] = written
-      return
+  /// Before an operation: the entries of those before it are to be found by whoever folds.
+  mutating func prepare() throws {
+    if ordinal > 0, !progress.isRecorded { try record(entries: 0) }
+  }
+
+  /// An entry of an object, or, if the transaction has one already, the net effect of both (J-2).
+  ///
+  /// - Parameter isNew: that it has none is known, since the object got its z index just so.
+  mutating func append(_ entry: Entry, zIndex: Int64, isNew: Bool = false) throws {
+    if progress.touched.insert(entry.type, zIndex), !isNew, let written = try written(entry.type, zIndex) {
+      let place = UInt32(written.number - progress.writer.first)
+      let joined = written.entry.followed(by: entry, at: place, of: name, try schema(of: [written.entry, entry]))
+      try count(joined.size - written.entry.size)
+      return try progress.writer.rewrite(written.number, joined, db)
     }
-    // The record comes first, so that a fold sees the entries while the transaction lasts.
-    if ordinal == 0 { try record() }
-    progress.touched[touched] = Written(number: progress.writer.next, ordinal: ordinal, entry: entry)
     progress.ordinal += 1
     try count(entry.size)
     try progress.writer.append(entry, zIndex: zIndex, stamp: name.stamp, db)
@@ -81,9 +68,14 @@ struct LocalTransaction {
     }
   }
 
-  private mutating func record() throws {
+  private func written(_ type: Int, _ zIndex: Int64) throws -> (number: Int64, entry: Entry)? {
+    try JournalReader(db).entry(of: zIndex, type: type, at: name.stamp, from: progress.writer.first)
+  }
+
+  private mutating func record(entries: Int) throws {
     try progress.writer.record(
-      replica: state.replica, sequence: progress.sequence, name: name, root: state.replica, entries: 0, db)
+      replica: state.replica, sequence: state.lastSequence + 1, name: name, root: state.replica, entries: entries, db)
+    progress.isRecorded = true
   }
 
   /// The type of entries, which may have fields that the app's model has not.
@@ -101,9 +93,24 @@ struct LocalTransaction {
   /// A transaction without entries leaves no trace (J-10).
   mutating func finish() throws {
     guard ordinal > 0 else { return }
-    try progress.writer.count(db)
+    if progress.isRecorded { try progress.writer.count(db) } else { try record(entries: Int(ordinal)) }
     progress.writer.finish()
     try progress.writer.moveClock(to: name.stamp, db)
+  }
+}
+
+/// Objects that a transaction may have an entry of. What is rolled back stays in it: it only tells when there is no need to look.
+private final class TouchedObjects: Sendable {
+  private struct Address: Hashable {
+    let type: Int
+    let zIndex: Int64
+  }
+
+  private let addresses = Locked<Set<Address>>([])
+
+  /// Whether the object was in it already.
+  func insert(_ type: Int, _ zIndex: Int64) -> Bool {
+    addresses.withLock { !$0.insert(Address(type: type, zIndex: zIndex)).inserted }
   }
 }
 
@@ -133,7 +140,7 @@ extension Store {
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     let (id, surroundings) = (id, surroundings)
-    return try await writePastGate { db in
+    return try await writeNow { db in
       var transaction = try LocalTransaction(db, id, surroundings)
       let result = try body(&transaction)
       try transaction.finish()

@@ -15,22 +15,16 @@ final class OpenTransaction {
   /// The caller has passed the gate.
   nonisolated(nonsending) static func begin(_ store: Store) async throws -> OpenTransaction {
     let (id, surroundings) = (store.id, store.surroundings)
-    do {
-      let progress = try await store.database.writeWithoutTransaction { db in
-        try db.beginTransaction(.immediate)
-        do {
-          return try LocalTransaction(db, id, surroundings).progress
-        } catch {
-          try db.rollback()
-          throw error
-        }
+    let progress = try await store.accessNow("a transaction could not be begun") { db in
+      try db.beginTransaction(.immediate)
+      do {
+        return try LocalTransaction(db, id, surroundings).progress
+      } catch {
+        try db.rollback()
+        throw error
       }
-      return OpenTransaction(store, progress)
-    } catch let error as CancellationError {
-      throw error
-    } catch {
-      throw MagicDataError(error, "a transaction could not be begun")
     }
+    return OpenTransaction(store, progress)
   }
 
   private init(_ store: Store, _ progress: LocalTransaction.Progress) {
@@ -45,24 +39,19 @@ final class OpenTransaction {
     guard !isOver else {
       throw MagicDataError(.transaction, "the transaction is over; what its body was given is of no use afterwards")
     }
-    do {
-      return try await store.database.writeWithoutTransaction { db in
-        // SQLite rolls back by itself when the disk is full, for one.
-        guard db.isInsideTransaction else {
-          throw MagicDataError(.transaction, "SQLite has rolled the transaction back after an error; begin anew")
-        }
-        var result: Result?
-        try db.inSavepoint {
-          result = try body(db)
-          return .commit
-        }
-        guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
-        return result
+    try Task.checkCancellation()
+    return try await store.accessNow("the transaction could not go on") { db in
+      // SQLite rolls back by itself when the disk is full, for one.
+      guard db.isInsideTransaction else {
+        throw MagicDataError(.transaction, "SQLite has rolled the transaction back after an error; begin anew")
       }
-    } catch let error as CancellationError {
-      throw error
-    } catch {
-      throw MagicDataError(error, "the transaction could not go on")
+      var result: Result?
+      try db.inSavepoint {
+        result = try body(db)
+        return .commit
+      }
+      guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
+      return result
     }
   }
 
@@ -116,7 +105,7 @@ final class OpenTransaction {
       try transaction.finish()
     }
     isOver = true
-    try await finish { db in try db.commit() }
+    try await store.accessNow("the transaction could not be committed") { db in try db.commit() }
     for (type, mapped) in types { store.remember(mapped, as: type) }
   }
 
@@ -124,7 +113,9 @@ final class OpenTransaction {
     isOver = true
     rewind(to: 0)
     // If this fails as well, SQLite has rolled back already, or does when the connection closes.
-    try? await finish { db in if db.isInsideTransaction { try db.rollback() } }
+    try? await store.accessNow("the transaction could not be rolled back") { db in
+      if db.isInsideTransaction { try db.rollback() }
+    }
   }
 
   private func rewind(to count: Int) {
@@ -132,16 +123,6 @@ final class OpenTransaction {
   }
 
   private nonisolated(nonsending) func run(_ sql: String) async throws {
-    try await finish { db in try db.execute(sql: sql) }
-  }
-
-  /// What has to be done even when the task was cancelled, which would interrupt it.
-  private nonisolated(nonsending) func finish(_ body: @Sendable @escaping (Connection) throws -> Void) async throws {
-    let database = store.database
-    do {
-      try await Task { try await database.writeWithoutTransaction(body) }.value
-    } catch {
-      throw MagicDataError(error, "the transaction could not be ended")
-    }
+    try await store.accessNow("the transaction could not go on") { db in try db.execute(sql: sql) }
   }
 }

@@ -95,7 +95,7 @@ extension Scope {
     }
     guard let type = try await mappedForReading(Object.self) else { return nil }
     let id = store.id
-    let rows = try await read { db in try FetchedObject.all(of: type, in: id, db, key: .primary(value)) }
+    let rows = try await read(shortly: true) { db in try FetchedObject.all(of: type, in: id, db, key: .primary(value)) }
     return rows.first.map { ($0, layout) }
   }
 

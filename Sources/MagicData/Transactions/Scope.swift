@@ -34,11 +34,12 @@ enum Scope {
     }
   }
 
+  /// - Parameter shortly: it takes microseconds.
   nonisolated(nonsending) func read<Result: Sendable>(
-    _ body: @Sendable @escaping (Connection) throws -> Result
+    shortly: Bool = false, _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     switch self {
-    case .database(let store): try await store.read(body)
+    case .database(let store): try await shortly ? store.readShortly(body) : store.read(body)
     case .transaction(let open): try await open.access(body)
     }
   }

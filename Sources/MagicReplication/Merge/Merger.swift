@@ -26,8 +26,9 @@ struct Merger {
     let reader = try JournalReader(db)
     schema = reader.schema
     held = try reader.frontier()
-    writer = try JournalWriter(db)
-    clock = try DatabaseState(db).lastStamp
+    let state = try DatabaseState(db)
+    writer = JournalWriter(state)
+    clock = state.lastStamp
     latest = max(milliseconds, clock.milliseconds) + Merger.bound
   }
 

@@ -2,28 +2,31 @@
 enum UUIDText {
   static func bytes(of text: String) -> [UInt8]? {
     guard text.utf8.count == 36 else { return nil }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(16)
-    var high: UInt8?
-    for (index, digit) in text.utf8.enumerated() {
-      if index == 8 || index == 13 || index == 18 || index == 23 {
-        guard digit == UInt8(ascii: "-") else { return nil }
-        continue
+    var text = text
+    return text.withUTF8 { digits in
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(16)
+      var index = 0
+      while index < 36 {
+        if index == 8 || index == 13 || index == 18 || index == 23 {
+          guard digits[index] == UInt8(ascii: "-") else { return nil }
+          index += 1
+          continue
+        }
+        guard let high = nibble(digits[index]), let low = nibble(digits[index + 1]) else { return nil }
+        bytes.append(high << 4 | low)
+        index += 2
       }
-      let nibble: UInt8
-      switch digit {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"): nibble = digit - UInt8(ascii: "0")
-      case UInt8(ascii: "A")...UInt8(ascii: "F"): nibble = digit - UInt8(ascii: "A") + 10
-      default: return nil
-      }
-      if let first = high {
-        bytes.append(first << 4 | nibble)
-        high = nil
-      } else {
-        high = nibble
-      }
+      return bytes
     }
-    return bytes
+  }
+
+  private static func nibble(_ digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
   }
 
   static func text(of bytes: ArraySlice<UInt8>) -> String {

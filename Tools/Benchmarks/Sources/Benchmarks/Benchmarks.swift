@@ -87,7 +87,9 @@ struct Benchmarks {
       }
       try await magic.close()
     }
-    print("\(count) objects of 4 values, \(rounds) rounds in turn; microseconds each, medians; raw is SQLite's own calls without a journal\n")
+    print(
+      "\(count) objects of 4 values, \(rounds) rounds in turn; microseconds each, medians; raw is SQLite's own calls without a journal\n"
+    )
     print("| case                                         |     ours |      raw | ratio | spread | target |")
     print("|---|---|---|---|---|---|")
     for (comparison, number) in [(insert, count), (update, count), (single, few), (fetch, count), (point, few)] {

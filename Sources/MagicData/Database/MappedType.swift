@@ -6,12 +6,27 @@ struct MappedType: Sendable {
   let stored: StoredType
   /// For each property its field; `nil` for the primary value, which is in the key's column.
   let fields: [Int?]
+  /// What a fetch reads: the fields, and for each property the column of the row and its kind.
+  let columns: [Int]
+  let reads: [(column: Int32, kind: Value.Kind)]
+  /// The fields that an object has to have to be shown (M-6).
+  let required: [Int]
 
   init(_ layout: Layout, _ stored: StoredType, _ learnt: [Int]) {
     self.layout = layout
     self.stored = stored
     var rest = learnt[...]
-    fields = layout.properties.map { $0.role == .primary ? nil : rest.popFirst() }
+    let fields = layout.properties.map { $0.role == .primary ? nil : rest.popFirst() }
+    self.fields = fields
+    columns = fields.compactMap { $0 }
+    // Before the fields stand the z index and the key.
+    var column: Int32 = 1
+    reads = zip(layout.properties, fields).map { property, field in
+      guard field != nil else { return (1, stored.keyKind) }
+      column += 1
+      return (column, property.kind)
+    }
+    required = zip(layout.properties, fields).compactMap { property, field in property.canBeAbsent ? nil : field }
   }
 
   /// The type as the database knows it; `nil` if something of it is new.
@@ -25,10 +40,5 @@ struct MappedType: Sendable {
     try schema.checkTakenOver(layout, db)
     let learnt = try schema.learn(Schema(types: [layout.schema]), db)[0]
     return MappedType(layout, schema.types[learnt.id], learnt.fields)
-  }
-
-  /// The fields that an object has to have to be shown (M-6).
-  var required: [Int] {
-    zip(layout.properties, fields).compactMap { property, field in property.canBeAbsent ? nil : field }
   }
 }

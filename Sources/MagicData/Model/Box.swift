@@ -1,11 +1,19 @@
 internal import MagicJournal
 
 /// Where an object stands in a database: what its first property's box knows.
-struct Record: Sendable {
+///
+/// A class, since each box has room for one and few have one.
+final class Record: Sendable {
   /// The database file; a copy of a file has the same, so the key is checked as well.
   let store: Identifier
   let zIndex: Int64
   let key: ObjectKey
+
+  init(store: Identifier, zIndex: Int64, key: ObjectKey) {
+    self.store = store
+    self.zIndex = zIndex
+    self.key = key
+  }
 }
 
 /// The storage of one property. A wrapper holds a reference to it, so that copies of a struct share their values.

@@ -6,23 +6,18 @@ extension FetchedObject {
   static func all(
     of type: MappedType, in store: Identifier, _ db: Database, key: ObjectKey? = nil, complete: Bool = true
   ) throws -> [FetchedObject] {
-    let fields = type.fields.compactMap { $0 }
-    var select = try SQL(db, type.stored.select(fields, required: complete ? type.required : [], byKey: key != nil))
+    let required = complete ? type.required : []
+    var select = try SQL(db, type.stored.select(type.columns, required: required, byKey: key != nil))
+    let (reads, keyKind, schema) = (type.reads, type.stored.keyKind, type.stored.schema)
     if let key { try select.bind(key.value) }
     var objects: [FetchedObject] = []
     while try select.step() {
-      let keyValue = select.value(1, type.stored.keyKind)
-      var column: Int32 = 1
-      let values = type.layout.properties.indices.map { index in
-        guard type.fields[index] != nil else { return keyValue }
-        column += 1
-        return select.value(column, type.layout.properties[index].kind)
-      }
-      objects.append(
-        FetchedObject(
-          record: Record(
-            store: store, zIndex: select.integer(0), key: try ObjectKey(value: keyValue, of: type.stored.schema)),
-          values: values))
+      let keyValue = select.value(1, keyKind)
+      var values: [Value] = []
+      values.reserveCapacity(reads.count)
+      for read in reads { values.append(read.column == 1 ? keyValue : select.value(read.column, read.kind)) }
+      let key = try ObjectKey(value: keyValue, of: schema)
+      objects.append(FetchedObject(record: Record(store: store, zIndex: select.integer(0), key: key), values: values))
     }
     return objects
   }

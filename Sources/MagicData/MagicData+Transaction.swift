@@ -15,9 +15,7 @@ extension MagicData {
     try await store.exclusively {
       let open = try await OpenTransaction.begin(store)
       do {
-        let result = try await Store.$transaction.withValue(ObjectIdentifier(store)) {
-          try await body(MagicTransaction(open))
-        }
+        let result = try await RunningTransaction.run(of: store) { try await body(MagicTransaction(open)) }
         try Task.checkCancellation()
         try await open.commit()
         return result

@@ -193,6 +193,36 @@ import Testing
     #expect(try await cats(magic) == ["Tom": 4])
   }
 
+  /// A task that a body has started is no longer in the transaction once that is over.
+  @Test func aTaskThatOutlivesATransactionMayWrite() async throws {
+    let magic = magic
+    let (over, end) = AsyncStream<Void>.makeStream()
+    let task = try await magic.transaction { tx in
+      try await tx.update(Cat("Tom", 4))
+      return Task {
+        for await _ in over {}
+        try await magic.update(Cat("Kit", 1))
+      }
+    }
+    end.finish()
+    try await task.value
+    #expect(try await cats() == ["Tom": 4, "Kit": 1])
+  }
+
+  @Test func transactionsOfTwoDatabasesMayBeWithinEachOther() async throws {
+    let other = try await MagicData(type: .memory)
+    let magic = magic
+    try await magic.transaction { tx in
+      try await tx.update(Cat("Tom", 4))
+      try await other.transaction { inner in
+        try await inner.update(Cat("Kit", 1))
+        await #expect { try await magic.update(Cat("Tom", 5)) } throws: { ($0 as? MagicDataError)?.code == .transaction }
+      }
+    }
+    #expect(try await cats() == ["Tom": 4])
+    #expect(try await cats(other) == ["Kit": 1])
+  }
+
   @Test func afterItsEndATransactionIsOfNoUse() async throws {
     let escaped = try await magic.transaction { $0 }
     await #expect { try await escaped.update(Cat("Tom", 4)) } throws: { ($0 as? MagicDataError)?.code == .transaction }

@@ -184,7 +184,7 @@ package final class Store: Sendable {
   nonisolated(nonsending) func exclusively<Result>(
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
-    guard Store.transaction != ObjectIdentifier(self) else {
+    guard RunningTransaction.current?.holds(self) != true else {
       throw MagicDataError(
         .transaction, "within a transaction, use the one that its body was given; on the database this would wait for itself")
     }
@@ -193,9 +193,6 @@ package final class Store: Sendable {
     try Task.checkCancellation()
     return try await body()
   }
-
-  /// The store in whose transaction this task is.
-  @TaskLocal static var transaction: ObjectIdentifier?
 
   private func readPastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     try await Store.failing("the database could not be read") { try await database.read(body) }

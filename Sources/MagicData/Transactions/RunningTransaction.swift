@@ -1,0 +1,28 @@
+/// The transactions whose bodies this task is in, innermost first: whoever waits for the gate of one of them would wait for itself.
+///
+/// Tasks that a body starts inherit it, and may go on when the transaction is over; so it knows when that is.
+final class RunningTransaction: Sendable {
+  @TaskLocal static var current: RunningTransaction?
+
+  private let store: ObjectIdentifier
+  private let outer: RunningTransaction?
+  private let isOver = Locked(false)
+
+  private init(of store: Store, within outer: RunningTransaction?) {
+    self.store = ObjectIdentifier(store)
+    self.outer = outer
+  }
+
+  nonisolated(nonsending) static func run<Result>(
+    of store: Store, _ body: nonisolated(nonsending) () async throws -> Result
+  ) async throws -> Result {
+    let running = RunningTransaction(of: store, within: current)
+    defer { running.isOver.withLock { $0 = true } }
+    return try await $current.withValue(running) { try await body() }
+  }
+
+  func holds(_ store: Store) -> Bool {
+    if self.store == ObjectIdentifier(store), !isOver.withLock({ $0 }) { return true }
+    return outer?.holds(store) ?? false
+  }
+}

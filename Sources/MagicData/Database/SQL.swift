@@ -45,9 +45,11 @@ package struct SQL: ~Copyable {
     var text = text
     let status = text.withUTF8 { bytes in
       // An empty text may have no address, and none means NULL.
-      bytes.withMemoryRebound(to: CChar.self) {
-        sqlite3_bind_text(pointer, bound, $0.baseAddress ?? SQL.nothing, Int32($0.count), SQL.copied)
-      }
+      bytes.isEmpty
+        ? sqlite3_bind_text(pointer, bound, "", 0, SQL.copied)
+        : bytes.withMemoryRebound(to: CChar.self) {
+          sqlite3_bind_text(pointer, bound, $0.baseAddress, Int32($0.count), SQL.copied)
+        }
     }
     try check(status)
   }
@@ -167,5 +169,4 @@ package struct SQL: ~Copyable {
 
   // SQLite's SQLITE_TRANSIENT, a macro that Swift does not import: it copies what is bound.
   private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-  nonisolated(unsafe) private static let nothing = UnsafePointer(UnsafeMutablePointer<CChar>.allocate(capacity: 1))
 }

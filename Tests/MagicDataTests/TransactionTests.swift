@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import MagicJournal
 import TestSupport
@@ -191,6 +192,183 @@ import Testing
       }
     }
     #expect(try await cats(magic) == ["Tom": 4])
+  }
+
+  /// Objects do not leave their owner: an actor's are gone through, and encoded, on the actor.
+  @Test func aTransactionStaysWithItsOwner() async throws {
+    struct Watched: MagicalCodable {
+      init() {}
+      init(from decoder: any Decoder) throws {}
+      func encode(to encoder: any Encoder) throws { Owner.shared.assertIsolated() }
+    }
+    struct Watch: MagicObject {
+      @MagicValue var watched: Watched
+      init() {}
+      init(_ watched: Watched) { self.watched = watched }
+    }
+    actor Owner {
+      static let shared = Owner()
+      func save(in magic: MagicData) async throws {
+        let watches = (0..<3).lazy.map { _ in
+          Owner.shared.assertIsolated()
+          return Watch(Watched())
+        }
+        try await magic.update(contentsOf: watches)
+        try await magic.transaction { tx in
+          Owner.shared.assertIsolated()
+          try await tx.update(Watch(Watched()))
+          Owner.shared.assertIsolated()
+          try await tx.transaction { tx in try await tx.update(Watch(Watched())) }
+        }
+        try await TransactionTests.save(Watch(Watched()), in: magic)
+        try await magic.update(Watch(Watched()))
+        #expect(try await magic.object(of: Watch.self).count == 7)
+      }
+    }
+    try await Owner.shared.save(in: magic)
+  }
+
+  private nonisolated(nonsending) static func save(_ object: some MagicObject, in magic: MagicData) async throws {
+    try await magic.transaction { tx in try await tx.update(object) }
+  }
+
+  /// An actor's methods may come in between each other; a transaction takes one call at a time.
+  @Test func overlappingCallsOfOneTransactionAreRefused() async throws {
+    actor Owner {
+      var tx: MagicTransaction?
+      func write(_ name: String) async throws { try await tx?.update(Cat(name, 1)) }
+      func run(_ magic: MagicData) async throws -> Int {
+        try await magic.transaction { tx in
+          self.tx = tx
+          let tasks = (0..<6).map { number in Task { try await self.write("\(number)") } }
+          var saved = 0
+          for task in tasks {
+            do {
+              try await task.value
+              saved += 1
+            } catch let error as MagicDataError where error.code == .transaction {}
+          }
+          self.tx = nil
+          return saved
+        }
+      }
+    }
+    let saved = try await Owner().run(magic)
+    #expect(saved >= 1)
+    #expect(try await cats().count == saved)
+    #expect(try await journal().map(\.count) == [saved])
+  }
+
+  @Test func withinANestedTransactionTheOuterOneIsRefused() async throws {
+    try await magic.transaction { outer in
+      let inner = try await outer.transaction { inner in
+        do {
+          try await outer.update(Cat("Tom", 4))
+          Issue.record("the outer one was taken")
+        } catch let error as MagicDataError { #expect(error.code == .transaction) }
+        return inner
+      }
+      do {
+        try await inner.update(Cat("Tom", 4))
+        Issue.record("the inner one was taken")
+      } catch let error as MagicDataError { #expect(error.code == .transaction) }
+    }
+    #expect(try await cats().isEmpty)
+  }
+
+  /// What was fetched in a transaction that is rolled back may never have been.
+  @Test func anInstanceFetchedInARolledBackTransactionForgetsIt() async throws {
+    func session(_ title: String) -> Session {
+      let session = Session()
+      session.title = title
+      return session
+    }
+    var ghost: Session?
+    try await magic.update(Cat("Tom", 4))
+    try await magic.transaction { tx in
+      do {
+        try await tx.transaction { tx in
+          try await tx.update(session("ghost"))
+          ghost = try await tx.object(of: Session.self).first
+          throw Stop()
+        }
+      } catch is Stop {}
+      try await tx.update(session("other"))
+      ghost?.title = "ghost writes"
+      if let ghost { try await tx.update(ghost) }
+    }
+    #expect(try await magic.object(of: Session.self).map(\.title) == ["other", "ghost writes"])
+
+    var fetched: Cat?
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { tx in
+        try await tx.update(Cat("Tom", 5))
+        fetched = try await tx.object(of: Cat.self, primary: "Tom")
+        throw Stop()
+      }
+    }
+    fetched?.weight = 5
+    if let fetched { try await magic.update(fetched) }
+    #expect(try await cats() == ["Tom": 5])
+  }
+
+  @Test func aRollbackLeavesWhatAnotherDatabaseHolds() async throws {
+    let other = try await MagicData(type: .memory)
+    let session = Session()
+    session.title = "one"
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { tx in
+        try await tx.update(session)
+        try await other.update(session)
+        throw Stop()
+      }
+    }
+    session.rating = 1
+    try await other.update(session)
+    #expect(try await other.object(of: Session.self).map(\.rating) == [1])
+    #expect(try await magic.object(of: Session.self).isEmpty)
+  }
+
+  /// H-34: SQLite rolls back by itself, and what is said is why.
+  @Test func aFullDiskIsSaidAndNothingIsStored() async throws {
+    try await magic.update(Cat("Tom", 4))
+    let limit = try await magic.store.write { db in
+      let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+      return try Int.fetchOne(db, sql: "PRAGMA max_page_count = \(pages + 30)") ?? 0
+    }
+    #expect(limit > 30)
+    let many = (0..<20_000).map { Cat("\($0)", 1) }
+    await #expect { try await magic.update(contentsOf: many) } throws: { ($0 as? MagicDataError)?.code == .full }
+    await #expect {
+      try await magic.transaction { tx in for cat in many { try await tx.update(cat) } }
+    } throws: { ($0 as? MagicDataError)?.code == .full }
+    #expect(try await cats() == ["Tom": 4])
+    try await magic.store.write { db in try db.execute(sql: "PRAGMA max_page_count = 1000000") }
+    try await magic.update(contentsOf: many)
+    #expect(try await cats().count == 20_001)
+  }
+
+  /// Two openings of one file: the wait for the one must not stop the other.
+  @Test func aWaitForSQLiteStopsNobodyElse() async throws {
+    let others = [try await MagicData(path: folder["db"]), try await MagicData(path: folder["db"])]
+    let magic = magic
+    try await magic.update(Cat("Tom", 4))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      let (entered, enter) = AsyncStream<Void>.makeStream()
+      group.addTask {
+        try await magic.transaction { tx in
+          try await tx.update(Cat("Kit", 1))
+          enter.finish()
+          for _ in 0..<200 { try await Task.sleep(for: .milliseconds(1)) }
+        }
+      }
+      for await _ in entered {}
+      for (number, other) in others.enumerated() {
+        for index in 0..<3 { group.addTask { try await other.update(Cat("\(number)-\(index)", 1)) } }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await cats().count == 8)
   }
 
   /// A task that a body has started is no longer in the transaction once that is over.

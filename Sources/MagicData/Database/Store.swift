@@ -1,5 +1,6 @@
 internal import Foundation
 package import GRDB
+internal import GRDBSQLite
 internal import MagicJournal
 
 /// An open database file: connections, the tables of the journal, and what is known of the app's types.
@@ -215,8 +216,48 @@ package final class Store: Sendable {
     try Store.failing("the database could not be read") { try database.read(body) }
   }
 
-  @concurrent func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    try Store.failing("the database could not be written") { try database.write(body) }
+  func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+    let failed = "the database could not be written"
+    let result = try await accessNow(failed) { db in try Store.beginsAtOnce(db) ? Store.committed(db, body) : nil }
+    if let result { return result }
+    try await beginInTurn()
+    return try await accessNow(failed) { db in try Store.committed(db, body) }
+  }
+
+  /// Begins a transaction on the writer's connection.
+  func begin() async throws {
+    if try await accessNow("a transaction could not be begun", Store.beginsAtOnce) { return }
+    try await beginInTurn()
+  }
+
+  /// `false` if another process is writing.
+  private static func beginsAtOnce(_ db: Database) throws -> Bool {
+    sqlite3_busy_timeout(db.sqliteConnection, 0)
+    defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(busySeconds * 1_000)) }
+    do {
+      try db.beginTransaction(.immediate)
+      return true
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+      return false
+    }
+  }
+
+  /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.
+  private func beginInTurn() async throws {
+    try await Store.failing("the database could not be written") {
+      try await database.writeWithoutTransaction { db in try db.beginTransaction(.immediate) }
+    }
+  }
+
+  private static func committed<Result>(_ db: Database, _ body: (Database) throws -> Result) throws -> Result {
+    do {
+      let result = try body(db)
+      try db.commit()
+      return result
+    } catch {
+      if db.isInsideTransaction { try db.rollback() }
+      throw error
+    }
   }
 
   /// The same, on the writer's connection, with no transaction begun or ended.

@@ -45,6 +45,12 @@ class Box {
     memory = Memory(savedEdits: -1)
   }
 
+  /// What was not set since the fetch counts as not set still.
+  func forget() {
+    memory.record = nil
+    memory.stored = nil
+  }
+
   /// After a fetch: the defaults that `init()` set are no edits of the user's.
   func fetched(_ value: Value) throws {
     if value != .null { try load(value) }

@@ -92,10 +92,21 @@ struct BoxedObject {
     for box in boxes { box.removed() }
   }
 
-  /// Makes the instance remember what it remembers here, if a transaction is rolled back.
-  func undo() -> () -> Void {
+  /// Makes the instance remember what it remembers here, if a transaction is rolled back; unless it was saved in another database since.
+  func undo(in store: Identifier) -> () -> Void {
     let memories = boxes.map(\.memory)
-    return { for (box, memory) in zip(boxes, memories) { box.memory = memory } }
+    return {
+      guard record.map({ $0.store == store }) ?? true else { return }
+      for (box, memory) in zip(boxes, memories) { box.memory = memory }
+    }
+  }
+
+  /// Makes an instance that was fetched forget where, if the transaction is rolled back in which it was: the row may never have been.
+  func forgetting(in store: Identifier) -> () -> Void {
+    {
+      guard record.map({ $0.store == store }) ?? true else { return }
+      for box in boxes { box.forget() }
+    }
   }
 
   /// Takes over a row. A value that cannot be read as its property's type counts as not arrived (L-8, M-6): a property that can be absent is

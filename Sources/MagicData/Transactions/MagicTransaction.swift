@@ -1,11 +1,24 @@
 /// The database, within a transaction: see ``MagicData/transaction(_:)``.
 public final class MagicTransaction {
-  private let scope: Scope
   private let open: OpenTransaction
+  private let depth: Int
 
   init(_ open: OpenTransaction) {
     self.open = open
-    scope = .transaction(open)
+    depth = open.depth
+  }
+
+  private var scope: Scope {
+    get throws {
+      guard depth == open.depth else {
+        throw MagicDataError(
+          .transaction,
+          depth < open.depth
+            ? "within a nested transaction, use the one that its body was given"
+            : "the nested transaction is over; what its body was given is of no use afterwards")
+      }
+      return .transaction(open)
+    }
   }
 
   /// Adds or updates an object; see ``MagicData/update(_:)``. If it throws, nothing of it is stored, and the transaction can go on.
@@ -18,7 +31,9 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func update<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
   ) async throws {
+    _ = try scope
     try await open.nested {
+      let scope = Scope.transaction(open)
       var saved = 0
       var part: [Object] = []
       for object in objects {
@@ -74,6 +89,7 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func transaction<Result>(
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result
   ) async throws -> Result {
-    try await open.nested { try await body(self) }
+    _ = try scope
+    return try await open.nested { try await body(MagicTransaction(open)) }
   }
 }

@@ -9,22 +9,25 @@ final class OpenTransaction {
   var undo: [() -> Void] = []
   private var progress: LocalTransaction.Progress
   private var types: [(type: any MagicObject.Type, mapped: MappedType)] = []
-  private var depth = 0
+  /// How many nested transactions are open: only the innermost may be used.
+  private(set) var depth = 0
   private var isOver = false
+  /// An actor's methods may come in between each other at each `await`.
+  private var isInUse = false
 
   /// The caller has passed the gate.
   nonisolated(nonsending) static func begin(_ store: Store) async throws -> OpenTransaction {
     let (id, surroundings) = (store.id, store.surroundings)
-    let progress = try await store.accessNow("a transaction could not be begun") { db in
-      try db.beginTransaction(.immediate)
-      do {
-        return try LocalTransaction(db, id, surroundings).progress
-      } catch {
-        try db.rollback()
-        throw error
+    try await store.begin()
+    do {
+      let progress = try await store.accessNow("a transaction could not be begun") { db in
+        try LocalTransaction(db, id, surroundings).progress
       }
+      return OpenTransaction(store, progress)
+    } catch {
+      try? await store.accessNow("the transaction could not be rolled back") { db in try db.rollback() }
+      throw error
     }
-    return OpenTransaction(store, progress)
   }
 
   private init(_ store: Store, _ progress: LocalTransaction.Progress) {
@@ -36,22 +39,22 @@ final class OpenTransaction {
   nonisolated(nonsending) func access<Result: Sendable>(
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
-    guard !isOver else {
-      throw MagicDataError(.transaction, "the transaction is over; what its body was given is of no use afterwards")
-    }
-    try Task.checkCancellation()
-    return try await store.accessNow("the transaction could not go on") { db in
-      // SQLite rolls back by itself when the disk is full, for one.
-      guard db.isInsideTransaction else {
-        throw MagicDataError(.transaction, "SQLite has rolled the transaction back after an error; begin anew")
+    try await alone {
+      try Task.checkCancellation()
+      return try await store.accessNow("the transaction could not go on") { db in
+        // SQLite rolls back by itself when the disk is full, for one.
+        guard db.isInsideTransaction else {
+          throw MagicDataError(
+            .transaction, "SQLite has rolled the transaction back after an error, or it was closed; begin anew")
+        }
+        var result: Result?
+        try db.inSavepoint {
+          result = try body(db)
+          return .commit
+        }
+        guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
+        return result
       }
-      var result: Result?
-      try db.inSavepoint {
-        result = try body(db)
-        return .commit
-      }
-      guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
-      return result
     }
   }
 
@@ -65,6 +68,21 @@ final class OpenTransaction {
     }
     progress = after
     return result
+  }
+
+  /// One call at a time: each goes on from what the one before has left.
+  private nonisolated(nonsending) func alone<Result>(
+    _ body: nonisolated(nonsending) () async throws -> Result
+  ) async throws -> Result {
+    guard !isOver else {
+      throw MagicDataError(.transaction, "the transaction is over; what its body was given is of no use afterwards")
+    }
+    guard !isInUse else {
+      throw MagicDataError(.transaction, "the transaction is in the middle of another call; make one after the other")
+    }
+    isInUse = true
+    defer { isInUse = false }
+    return try await body()
   }
 
   nonisolated(nonsending) func mapped<Object: MagicObject>(_ type: Object.Type, _ layout: Layout) async throws -> MappedType {
@@ -93,7 +111,10 @@ final class OpenTransaction {
       progress = before.progress
       types.removeLast(types.count - before.types)
       rewind(to: before.undo)
-      try await run("ROLLBACK TO \(savepoint); RELEASE \(savepoint)")
+      // SQLite may have rolled everything back already; what went wrong first is what counts.
+      try? await store.accessNow("the transaction could not go on") { db in
+        if db.isInsideTransaction { try db.execute(sql: "ROLLBACK TO \(savepoint); RELEASE \(savepoint)") }
+      }
       throw error
     }
   }
@@ -123,6 +144,8 @@ final class OpenTransaction {
   }
 
   private nonisolated(nonsending) func run(_ sql: String) async throws {
-    try await store.accessNow("the transaction could not go on") { db in try db.execute(sql: sql) }
+    try await alone {
+      try await store.accessNow("the transaction could not go on") { db in try db.execute(sql: sql) }
+    }
   }
 }

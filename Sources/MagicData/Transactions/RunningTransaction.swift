@@ -13,12 +13,17 @@ final class RunningTransaction: Sendable {
     self.outer = outer
   }
 
-  nonisolated(nonsending) static func run<Result>(
-    of store: Store, _ body: nonisolated(nonsending) () async throws -> Result
+  /// - Parameter isolation: the caller's. `withValue` runs a closure there only if the closure captures it, and objects must not leave it.
+  static func run<Result>(
+    of store: Store, isolation: isolated (any Actor)? = #isolation,
+    _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
     let running = RunningTransaction(of: store, within: current)
     defer { running.isOver.withLock { $0 = true } }
-    return try await $current.withValue(running) { try await body() }
+    return try await $current.withValue(running) {
+      _ = isolation
+      return try await body()
+    }
   }
 
   func holds(_ store: Store) -> Bool {

@@ -7,7 +7,7 @@ extension Scope {
     return try await exclusively {
       let (save, edits) = try boxed.save()
       let saved = try await change { transaction in try transaction.save(save, as: type) }
-      onRollback(boxed.undo())
+      onRollback(boxed.undo(in: store.id))
       boxed.saved(saved, edits: edits)
       return Int(saved.record.zIndex)
     }
@@ -27,7 +27,7 @@ extension Scope {
         let values = saves.map(\.0)
         let saved = try await change { transaction in try values.map { try transaction.save($0, as: type) } }
         for (number, object) in run.enumerated() {
-          onRollback(object.undo())
+          onRollback(object.undo(in: store.id))
           object.saved(saved[number], edits: saves[number].edits)
         }
         index += run.count
@@ -45,7 +45,7 @@ extension Scope {
         throw MagicDataError(
           .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
       }
-      onRollback(boxed.undo())
+      onRollback(boxed.undo(in: store.id))
       boxed.removed()
     }
   }
@@ -102,7 +102,9 @@ extension Scope {
   private func make<Object: MagicObject>(_ row: FetchedObject, _ layout: Layout) throws -> Object {
     let object = Object()
     do {
-      try BoxedObject(object, layout).fetched(row)
+      let boxed = try BoxedObject(object, layout)
+      try boxed.fetched(row)
+      onRollback(boxed.forgetting(in: store.id))
     } catch let error as MagicDataError {
       throw MagicDataError(error.code, "a \(layout.name) cannot be read: \(error.message)", cause: error)
     }

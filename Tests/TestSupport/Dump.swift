@@ -61,9 +61,7 @@ package struct NaiveFold: Sendable {
       let journal = try JournalReader(db)
       let schema = journal.schema.schema
       var fold = NaiveFold()
-      for replica in try journal.frontier().replicas {
-        try journal.forEachTransaction(of: replica, after: 0) { fold.add($0, schema) }
-      }
+      try journal.forEachTransaction { fold.add($0, schema) }
       return fold
     }
   }

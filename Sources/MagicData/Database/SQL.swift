@@ -104,10 +104,6 @@ package struct SQL: ~Copyable {
 
   // MARK: Reading the current row
 
-  package func isNull(_ column: Int32) -> Bool {
-    sqlite3_column_type(pointer, column) == SQLITE_NULL
-  }
-
   package func integer(_ column: Int32) -> Int64 {
     sqlite3_column_int64(pointer, column)
   }

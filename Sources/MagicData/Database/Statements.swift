@@ -87,7 +87,6 @@ enum Statements {
     SELECT e.operation, e.base, e.fields, e.stamp, t.root, e.type, e.z_index, e.object
     FROM magic_entry e JOIN magic_transaction t ON t.id = e.tx ORDER BY e.type, e.z_index
     """
-  static let keyOfObject = "SELECT object FROM magic_entry WHERE type = ? AND z_index = ? LIMIT 1"
 
   static let selectAbsent = "SELECT z_index FROM magic_absent WHERE type = ? AND object = ?"
   static let insertAbsent = "INSERT OR IGNORE INTO magic_absent (type, object, z_index) VALUES (?, ?, ?)"

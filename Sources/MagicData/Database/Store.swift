@@ -1,6 +1,5 @@
 internal import Foundation
 package import GRDB
-internal import GRDBSQLite
 internal import MagicJournal
 
 /// An open database file: connections, the tables of the journal, and what is known of the app's types.
@@ -24,7 +23,7 @@ package final class Store: Sendable {
   private let temporaryFolder: URL?
 
   /// How long a write waits for another process's before it gives up.
-  private static let busySeconds: TimeInterval = 10
+  static let busySeconds: TimeInterval = 10
 
   package init(_ kind: Kind, _ surroundings: Surroundings = .system) throws {
     self.surroundings = surroundings
@@ -168,124 +167,6 @@ package final class Store: Sendable {
           """)
       }
       names[name] = type
-    }
-  }
-
-  package func read<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    // In memory there is one connection, and a transaction may be open on it.
-    guard database is DatabaseQueue else { return try await readPastGate(body) }
-    return try await exclusively { try await readPastGate(body) }
-  }
-
-  package func write<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    try await exclusively { try await writePastGate(body) }
-  }
-
-  /// Runs `body` while no other write of this process, and no transaction, is on its way.
-  nonisolated(nonsending) func exclusively<Result>(
-    _ body: nonisolated(nonsending) () async throws -> Result
-  ) async throws -> Result {
-    guard RunningTransaction.current?.holds(self) != true else {
-      throw MagicDataError(
-        .transaction, "within a transaction, use the one that its body was given; on the database this would wait for itself")
-    }
-    await gate.enter()
-    defer { gate.leave() }
-    try Task.checkCancellation()
-    return try await body()
-  }
-
-  private func readPastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    try await Store.failing("the database could not be read") { try await database.read(body) }
-  }
-
-  func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    try await Store.failing("the database could not be written") { try await database.write(body) }
-  }
-
-  /// The same for what takes microseconds: off the caller's actor, but without the queue hops of GRDB's own asynchronous calls, which take
-  /// longer than that.
-  func readShortly<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    guard database is DatabaseQueue else { return try await readNow(body) }
-    return try await exclusively { try await readNow(body) }
-  }
-
-  @concurrent private func readNow<Result: Sendable>(
-    _ body: @Sendable @escaping (Database) throws -> Result
-  ) async throws -> Result {
-    try Store.failing("the database could not be read") { try database.read(body) }
-  }
-
-  func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    let failed = "the database could not be written"
-    let result = try await accessNow(failed) { db in try Store.beginsAtOnce(db) ? Store.committed(db, body) : nil }
-    if let result { return result }
-    try await beginInTurn()
-    return try await accessNow(failed) { db in try Store.committed(db, body) }
-  }
-
-  /// Begins a transaction on the writer's connection.
-  func begin() async throws {
-    if try await accessNow("a transaction could not be begun", Store.beginsAtOnce) { return }
-    try await beginInTurn()
-  }
-
-  /// `false` if another process is writing.
-  private static func beginsAtOnce(_ db: Database) throws -> Bool {
-    sqlite3_busy_timeout(db.sqliteConnection, 0)
-    defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(busySeconds * 1_000)) }
-    do {
-      try db.beginTransaction(.immediate)
-      return true
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
-      return false
-    }
-  }
-
-  /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.
-  private func beginInTurn() async throws {
-    try await Store.failing("the database could not be written") {
-      try await database.writeWithoutTransaction { db in try db.beginTransaction(.immediate) }
-    }
-  }
-
-  private static func committed<Result>(_ db: Database, _ body: (Database) throws -> Result) throws -> Result {
-    do {
-      let result = try body(db)
-      try db.commit()
-      return result
-    } catch {
-      if db.isInsideTransaction { try db.rollback() }
-      throw error
-    }
-  }
-
-  /// The same, on the writer's connection, with no transaction begun or ended.
-  @concurrent func accessNow<Result: Sendable>(
-    _ doing: String, _ body: @Sendable @escaping (Database) throws -> Result
-  ) async throws -> Result {
-    try Store.failing(doing) { try database.writeWithoutTransaction(body) }
-  }
-
-  private static func failing<Result>(_ doing: String, _ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch let error as CancellationError {
-      throw error
-    } catch {
-      throw MagicDataError(error, doing)
-    }
-  }
-
-  private nonisolated(nonsending) static func failing<Result>(
-    _ doing: String, _ body: nonisolated(nonsending) () async throws -> Result
-  ) async throws -> Result {
-    do {
-      return try await body()
-    } catch let error as CancellationError {
-      throw error
-    } catch {
-      throw MagicDataError(error, doing)
     }
   }
 }

@@ -7,10 +7,10 @@ package struct JournalReader {
   private let db: Database
 
   package init(_ db: Database) throws {
-    try self.init(db, StoredSchema(db))
+    self.init(db, try StoredSchema(db))
   }
 
-  package init(_ db: Database, _ schema: StoredSchema) throws {
+  package init(_ db: Database, _ schema: StoredSchema) {
     self.db = db
     self.schema = schema
   }
@@ -54,6 +54,11 @@ package struct JournalReader {
     }
   }
 
+  /// All transactions that are held, those of one replica in their order.
+  package func forEachTransaction(_ body: (Transaction) throws -> Void) throws {
+    for replica in try frontier().replicas { try forEachTransaction(of: replica, after: 0, body) }
+  }
+
   private func entries(from first: Int64, count: Int64, of name: TransactionName) throws -> [Entry] {
     guard 1...Int64(Limits.entries) ~= count, 0...(Int64.max - count) ~= first else {
       throw damaged("a transaction has no entries that could be found")
@@ -63,11 +68,7 @@ package struct JournalReader {
     try select.bind(first + count - 1)
     var entries: [Entry] = []
     while try select.step() {
-      let type = try type(select.int(0))
-      let entry = Entry(
-        type: type.id, key: try ObjectKey(value: select.value(1, type.keyKind), of: type.schema),
-        operation: try operation(select, 2, base: 3),
-        fields: try StoredFields.decode(select.bytes(4), of: type.schema))
+      let entry = try entry(select, try type(select.int(0)))
       guard entry.isPossible(at: entries.count, of: name) else {
         throw damaged("an entry is of another time than its transaction")
       }
@@ -96,13 +97,7 @@ package struct JournalReader {
     try select.bind(stamp)
     try select.bind(first)
     guard try select.step() else { return nil }
-    let type = try self.type(type)
-    return (
-      select.integer(0),
-      Entry(
-        type: type.id, key: try ObjectKey(value: select.value(1, type.keyKind), of: type.schema),
-        operation: try operation(select, 2, base: 3), fields: try StoredFields.decode(select.bytes(4), of: type.schema))
-    )
+    return (select.integer(0), try entry(select, try self.type(type)))
   }
 
   /// The object's latest remove, and whether this replica made it.
@@ -111,14 +106,6 @@ package struct JournalReader {
     try select.bind(type)
     try select.bind(zIndex)
     return try select.step() ? (select.stamp(0), select.integer(1) == replicaRow) : nil
-  }
-
-  /// The key of an object that has entries, whether it is alive or not.
-  func key(of zIndex: Int64, type: StoredType) throws -> ObjectKey? {
-    var select = try SQL(db, Statements.keyOfObject)
-    try select.bind(type.id)
-    try select.bind(zIndex)
-    return try select.step() ? try ObjectKey(value: select.value(0, type.keyKind), of: type.schema) : nil
   }
 
   /// The object, folded from all its entries.
@@ -133,14 +120,14 @@ package struct JournalReader {
   }
 
   /// Every object that the journal speaks of, folded, alive or not. Memory holds one object at a time.
-  package func forEachObject(_ body: (StoredType, _ zIndex: Int64, ObjectKey, ObjectState) throws -> Void) throws {
+  package func forEachObject(_ body: (StoredType, ObjectKey, ObjectState) throws -> Void) throws {
     let roots = try rootsByRow()
     var select = try SQL(db, Statements.selectAllHistories)
     var current: (type: StoredType, zIndex: Int64, key: ObjectKey, state: ObjectState)?
     while try select.step() {
       let type = try type(select.int(5))
       if current?.type.id != type.id || current?.zIndex != select.integer(6) {
-        if let current { try body(current.type, current.zIndex, current.key, current.state) }
+        if let current { try body(current.type, current.key, current.state) }
         let key = try ObjectKey(value: select.value(7, type.keyKind), of: type.schema)
         current = (type, select.integer(6), key, ObjectState())
       }
@@ -150,7 +137,7 @@ package struct JournalReader {
         current = object
       }
     }
-    if let current { try body(current.type, current.zIndex, current.key, current.state) }
+    if let current { try body(current.type, current.key, current.state) }
   }
 
   private func fold(
@@ -163,6 +150,13 @@ package struct JournalReader {
   }
 
   // MARK: Parts
+
+  /// Of a row that has object, operation, base and fields from its second column on.
+  private func entry(_ row: borrowing SQL, _ type: StoredType) throws -> Entry {
+    Entry(
+      type: type.id, key: try ObjectKey(value: row.value(1, type.keyKind), of: type.schema),
+      operation: try operation(row, 2, base: 3), fields: try StoredFields.decode(row.bytes(4), of: type.schema))
+  }
 
   private func operation(_ row: borrowing SQL, _ column: Int32, base: Int32) throws -> Entry.Operation {
     switch row.integer(column) {

@@ -21,9 +21,7 @@ package struct JournalWriter: Sendable {
   /// Another content for an entry of the transaction that is not finished yet.
   func rewrite(_ number: Int64, _ entry: Entry, _ db: Connection) throws {
     var update = try SQL(db, Statements.updateEntry)
-    try update.bind(Int64(entry.operation.code))
-    if let base = entry.operation.base { try update.bind(base) } else { try update.bindNull() }
-    if entry.operation == .remove { try update.bindNull() } else { try update.bind(StoredFields.encode(entry.fields)) }
+    try update.bind(contentOf: entry)
     try update.bind(number)
     try update.run()
   }
@@ -45,9 +43,7 @@ package struct JournalWriter: Sendable {
     try insert.bind(zIndex)
     try insert.bind(entry.key.value)
     try insert.bind(stamp)
-    try insert.bind(Int64(entry.operation.code))
-    if let base = entry.operation.base { try insert.bind(base) } else { try insert.bindNull() }
-    if entry.operation == .remove { try insert.bindNull() } else { try insert.bind(StoredFields.encode(entry.fields)) }
+    try insert.bind(contentOf: entry)
     try insert.run()
     nextEntry += 1
   }
@@ -96,6 +92,15 @@ package struct JournalWriter: Sendable {
     try insert.bind(replica)
     try insert.run()
     return db.lastInsertedRowID
+  }
+}
+
+extension SQL {
+  /// Operation, base and fields.
+  fileprivate mutating func bind(contentOf entry: Entry) throws {
+    try bind(Int64(entry.operation.code))
+    if let base = entry.operation.base { try bind(base) } else { try bindNull() }
+    if entry.operation == .remove { try bindNull() } else { try bind(StoredFields.encode(entry.fields)) }
   }
 }
 

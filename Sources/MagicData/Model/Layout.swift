@@ -19,15 +19,9 @@ struct Layout: Sendable {
   /// Where each wrapper is in an instance; `nil` if the type's instances have to be looked through one by one.
   private let offsets: [Int]?
 
-  var primary: Int? { properties.firstIndex { $0.role == .primary } }
-
+  let primary: Int?
   /// The type as replication knows it.
-  var schema: TypeSchema {
-    func field(_ property: Property) -> TypeSchema.Field { .init(name: property.name, kind: property.kind) }
-    return TypeSchema(
-      name: name, primary: primary.map { field(properties[$0]) },
-      fields: properties.filter { $0.role != .primary }.map(field))
-  }
+  let schema: TypeSchema
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
 
@@ -67,6 +61,11 @@ struct Layout: Sendable {
     guard properties.count <= Limits.fieldsOfType else {
       throw MagicDataError(.tooLarge, "\(type) cannot be stored: it has more than \(Limits.fieldsOfType) properties")
     }
+    primary = properties.firstIndex { $0.role == .primary }
+    let fields = properties.map { TypeSchema.Field(name: $0.name, kind: $0.kind) }
+    schema = TypeSchema(
+      name: name, primary: primary.map { fields[$0] }, fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1)
+    )
     let second = Object()
     let offsets = Layout.offsets(of: children.map(\.wrapper.box), in: probe)
     let same = offsets == Layout.offsets(of: Layout.wrappers(of: second).map(\.wrapper.box), in: second)

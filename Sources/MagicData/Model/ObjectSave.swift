@@ -72,7 +72,8 @@ struct BoxedObject {
       return ObjectSave.Property(
         value: value, isEdited: boxes[index].isEdited && !isDefault(index, value), stored: boxes[index].memory.stored)
     }
-    return (ObjectSave(properties: properties, record: record, primary: try primary()), boxes.map(\.edits))
+    let primary = layout.primary.flatMap { properties[$0].value }
+    return (ObjectSave(properties: properties, record: record, primary: primary), boxes.map(\.edits))
   }
 
   /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told

@@ -39,22 +39,15 @@ final class OpenTransaction {
   nonisolated(nonsending) func access<Result: Sendable>(
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
-    try await alone {
-      try Task.checkCancellation()
-      return try await store.accessNow("the transaction could not go on") { db in
-        // SQLite rolls back by itself when the disk is full, for one.
-        guard db.isInsideTransaction else {
-          throw MagicDataError(
-            .transaction, "SQLite has rolled the transaction back after an error, or it was closed; begin anew")
-        }
-        var result: Result?
-        try db.inSavepoint {
-          result = try body(db)
-          return .commit
-        }
-        guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
-        return result
+    try Task.checkCancellation()
+    return try await connection { db in
+      var result: Result?
+      try db.inSavepoint {
+        result = try body(db)
+        return .commit
       }
+      guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
+      return result
     }
   }
 
@@ -71,8 +64,8 @@ final class OpenTransaction {
   }
 
   /// One call at a time: each goes on from what the one before has left.
-  private nonisolated(nonsending) func alone<Result>(
-    _ body: nonisolated(nonsending) () async throws -> Result
+  private nonisolated(nonsending) func connection<Result: Sendable>(
+    _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     guard !isOver else {
       throw MagicDataError(.transaction, "the transaction is over; what its body was given is of no use afterwards")
@@ -82,7 +75,14 @@ final class OpenTransaction {
     }
     isInUse = true
     defer { isInUse = false }
-    return try await body()
+    return try await store.accessNow("the transaction could not go on") { db in
+      // SQLite rolls back by itself when the disk is full, for one.
+      guard db.isInsideTransaction else {
+        throw MagicDataError(
+          .transaction, "SQLite has rolled the transaction back after an error, or it was closed; begin anew")
+      }
+      return try body(db)
+    }
   }
 
   nonisolated(nonsending) func mapped<Object: MagicObject>(_ type: Object.Type, _ layout: Layout) async throws -> MappedType {
@@ -98,14 +98,14 @@ final class OpenTransaction {
   ) async throws -> Result {
     let before = (progress: progress, undo: undo.count, types: types.count)
     let savepoint = "magic_\(depth)"
-    try await access { _ in }
-    try await run("SAVEPOINT \(savepoint)")
+    try Task.checkCancellation()
+    try await connection { db in try db.execute(sql: "SAVEPOINT \(savepoint)") }
     depth += 1
     defer { depth -= 1 }
     do {
       let result = try await body()
       try Task.checkCancellation()
-      try await run("RELEASE \(savepoint)")
+      try await connection { db in try db.execute(sql: "RELEASE \(savepoint)") }
       return result
     } catch {
       progress = before.progress
@@ -121,12 +121,12 @@ final class OpenTransaction {
 
   nonisolated(nonsending) func commit() async throws {
     let (id, progress) = (store.id, progress)
-    try await access { db in
+    try await connection { db in
       var transaction = LocalTransaction(db, id, progress)
       try transaction.finish()
+      try db.commit()
     }
     isOver = true
-    try await store.accessNow("the transaction could not be committed") { db in try db.commit() }
     for (type, mapped) in types { store.remember(mapped, as: type) }
   }
 
@@ -141,11 +141,5 @@ final class OpenTransaction {
 
   private func rewind(to count: Int) {
     while undo.count > count { undo.removeLast()() }
-  }
-
-  private nonisolated(nonsending) func run(_ sql: String) async throws {
-    try await alone {
-      try await store.accessNow("the transaction could not go on") { db in try db.execute(sql: sql) }
-    }
   }
 }

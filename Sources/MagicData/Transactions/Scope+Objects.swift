@@ -80,7 +80,7 @@ extension Scope {
   nonisolated(nonsending) func row<Object: MagicObject>(
     of: Object.Type, _ primary: some MagicalPrimary
   ) async throws -> (FetchedObject, Layout)? {
-    let layout = try store.layout(Object.self)
+    let layout = try store.known(Object.self)?.layout ?? store.layout(Object.self)
     let value = try primary.magicValue
     guard let index = layout.primary else {
       throw MagicDataError(.model, "\(Object.magicName) has no primary value, so its objects cannot be looked up by one")

@@ -21,15 +21,13 @@ extension Segment {
     try reader.expectEnd("the body")
 
     var transactions: [Transaction] = []
-    var (entries, size) = (0, 0)
+    var total = (entries: 0, size: 0)
     for sequence in header.first...header.last {
       let previous = transactions.last?.name.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
       transactions.append(
         try columns.transaction(
-          header.replica, sequence, first: header.first, after: previous, roots: roots, shapes: shapes, schema))
-      entries += transactions.last?.entries.count ?? 0
-      size += transactions.last?.size ?? 0
-      guard entries <= Limits.entries, size <= Limits.segmentSize else {
+          header.replica, sequence, first: header.first, after: previous, roots: roots, shapes: shapes, schema, &total))
+      guard total.entries <= Limits.entries, total.size <= Limits.segmentSize else {
         throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
       }
     }
@@ -44,8 +42,7 @@ extension Segment {
 extension SegmentColumns<ByteReader> {
   fileprivate mutating func transaction(
     _ replica: ReplicaID, _ sequence: UInt64, first: UInt64, after previous: Stamp?, roots known: [ReplicaID],
-    shapes: [SegmentShape],
-    _ schema: Schema
+    shapes: [SegmentShape], _ schema: Schema, _ total: inout (entries: Int, size: Int)
   ) throws(JournalError) -> Transaction {
     let start = stamps
     let before = sequence == first ? 0 : previous?.bits ?? 0
@@ -77,6 +74,8 @@ extension SegmentColumns<ByteReader> {
           .tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: counted.offset)
       }
     }
+    total.entries += entries.count
+    total.size += size
     return Transaction(replica: replica, sequence: sequence, name: name, root: root, entries: entries)
   }
 

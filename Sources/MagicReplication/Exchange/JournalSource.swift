@@ -31,9 +31,7 @@ package enum JournalSource: Sendable {
       try await magic.store.read { db in
         let journal = try JournalReader(db)
         let schema = journal.schema.schema
-        for replica in try journal.frontier().replicas {
-          try journal.forEachTransaction(of: replica, after: 0) { try body($0, schema) }
-        }
+        try journal.forEachTransaction { try body($0, schema) }
       }
     case .segment(let url):
       let bytes = try DurableFile.read(url, atMost: SegmentHeader.length + Limits.segmentBytes)

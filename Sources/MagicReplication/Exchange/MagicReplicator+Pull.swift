@@ -11,16 +11,17 @@ extension MagicReplicator {
     let dataSet = try await agreed(remote.dataSet())
     let remote = remote
     // What is there already costs a look at the frontiers, and no write.
-    let isInStep = try await magic.store.read { db in
+    let (listing, isInStep) = try await magic.store.read { db in
       let snapshot = try Snapshot(db, remote, dataSet)
       let (listing, held) = (snapshot.listing, snapshot.held)
       try listing.checkComplete(held, heldBack: [])
-      return snapshot.state.isSettled && listing.replicas.allSatisfy { listing.next(after: held[$0], of: $0) == nil }
+      let hasNothingNew = listing.replicas.allSatisfy { listing.next(after: held[$0], of: $0) == nil }
+      return (listing, snapshot.state.isSettled && hasNothingNew)
     }
     if isInStep { return PullReport() }
     let milliseconds = magic.store.surroundings.milliseconds()
     return try await magic.store.write { db in
-      var listing = try FolderListing(remote, dataSet: dataSet)
+      var listing = listing
       try DatabaseState.settle(dataSet, db)
       return try listing.merge(into: db, milliseconds)
     }

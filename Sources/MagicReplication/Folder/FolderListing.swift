@@ -3,8 +3,8 @@ internal import MagicData
 internal import MagicJournal
 
 /// What a folder holds, as its files' names and headers tell.
-struct FolderListing {
-  struct File {
+struct FolderListing: Sendable {
+  struct File: Sendable {
     let name: SegmentFileName
     let header: SegmentHeader
     let url: URL
@@ -71,7 +71,7 @@ struct FolderListing {
 
   /// A file that turned out to be damaged where its header does not show it, or is no longer there.
   mutating func reject(_ file: File, _ error: MagicDataError) {
-    runs[file.name.replica] = Runs(files.filter { $0.name.replica == file.name.replica && $0.name != file.name })
+    runs[file.name.replica] = runs[file.name.replica].map { Runs($0.files.filter { $0.name != file.name }) }
     if error.code != .notFound { rejected.append((file.name, error)) }
   }
 
@@ -91,7 +91,7 @@ struct FolderListing {
 }
 
 /// One replica's files, with what it takes to find the next one without looking at all.
-struct Runs {
+struct Runs: Sendable {
   /// Rising by first sequence.
   let files: [FolderListing.File]
   /// For each file the one among it and those before it that reaches farthest.

@@ -9,7 +9,7 @@ extension MagicData {
   public func digest() async throws -> String {
     try await store.read { db in
       var digest = Digest()
-      try JournalReader(db).forEachObject { type, _, key, state in digest.add(state, key, of: type.schema) }
+      try JournalReader(db).forEachObject { type, key, state in digest.add(state, key, of: type.schema) }
       return digest.description
     }
   }

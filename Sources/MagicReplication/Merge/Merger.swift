@@ -35,7 +35,7 @@ struct Merger {
   /// Merges what is new in a segment that begins no later than what is next. Stops before the first transaction that has to wait.
   mutating func merge(_ segment: Segment) throws {
     let learnt = try schema.learn(segment.schema, db)
-    let reader = try JournalReader(db, schema)
+    let reader = JournalReader(db, schema)
     for transaction in segment.transactions where transaction.sequence > held[transaction.replica] {
       precondition(transaction.sequence == held[transaction.replica] + 1, "a merge leaves no gap")
       guard transaction.name.stamp.milliseconds <= latest else {
@@ -49,7 +49,7 @@ struct Merger {
 
   /// Folds what is left to fold, and moves the clock above all that was merged (C-2).
   func finish() throws {
-    let reader = try JournalReader(db, schema)
+    let reader = JournalReader(db, schema)
     for (type, objects) in unfolded {
       let table = ObjectTable(schema.types[type], db)
       for (zIndex, key) in objects { try refold(key, zIndex, table, reader) }

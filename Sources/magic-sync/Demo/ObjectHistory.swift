@@ -23,17 +23,15 @@ struct ObjectHistory {
     events = try await magic.store.read { db in
       let journal = try JournalReader(db)
       var events: [Event] = []
-      for replica in try journal.frontier().replicas {
-        try journal.forEachTransaction(of: replica, after: 0) { transaction in
-          for entry in transaction.entries where entry.key == .primary(.text(primary)) {
-            let type = journal.schema.types[entry.type].schema
-            guard type.name.text == Object.magicName else { continue }
-            let values = entry.fields.map { (type.fields[$0.field].name.text, $0.value) }
-            events.append(
-              Event(
-                stamp: transaction.name.stamp, replica: transaction.replica.description, operation: entry.operation,
-                values: Dictionary(uniqueKeysWithValues: values)))
-          }
+      try journal.forEachTransaction { transaction in
+        for entry in transaction.entries where entry.key == .primary(.text(primary)) {
+          let type = journal.schema.types[entry.type].schema
+          guard type.name.text == Object.magicName else { continue }
+          let values = entry.fields.map { (type.fields[$0.field].name.text, $0.value) }
+          events.append(
+            Event(
+              stamp: transaction.name.stamp, replica: transaction.replica.description, operation: entry.operation,
+              values: Dictionary(uniqueKeysWithValues: values)))
         }
       }
       return events.sorted { $0.stamp < $1.stamp }

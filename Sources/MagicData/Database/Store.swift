@@ -16,7 +16,8 @@ package final class Store: Sendable {
   /// Whether this opening made the database.
   package let isNew: Bool
   /// Names the file to the objects that are fetched from it.
-  let id: Identifier
+  var id: Identifier { origin.id }
+  let origin: Origin
   let gate = WriteGate()
   private let types = Locked<Types>(Types())
   /// Goes away with the store.
@@ -46,7 +47,7 @@ package final class Store: Sendable {
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
       let known = try database.read(Store.name)
-      id = try known ?? database.write { db in try Store.prepare(db, surroundings) }
+      origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
       isNew = known == nil
     } catch {
       throw MagicDataError(error, "the database could not be prepared")

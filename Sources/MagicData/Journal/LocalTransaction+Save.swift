@@ -15,74 +15,73 @@ extension LocalTransaction {
 
   /// A fetched instance: what was set since is what changed (J-8). `nil` if this database never knew the object.
   private mutating func update(
-    _ object: ObjectSave, _ record: Record, _ type: MappedType, _ table: ObjectTable
+    _ object: ObjectSave, _ record: ObjectSave.Record, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject? {
-    let changes = fields(object, type) { $0.isChanged }
-    var record = record
-    if try !table.update(record.zIndex, record.key, changes) {
+    let changes = type.fields(of: object.changed, object)
+    var zIndex = record.zIndex
+    if try !table.update(zIndex, record.key, changes) {
       // In a copy of the database file the z index may by now be another object's.
       let alive = try table.zIndex(of: record.key)
-      guard let zIndex = try alive ?? table.absentZIndex(of: record.key) else { return nil }
-      record = Record(store: store, zIndex: zIndex, key: record.key)
+      guard let own = try alive ?? table.absentZIndex(of: record.key) else { return nil }
+      zIndex = own
       guard alive != nil else {
-        try revive(object, changes, record, type, table)
-        return SavedObject(record: record, stored: object.changedValues)
+        try revive(object, changes, record.key, zIndex, type, table)
+        return SavedObject(zIndex: zIndex, key: record.key, extent: .changes)
       }
       _ = try table.update(zIndex, record.key, changes)
     }
     if !changes.isEmpty {
-      try append(Entry(type: type.stored.id, key: record.key, operation: .update, fields: changes), zIndex: record.zIndex)
+      try append(Entry(type: type.stored.id, key: record.key, operation: .update, fields: changes), zIndex: zIndex)
     }
-    return SavedObject(record: record, stored: object.changedValues)
+    return SavedObject(zIndex: zIndex, key: record.key, extent: .changes)
   }
 
   /// The object of a fetched instance was removed meanwhile: everything as it was before, with the changes over it (J-9).
   private mutating func revive(
-    _ object: ObjectSave, _ changes: [FieldValue], _ record: Record, _ type: MappedType, _ table: ObjectTable
+    _ object: ObjectSave, _ changes: [FieldValue], _ key: ObjectKey, _ zIndex: Int64, _ type: MappedType, _ table: ObjectTable
   ) throws {
     let reader = try JournalReader(db)
-    let remove = try reader.lastRemove(of: record.zIndex, type: type.stored.id, by: state.replicaRow)
+    let remove = try reader.lastRemove(of: zIndex, type: type.stored.id, by: state.replicaRow)
     // An instance that nobody changed does not undo what another replica removed.
     if changes.isEmpty, let remove, !remove.isOwn { return }
     let stored = reader.schema.types[type.stored.id]
     // By name: what competes with a change under another kind gives way (M-2).
     var values: [Int: FieldValue] = [:]
-    for field in fields(object, type, where: { _ in true }) { values[stored.schema.slots[field.field]] = field }
-    for write in try reader.state(of: record.zIndex, type: stored.id).values {
+    for field in type.fields(of: object.present, object) { values[stored.schema.slots[field.field]] = field }
+    for write in try reader.state(of: zIndex, type: stored.id).values {
       values[stored.schema.slots[write.field]] = FieldValue(field: write.field, value: write.value)
     }
     for field in changes { values[stored.schema.slots[field.field]] = field }
     let fields = values.values.sorted { $0.field < $1.field }
-    try ObjectTable(stored, db).insert(record.key, fields, zIndex: record.zIndex)
+    try ObjectTable(stored, db).insert(key, fields, zIndex: zIndex)
     try append(
-      Entry(
-        type: type.stored.id, key: record.key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields),
-      zIndex: record.zIndex)
+      Entry(type: type.stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields),
+      zIndex: zIndex)
   }
 
   /// An instance that the app made, with a primary value that may be held here.
   private mutating func meet(
     _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject {
-    guard let row = try FetchedObject.all(of: type, in: store, db, key: key, complete: false).first else {
-      return try create(object, key, type, table)
+    let row = try FetchedRows(type, db, key: key, complete: false)
+    guard row.count == 1 else { return try create(object, key, type, table) }
+    var changed = PropertySet()
+    for index in object.values.indices where object.edited.contains(index) && object.values[index] != row.values[index] {
+      changed.insert(index)
     }
-    let changes = fields(object, type) { index, property in
-      property.isEdited && property.value != row.values[index]
-    }
+    let changes = type.fields(of: changed, object)
     if !changes.isEmpty {
-      _ = try table.update(row.record.zIndex, key, changes)
-      try append(Entry(type: type.stored.id, key: key, operation: .update, fields: changes), zIndex: row.record.zIndex)
+      _ = try table.update(row.zIndexes[0], key, changes)
+      try append(Entry(type: type.stored.id, key: key, operation: .update, fields: changes), zIndex: row.zIndexes[0])
     }
-    let stored = zip(object.properties, row.values).map { $0.isEdited ? $0.value ?? $1 : $1 }
-    return SavedObject(record: row.record, stored: stored)
+    return SavedObject(zIndex: row.zIndexes[0], key: key, extent: .edits(row: row.values))
   }
 
   /// A new object, or one that the app makes again after it was removed.
   private mutating func create(
     _ object: ObjectSave, _ key: ObjectKey?, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject {
-    let fields = fields(object, type) { $0.value != nil }
+    let fields = type.fields(of: object.present, object)
     let operation: Entry.Operation
     var zIndex: Int64?
     if let key {
@@ -96,22 +95,6 @@ extension LocalTransaction {
     let row = try table.insert(key, fields, zIndex: zIndex)
     let entry = Entry(type: type.stored.id, key: key, operation: operation, fields: fields)
     try append(entry, zIndex: row, isNew: zIndex == nil)
-    return SavedObject(
-      record: Record(store: store, zIndex: row, key: key), stored: object.properties.map { $0.value ?? .null })
-  }
-
-  private func fields(
-    _ object: ObjectSave, _ type: MappedType, where isWanted: (Int, ObjectSave.Property) -> Bool
-  ) -> [FieldValue] {
-    object.properties.indices.compactMap { index in
-      guard let field = type.fields[index], isWanted(index, object.properties[index]) else { return nil }
-      return object.properties[index].value.map { FieldValue(field: field, value: $0) }
-    }.sorted { $0.field < $1.field }
-  }
-
-  private func fields(
-    _ object: ObjectSave, _ type: MappedType, where isWanted: (ObjectSave.Property) -> Bool
-  ) -> [FieldValue] {
-    fields(object, type) { isWanted($1) }
+    return SavedObject(zIndex: row, key: key, extent: .all)
   }
 }

@@ -22,8 +22,8 @@ final class MappedType: Sendable {
     self.fields = fields
     inOrder = fields.enumerated().compactMap { index, field in field.map { (index, $0) } }.sorted { $0.field < $1.field }
     columns = fields.compactMap { $0 }
-    // Before the fields stand the z index and the key.
-    var column: Int32 = 1
+    // Before the fields stand the z index, the key and the last entry.
+    var column: Int32 = 2
     reads = zip(layout.properties, fields).map { property, field in
       guard field != nil else { return (1, stored.keyKind) }
       column += 1

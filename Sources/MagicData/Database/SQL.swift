@@ -40,6 +40,10 @@ package struct SQL: ~Copyable {
     try bind(stamp.stored)
   }
 
+  package mutating func bind(_ place: EntryPlace) throws {
+    try bind(place.bits)
+  }
+
   package mutating func bind(_ text: String) throws {
     bound += 1
     var text = text
@@ -108,12 +112,20 @@ package struct SQL: ~Copyable {
     sqlite3_column_int64(pointer, column)
   }
 
+  package func isNull(_ column: Int32) -> Bool {
+    sqlite3_column_type(pointer, column) == SQLITE_NULL
+  }
+
   package func int(_ column: Int32) -> Int {
     Int(integer(column))
   }
 
   package func stamp(_ column: Int32) -> Stamp {
     Stamp(stored: integer(column))
+  }
+
+  package func place(_ column: Int32) -> EntryPlace {
+    EntryPlace(bits: integer(column))
   }
 
   package func text(_ column: Int32) -> String {

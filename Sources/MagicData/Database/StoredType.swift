@@ -39,7 +39,7 @@ package struct StoredType: Sendable {
 
   // MARK: Names
 
-  private static let reserved: Set<String> = ["z_index", "magic_birth"]
+  private static let reserved: Set<String> = ["z_index", "magic_birth", "magic_last"]
 
   func freeColumn(for name: Name) -> String {
     let taken = StoredType.reserved.union(([keyColumn] + columns).map { $0.lowercased() })
@@ -60,7 +60,7 @@ package struct StoredType: Sendable {
     let key = schema.primary == nil ? "BLOB" : keyKind.columnType
     return """
       CREATE TABLE \(quotedTable) (
-        z_index INTEGER PRIMARY KEY AUTOINCREMENT, \(quotedKey) \(key) NOT NULL UNIQUE)
+        z_index INTEGER PRIMARY KEY AUTOINCREMENT, \(quotedKey) \(key) NOT NULL UNIQUE, magic_last INTEGER NOT NULL)
       """
   }
 
@@ -68,37 +68,39 @@ package struct StoredType: Sendable {
     "ALTER TABLE \(quotedTable) ADD COLUMN \(quotedColumns[field]) \(schema.fields[field].kind.columnType)"
   }
 
-  var selectZIndex: String { texts[.zIndex] { "SELECT z_index FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
-  var selectKey: String { texts[.key] { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" } }
-  var selectKeys: String { "SELECT z_index, \(quotedKey) FROM \(quotedTable) ORDER BY z_index" }
+  var selectZIndex: String { texts[.zIndex] { "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
+  var selectKey: String { texts[.key] { "SELECT \(quotedKey), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
+  var selectKeys: String { "SELECT z_index, \(quotedKey), magic_last FROM \(quotedTable) ORDER BY z_index" }
   var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
+  var updateLast: String { texts[.last] { "UPDATE \(quotedTable) SET magic_last = ? WHERE z_index = ?" } }
   var delete: String { texts[.delete] { "DELETE FROM \(quotedTable) WHERE z_index = ?" } }
 
   func insert(_ fields: [Int]) -> String {
     texts[.insert(fields)] {
-      let columns = ["z_index", quotedKey] + fields.map { quotedColumns[$0] }
+      let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
       let marks = columns.map { _ in "?" }.joined(separator: ", ")
       return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(marks))"
     }
   }
 
-  /// Sets `fields` and empties their rivals of the same name (J-16).
+  /// Sets `fields` and empties their rivals of the same name (J-16), if the object's last entry is the one that is meant.
   func update(_ fields: [Int]) -> String {
     texts[.update(fields)] {
-      var sets = fields.map { quotedColumns[$0] + " = ?" }
+      var sets = ["magic_last = ?"] + fields.map { quotedColumns[$0] + " = ?" }
       if schema.hasRivals {
         let slots = Set(fields.map { schema.slots[$0] })
         let rivals = schema.slots.indices.filter { slots.contains(schema.slots[$0]) && !fields.contains($0) }
         sets += rivals.map { quotedColumns[$0] + " = NULL" }
       }
-      return "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(quotedKey) = ?"
+      return
+        "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(quotedKey) = ? AND magic_last = ?"
     }
   }
 
-  /// z index, key and `fields`, of the objects that have all of `required`.
+  /// z index, key, last entry and `fields`, of the objects that have all of `required`.
   func select(_ fields: [Int], required: [Int] = [], byKey: Bool = false) -> String {
     texts[.select(fields, required: required, byKey: byKey)] {
-      let columns = ["z_index", quotedKey] + fields.map { quotedColumns[$0] }
+      let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
       let conditions = required.map { quotedColumns[$0] + " IS NOT NULL" } + (byKey ? ["\(quotedKey) = ?"] : [])
       return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
         + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
@@ -112,6 +114,7 @@ private final class StatementTexts: Sendable {
     case zIndex
     case key
     case delete
+    case last
     case insert([Int])
     case update([Int])
     case select([Int], required: [Int], byKey: Bool)

@@ -4,7 +4,6 @@ internal import MagicJournal
 extension LocalTransaction {
   /// Adds or updates one object.
   mutating func save(_ object: ObjectSave, as type: MappedType) throws -> SavedObject {
-    try prepare()
     let table = ObjectTable(type.stored, db)
     if let record = object.record(in: store), let saved = try update(object, record, type, table) { return saved }
     // What was fetched from another database, or as another object, is as good as made by the app.
@@ -18,45 +17,64 @@ extension LocalTransaction {
     _ object: ObjectSave, _ record: ObjectSave.Record, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject? {
     let changes = type.fields(of: object.changed, object)
-    var zIndex = record.zIndex
-    if try !table.update(zIndex, record.key, changes) {
-      // In a copy of the database file the z index may by now be another object's.
-      let alive = try table.zIndex(of: record.key)
-      guard let own = try alive ?? table.absentZIndex(of: record.key) else { return nil }
-      zIndex = own
-      guard alive != nil else {
-        try revive(object, changes, record.key, zIndex, type, table)
-        return SavedObject(zIndex: zIndex, key: record.key, extent: .changes)
+    let key = record.key
+    if !changes.isEmpty, !hasEntry(record.place.last) {
+      let place = next
+      // Mostly nobody has written to the object since.
+      if try table.update(record.place.zIndex, key, changes, last: place, before: record.place.last) {
+        try append(
+          Entry(type: type.stored.id, key: key, operation: .update, fields: changes), zIndex: record.place.zIndex,
+          previous: record.place.last)
+        return SavedObject(place: ObjectPlace(zIndex: record.place.zIndex, last: place), key: key, extent: .changes)
       }
-      _ = try table.update(zIndex, record.key, changes)
     }
-    if !changes.isEmpty {
-      try append(Entry(type: type.stored.id, key: record.key, operation: .update, fields: changes), zIndex: zIndex)
+    // In a copy of the database file the z index may by now be another object's.
+    let last = try table.last(of: record.place.zIndex, key)
+    guard let place = try last.map({ ObjectPlace(zIndex: record.place.zIndex, last: $0) }) ?? table.place(of: key) else {
+      guard let absent = try table.absentPlace(of: key) else { return nil }
+      let revived = try revive(object, changes, key, absent, type)
+      return SavedObject(place: revived, key: key, extent: .changes)
     }
-    return SavedObject(zIndex: zIndex, key: record.key, extent: .changes)
+    return SavedObject(place: try write(changes, key, place, table), key: key, extent: .changes)
+  }
+
+  /// Writes changed fields of an object that has a row.
+  private mutating func write(
+    _ changes: [FieldValue], _ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable
+  ) throws -> ObjectPlace {
+    guard !changes.isEmpty else { return place }
+    let entry = Entry(type: table.type.id, key: key, operation: .update, fields: changes)
+    if hasEntry(place.last) {
+      _ = try table.update(place.zIndex, key, changes, last: place.last, before: place.last)
+      try join(entry, at: place.last)
+      return place
+    }
+    let now = ObjectPlace(zIndex: place.zIndex, last: next)
+    _ = try table.update(place.zIndex, key, changes, last: now.last, before: place.last)
+    try append(entry, zIndex: place.zIndex, previous: place.last)
+    return now
   }
 
   /// The object of a fetched instance was removed meanwhile: everything as it was before, with the changes over it (J-9).
   private mutating func revive(
-    _ object: ObjectSave, _ changes: [FieldValue], _ key: ObjectKey, _ zIndex: Int64, _ type: MappedType, _ table: ObjectTable
-  ) throws {
-    let reader = try JournalReader(db)
-    let remove = try reader.lastRemove(of: zIndex, type: type.stored.id, by: state.replicaRow)
+    _ object: ObjectSave, _ changes: [FieldValue], _ key: ObjectKey, _ absent: ObjectPlace, _ type: MappedType
+  ) throws -> ObjectPlace {
+    let reader = try reader()
+    let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow)
     // An instance that nobody changed does not undo what another replica removed.
-    if changes.isEmpty, let remove, !remove.isOwn { return }
+    if changes.isEmpty, let remove, !remove.isOwn { return absent }
     let stored = reader.schema.types[type.stored.id]
     // By name: what competes with a change under another kind gives way (M-2).
     var values: [Int: FieldValue] = [:]
     for field in type.fields(of: object.present, object) { values[stored.schema.slots[field.field]] = field }
-    for write in try reader.state(of: zIndex, type: stored.id).values {
+    for write in try reader.state(from: absent.last, of: stored.id).values {
       values[stored.schema.slots[write.field]] = FieldValue(field: write.field, value: write.value)
     }
     for field in changes { values[stored.schema.slots[field.field]] = field }
     let fields = values.values.sorted { $0.field < $1.field }
-    try ObjectTable(stored, db).insert(key, fields, zIndex: zIndex)
-    try append(
-      Entry(type: type.stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields),
-      zIndex: zIndex)
+    let entry = Entry(
+      type: stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
+    return try insert(entry, absent, ObjectTable(stored, db))
   }
 
   /// An instance that the app made, with a primary value that may be held here.
@@ -69,12 +87,8 @@ extension LocalTransaction {
     for index in object.values.indices where object.edited.contains(index) && object.values[index] != row.values[index] {
       changed.insert(index)
     }
-    let changes = type.fields(of: changed, object)
-    if !changes.isEmpty {
-      _ = try table.update(row.zIndexes[0], key, changes)
-      try append(Entry(type: type.stored.id, key: key, operation: .update, fields: changes), zIndex: row.zIndexes[0])
-    }
-    return SavedObject(zIndex: row.zIndexes[0], key: key, extent: .edits(row: row.values))
+    let place = try write(type.fields(of: changed, object), key, row.places[0], table)
+    return SavedObject(place: place, key: key, extent: .edits(row: row.values))
   }
 
   /// A new object, or one that the app makes again after it was removed.
@@ -82,19 +96,28 @@ extension LocalTransaction {
     _ object: ObjectSave, _ key: ObjectKey?, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject {
     let fields = type.fields(of: object.present, object)
-    let operation: Entry.Operation
-    var zIndex: Int64?
-    if let key {
-      zIndex = try table.absentZIndex(of: key)
-      let remove = try zIndex.flatMap { try JournalReader(db).lastRemove(of: $0, type: type.stored.id, by: state.replicaRow) }
-      operation = remove.map { .revival(base: $0.stamp) } ?? .update
-    } else {
-      operation = .birth
+    guard let key else {
+      let key = ObjectKey.birth(Birth(transaction: name, ordinal: ordinal))
+      let entry = Entry(type: type.stored.id, key: key, operation: .birth, fields: fields)
+      return SavedObject(place: try insert(entry, nil, table), key: key, extent: .all)
     }
-    let key = key ?? .birth(Birth(transaction: name, ordinal: ordinal))
-    let row = try table.insert(key, fields, zIndex: zIndex)
-    let entry = Entry(type: type.stored.id, key: key, operation: operation, fields: fields)
-    try append(entry, zIndex: row, isNew: zIndex == nil)
-    return SavedObject(zIndex: row, key: key, extent: .all)
+    let absent = try table.absentPlace(of: key)
+    let remove = try absent.flatMap { try reader().lastRemove(from: $0.last, by: state.replicaRow) }
+    let entry = Entry(
+      type: type.stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
+    return SavedObject(place: try insert(entry, absent, table), key: key, extent: .all)
+  }
+
+  /// The row and the entry of an object that has no row.
+  private mutating func insert(_ entry: Entry, _ absent: ObjectPlace?, _ table: ObjectTable) throws -> ObjectPlace {
+    if let absent, hasEntry(absent.last) {
+      try table.insert(entry.key, entry.fields, zIndex: absent.zIndex, last: absent.last)
+      try join(entry, at: absent.last)
+      return absent
+    }
+    let last = next
+    let zIndex = try table.insert(entry.key, entry.fields, zIndex: absent?.zIndex, last: last)
+    try append(entry, zIndex: zIndex, previous: absent?.last ?? .none)
+    return ObjectPlace(zIndex: zIndex, last: last)
   }
 }

@@ -9,7 +9,7 @@ extension FetchedRows {
     if let key { try select.bind(key.value) }
     let hasPrimary = type.stored.schema.primary != nil
     while try select.step() {
-      zIndexes.append(select.integer(0))
+      places.append(ObjectPlace(zIndex: select.integer(0), last: select.place(2)))
       if !hasPrimary { births.append(try Birth(bytes: select.bytes(1))) }
       for read in type.reads { values.append(select.value(read.column, read.kind)) }
     }

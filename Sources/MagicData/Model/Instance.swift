@@ -83,7 +83,7 @@ struct Instance {
       object.values.append(value)
     }
     if let record, let key = try key(record) {
-      object.record = ObjectSave.Record(database: record.origin.id, zIndex: record.zIndex, key: key)
+      object.record = ObjectSave.Record(database: record.origin.id, place: record.place, key: key)
     }
     object.primary = layout.primary.map { object.values[$0] }
     return (object, mark)
@@ -114,7 +114,7 @@ struct Instance {
       }
     }
     let birth: Birth? = if case .birth(let birth) = saved.key { birth } else { nil }
-    first.header.record = Record(origin: database, zIndex: saved.zIndex, birth: birth)
+    first.header.record = Record(origin: database, place: saved.place, birth: birth)
   }
 
   /// After a remove: what is set is set anew.
@@ -189,7 +189,7 @@ struct Instance {
       }
     }
     first.header.record = Record(
-      origin: database, zIndex: rows.zIndexes[row], birth: rows.births.isEmpty ? nil : rows.births[row])
+      origin: database, place: rows.places[row], birth: rows.births.isEmpty ? nil : rows.births[row])
   }
 
   // MARK: Values

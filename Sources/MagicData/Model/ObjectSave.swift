@@ -5,7 +5,7 @@ struct ObjectSave: Sendable {
   /// The object as which an instance was fetched or saved.
   struct Record: Sendable {
     let database: Identifier
-    var zIndex: Int64
+    let place: ObjectPlace
     let key: ObjectKey
   }
 
@@ -57,7 +57,7 @@ struct SavedObject: Sendable {
     case other(Value)
   }
 
-  let zIndex: Int64
+  let place: ObjectPlace
   let key: ObjectKey
   let extent: Extent
 
@@ -74,11 +74,11 @@ struct SavedObject: Sendable {
 
 /// Rows on their way to instances.
 struct FetchedRows: Sendable {
-  var zIndexes: [Int64] = []
+  var places: [ObjectPlace] = []
   /// Of objects that no primary value names.
   var births: [Birth] = []
   /// Row by row, by property.
   var values: [Value] = []
 
-  var count: Int { zIndexes.count }
+  var count: Int { places.count }
 }

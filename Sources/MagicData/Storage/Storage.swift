@@ -4,7 +4,7 @@ internal import MagicJournal
 struct Record {
   /// Which opened database it is.
   let origin: Origin
-  let zIndex: Int64
+  let place: ObjectPlace
   /// Of an object that no primary value names.
   let birth: Birth?
 }

@@ -9,7 +9,7 @@ extension Scope {
       let saved = try await change { transaction in try transaction.save(save, as: type) }
       onRollback(instance.undo(in: store.origin))
       instance.saved(saved, save, mark: mark, in: store.origin)
-      return Int(saved.zIndex)
+      return Int(saved.place.zIndex)
     }
   }
 

@@ -64,6 +64,13 @@ package struct ObjectTable {
     return rows
   }
 
+  /// Whether there may be objects that have a z index and no row.
+  func hasAbsent() throws -> Bool {
+    var select = try SQL(db, Statements.hasAbsent)
+    try select.bind(type.id)
+    return try select.step()
+  }
+
   /// All objects that have a z index and no row.
   package func absent() throws -> [(key: ObjectKey, place: ObjectPlace)] {
     var select = try SQL(db, Statements.selectAllAbsent)
@@ -76,15 +83,26 @@ package struct ObjectTable {
     return rows
   }
 
-  /// The row of a new object, or of one that is back, under the z index that it had.
-  @discardableResult
-  package func insert(_ key: ObjectKey, _ fields: [FieldValue], zIndex: Int64?, last: EntryPlace) throws -> Int64 {
+  /// The row of an object that was never named here; `nil` if it has one.
+  package func insert(new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace) throws -> Int64? {
+    try insert(key, fields, nil, last) > 0 ? db.lastInsertedRowID : nil
+  }
+
+  private func insert(_ key: ObjectKey, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace) throws -> Int {
     var insert = try SQL(db, type.insert(fields.map(\.field)))
     if let zIndex { try insert.bind(zIndex) } else { try insert.bindNull() }
     try insert.bind(key.value)
     try insert.bind(last)
     for field in fields { try insert.bind(field.value) }
-    try insert.run()
+    return try insert.run()
+  }
+
+  /// The row of a new object, or of one that is back, under the z index that it had.
+  @discardableResult
+  package func insert(_ key: ObjectKey, _ fields: [FieldValue], zIndex: Int64?, last: EntryPlace) throws -> Int64 {
+    guard try insert(key, fields, zIndex, last) > 0 else {
+      throw MagicDataError(.notADatabase, "the database is damaged: a row is where another object's should be")
+    }
     guard let zIndex else { return db.lastInsertedRowID }
     var delete = try SQL(db, Statements.deleteAbsent)
     try delete.bind(type.id)

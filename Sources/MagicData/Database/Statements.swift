@@ -81,6 +81,7 @@ enum Statements {
 
   static let selectAbsent = "SELECT z_index, magic_last FROM magic_absent WHERE type = ? AND object = ?"
   static let insertAbsent = "INSERT OR REPLACE INTO magic_absent (type, object, z_index, magic_last) VALUES (?, ?, ?, ?)"
+  static let hasAbsent = "SELECT 1 FROM magic_absent WHERE type = ? LIMIT 1"
   static let selectAllAbsent = "SELECT object, z_index, magic_last FROM magic_absent WHERE type = ?"
   static let deleteAbsent = "DELETE FROM magic_absent WHERE type = ? AND object = ?"
 

@@ -79,7 +79,7 @@ package struct StoredType: Sendable {
     texts[.insert(fields)] {
       let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
       let marks = columns.map { _ in "?" }.joined(separator: ", ")
-      return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(marks))"
+      return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT DO NOTHING"
     }
   }
 

@@ -16,6 +16,7 @@ extension LocalTransaction {
   }
 
   private mutating func remove(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
+    willRemove(table.type)
     let entry = Entry(type: table.type.id, key: key, operation: .remove, fields: [])
     if hasEntry(place.last) {
       try table.remove(key, place)

@@ -9,6 +9,7 @@ extension LocalTransaction {
     // What was fetched from another database, or as another object, is as good as made by the app.
     let object = object.record == nil ? object : object.allEdited
     guard let primary = object.primary else { return try create(object, nil, type, table) }
+    if let saved = try createNew(object, .primary(primary), type, table) { return saved }
     return try meet(object, .primary(primary), type, table)
   }
 
@@ -89,6 +90,18 @@ extension LocalTransaction {
     }
     let place = try write(type.fields(of: changed, object), key, row.places[0], table)
     return SavedObject(place: place, key: key, extent: .edits(row: row.values))
+  }
+
+  /// Mostly an object that the app made is new: this asks for nothing beforehand. `nil` if it may be held or was removed.
+  private mutating func createNew(
+    _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable
+  ) throws -> SavedObject? {
+    guard try !hasAbsent(table) else { return nil }
+    let fields = type.fields(of: object.present, object)
+    let last = next
+    guard let zIndex = try table.insert(new: key, fields, last: last) else { return nil }
+    try append(Entry(type: type.stored.id, key: key, operation: .update, fields: fields), zIndex: zIndex, previous: .none)
+    return SavedObject(place: ObjectPlace(zIndex: zIndex, last: last), key: key, extent: .all)
   }
 
   /// A new object, or one that the app makes again after it was removed.

@@ -11,6 +11,8 @@ struct LocalTransaction {
     fileprivate var size = 0
     fileprivate var ordinal: UInt32 = 0
     fileprivate var schema: StoredSchema?
+    /// Types of which no object is without a row, as far as is known.
+    fileprivate var whole: Set<Int> = []
   }
 
   let db: Database
@@ -43,6 +45,18 @@ struct LocalTransaction {
   mutating func reader() throws -> JournalReader {
     try progress.writer.flush(db)
     return try JournalReader(db)
+  }
+
+  /// Whether some object of a type may have been removed.
+  mutating func hasAbsent(_ table: ObjectTable) throws -> Bool {
+    if progress.whole.contains(table.type.id) { return false }
+    if try table.hasAbsent() { return true }
+    progress.whole.insert(table.type.id)
+    return false
+  }
+
+  mutating func willRemove(_ type: StoredType) {
+    progress.whole.remove(type.id)
   }
 
   /// Where the next entry goes.

@@ -32,7 +32,8 @@ struct History {
           .init(name: try Name("rooms"), kind: .dictionary, target: number),
           .init(name: try Name("parent"), kind: .reference, target: event),
         ]),
-      TypeSchema(name: try Name("Event"), primary: nil, fields: [title, .init(name: try Name("notes"), kind: .set, target: note)]),
+      TypeSchema(
+        name: try Name("Event"), primary: nil, fields: [title, .init(name: try Name("notes"), kind: .set, target: note)]),
       TypeSchema(name: try Name("Count"), primary: .init(name: try Name("id"), kind: .integer), fields: [title]),
     ])
     var sequences: [ReplicaID: UInt64] = [:]

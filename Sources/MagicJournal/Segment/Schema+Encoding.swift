@@ -41,7 +41,7 @@ extension Schema {
 
 /// A field whose target is an index yet.
 private struct EncodedField {
-  let place: ByteReader
+  let offset: Int
   let name: Name
   let kind: Value.Kind
   let target: Int?
@@ -55,9 +55,10 @@ private struct EncodedField {
   }
 
   private init(from reader: inout ByteReader, types: Int) throws(JournalError) {
-    place = reader
+    let start = reader
+    offset = start.offset
     name = try Name(from: &reader)
-    guard let kind = Value.Kind(rawValue: try reader.byte()) else { throw place.damaged("a field of an unknown kind") }
+    guard let kind = Value.Kind(rawValue: try reader.byte()) else { throw start.damaged("a field of an unknown kind") }
     self.kind = kind
     target = kind.isRelation ? try reader.index(below: types, "type") : nil
   }
@@ -66,7 +67,9 @@ private struct EncodedField {
 extension TypeSchema {
   fileprivate mutating func append(_ encoded: EncodedField, _ targets: [Identity]) throws(JournalError) {
     let field = Field(name: encoded.name, kind: encoded.kind, target: encoded.target.map { targets[$0] })
-    guard index(of: field) == nil else { throw encoded.place.damaged("field \(field.name) stands twice") }  // S-7
+    guard index(of: field) == nil else {  // S-7
+      throw JournalError(.damaged, "field \(field.name) stands twice", offset: encoded.offset)
+    }
     append(field)
   }
 

@@ -83,8 +83,9 @@ package struct SQL: ~Copyable {
     case .real(let number):
       bound += 1
       try check(sqlite3_bind_double(pointer, bound, number))
-    case .text(let text): try bind(text)
+    case .text(let text), .asset(let text): try bind(text)
     case .bytes(let bytes), .coded(let bytes): try bind(bytes)
+    case .reference, .list, .set, .dictionary: try bind(value.encoded)
     }
   }
 

@@ -135,8 +135,9 @@ extension Value.Kind {
     switch self {
     case .integer: "INTEGER"
     case .real: "REAL"
-    case .text: "TEXT"
-    case .bytes, .coded: "BLOB"
+    case .text, .asset: "TEXT"
+    case .reference: "INTEGER"
+    case .bytes, .coded, .list, .set, .dictionary: "BLOB"
     }
   }
 }

@@ -85,25 +85,44 @@ package struct ObjectTable {
 
   /// The row of an object that was never named here; `nil` if it has one.
   package func insert(new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace) throws -> Int64? {
-    try insert(key, fields, nil, last) > 0 ? db.lastInsertedRowID : nil
+    try insert(key, fields, nil, last)
   }
 
-  private func insert(_ key: ObjectKey, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace) throws -> Int {
-    var insert = try SQL(db, type.insert(fields.map(\.field)))
+  private func insert(_ key: ObjectKey, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace) throws -> Int64? {
+    let (columns, targets) = try columns(fields)
+    var insert = try SQL(db, type.insert(columns.map(\.field)))
     if let zIndex { try insert.bind(zIndex) } else { try insert.bindNull() }
     try insert.bind(key.value)
     try insert.bind(last)
-    for field in fields { try insert.bind(field.value) }
-    return try insert.run()
+    for (field, target) in zip(columns, targets) {
+      if let target { try insert.bind(target) } else { try insert.bind(field.value) }
+    }
+    guard try insert.run() > 0 else { return nil }
+    let row = zIndex ?? db.lastInsertedRowID
+    if columns.count < fields.count { try link(row, fields, isNew: true) }
+    return row
+  }
+
+  /// The fields that stand in columns, and the z indexes that stand there for objects.
+  private func columns(_ fields: [FieldValue]) throws -> ([FieldValue], [Int64?]) {
+    guard type.hasRelations else { return (fields, Array(repeating: nil, count: fields.count)) }
+    let columns = fields.filter { type.relations[$0.field]?.kind.isLinked != true }
+    return (
+      columns,
+      try columns.map { field in
+        guard case .reference(let key) = field.value, let relation = type.relations[field.field] else { return nil }
+        return try zIndex(of: key, in: relation.target)
+      }
+    )
   }
 
   /// The row of a new object, or of one that is back, under the z index that it had.
   @discardableResult
   package func insert(_ key: ObjectKey, _ fields: [FieldValue], zIndex: Int64?, last: EntryPlace) throws -> Int64 {
-    guard try insert(key, fields, zIndex, last) > 0 else {
+    guard let row = try insert(key, fields, zIndex, last) else {
       throw MagicDataError(.notADatabase, "the database is damaged: a row is where another object's should be")
     }
-    guard let zIndex else { return db.lastInsertedRowID }
+    guard let zIndex else { return row }
     var delete = try SQL(db, Statements.deleteAbsent)
     try delete.bind(type.id)
     try delete.bind(key.value)
@@ -116,13 +135,18 @@ package struct ObjectTable {
   package func update(
     _ zIndex: Int64, _ key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, before: EntryPlace
   ) throws -> Bool {
-    var update = try SQL(db, type.update(fields.map(\.field)))
+    let (columns, targets) = try columns(fields)
+    var update = try SQL(db, type.update(columns.map(\.field), beside: fields))
     try update.bind(last)
-    for field in fields { try update.bind(field.value) }
+    for (field, target) in zip(columns, targets) {
+      if let target { try update.bind(target) } else { try update.bind(field.value) }
+    }
     try update.bind(zIndex)
     try update.bind(key.value)
     try update.bind(before)
-    return try update.run() > 0
+    guard try update.run() > 0 else { return false }
+    if type.hasLinks { try link(zIndex, fields) }
+    return true
   }
 
   /// The row of an object as a fold has it, whether it had one or not.
@@ -130,6 +154,7 @@ package struct ObjectTable {
     var delete = try SQL(db, type.delete)
     try delete.bind(place.zIndex)
     try delete.run()
+    try unlink(place.zIndex)
     try insert(key, fields, zIndex: place.zIndex, last: place.last)
   }
 
@@ -138,6 +163,7 @@ package struct ObjectTable {
     var delete = try SQL(db, type.delete)
     try delete.bind(place.zIndex)
     try delete.run()
+    try unlink(place.zIndex)
     try keepAbsent(key, place)
   }
 

@@ -85,7 +85,7 @@ package struct SQL: ~Copyable {
       try check(sqlite3_bind_double(pointer, bound, number))
     case .text(let text), .asset(let text): try bind(text)
     case .bytes(let bytes), .coded(let bytes): try bind(bytes)
-    case .reference, .list, .set, .dictionary: try bind(value.encoded)
+    case .reference, .list, .set, .dictionary: preconditionFailure("objects stand in rows by their z indexes")
     }
   }
 
@@ -152,7 +152,7 @@ package struct SQL: ~Copyable {
     switch sqlite3_column_type(pointer, column) {
     case SQLITE_INTEGER: .integer(integer(column))
     case SQLITE_FLOAT: .real(sqlite3_column_double(pointer, column))
-    case SQLITE_TEXT: .text(text(column))
+    case SQLITE_TEXT: kind == .asset ? .asset(text(column)) : .text(text(column))
     case SQLITE_BLOB: blob(bytes(column), kind)
     default: .null
     }

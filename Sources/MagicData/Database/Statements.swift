@@ -14,8 +14,8 @@ enum Statements {
       id INTEGER PRIMARY KEY, name TEXT NOT NULL, primary_kind INTEGER NOT NULL, primary_name TEXT,
       table_name TEXT NOT NULL UNIQUE, UNIQUE (name, primary_kind));
     CREATE TABLE magic_field (
-      type INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, column_name TEXT NOT NULL,
-      PRIMARY KEY (type, id), UNIQUE (type, name, kind)) WITHOUT ROWID;
+      type INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, target INTEGER,
+      column_name TEXT NOT NULL, PRIMARY KEY (type, id)) WITHOUT ROWID;
     CREATE TABLE magic_journal (
       id INTEGER PRIMARY KEY, stamp INTEGER NOT NULL, tag INTEGER NOT NULL, root INTEGER NOT NULL, entries INTEGER,
       data BLOB NOT NULL);
@@ -25,6 +25,7 @@ enum Statements {
     CREATE TABLE magic_absent (
       type INTEGER NOT NULL, object NOT NULL, z_index INTEGER NOT NULL, magic_last INTEGER NOT NULL,
       PRIMARY KEY (type, object)) WITHOUT ROWID;
+    CREATE INDEX magic_absent_by_z_index ON magic_absent (type, z_index);
     PRAGMA application_id = \(applicationID);
     PRAGMA user_version = \(format);
     """
@@ -46,10 +47,10 @@ enum Statements {
   static let insertReplica = "INSERT INTO magic_replica (uuid) VALUES (?)"
 
   static let selectTypes = "SELECT id, name, primary_kind, primary_name, table_name FROM magic_type ORDER BY id"
-  static let selectFields = "SELECT type, name, kind, column_name FROM magic_field ORDER BY type, id"
+  static let selectFields = "SELECT type, name, kind, column_name, target FROM magic_field ORDER BY type, id"
   static let insertType =
     "INSERT INTO magic_type (id, name, primary_kind, primary_name, table_name) VALUES (?, ?, ?, ?, ?)"
-  static let insertField = "INSERT INTO magic_field (type, id, name, kind, column_name) VALUES (?, ?, ?, ?, ?)"
+  static let insertField = "INSERT INTO magic_field (type, id, name, kind, column_name, target) VALUES (?, ?, ?, ?, ?, ?)"
 
   static let insertRow = "INSERT INTO magic_journal (id, stamp, tag, root, entries, data) VALUES (?, ?, ?, ?, ?, ?)"
   static let updateRow = "UPDATE magic_journal SET data = ? WHERE id = ?"
@@ -81,6 +82,7 @@ enum Statements {
 
   static let selectAbsent = "SELECT z_index, magic_last FROM magic_absent WHERE type = ? AND object = ?"
   static let insertAbsent = "INSERT OR REPLACE INTO magic_absent (type, object, z_index, magic_last) VALUES (?, ?, ?, ?)"
+  static let selectAbsentKey = "SELECT object FROM magic_absent WHERE type = ? AND z_index = ?"
   static let hasAbsent = "SELECT 1 FROM magic_absent WHERE type = ? LIMIT 1"
   static let selectAllAbsent = "SELECT object, z_index, magic_last FROM magic_absent WHERE type = ?"
   static let deleteAbsent = "DELETE FROM magic_absent WHERE type = ? AND object = ?"

@@ -68,11 +68,8 @@ extension LocalTransaction {
     // By name: what competes with a change under another kind gives way (M-2).
     var values: [Int: FieldValue] = [:]
     for field in type.fields(of: object.present, object) { values[stored.schema.slots[field.field]] = field }
-    for write in try reader.state(from: absent.last, of: stored.id).values {
-      values[stored.schema.slots[write.field]] = FieldValue(field: write.field, value: write.value)
-    }
-    for field in changes { values[stored.schema.slots[field.field]] = field }
-    let fields = values.values.sorted { $0.field < $1.field }
+    for field in try reader.state(from: absent.last, of: stored.id).row { values[stored.schema.slots[field.field]] = field }
+    let fields = values.values.sorted { $0.field < $1.field }.overlaid(by: changes, of: stored.schema)
     let entry = Entry(
       type: stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
     return try insert(entry, absent, ObjectTable(stored, db))

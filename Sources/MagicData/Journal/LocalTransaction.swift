@@ -123,8 +123,7 @@ extension Entry {
       entry.operation = isBornHere ? .birth : .revival(base: Stamp(name.stamp.bits - 1))
     default:
       entry.operation = operation
-      let slots = Set(later.fields.map { type.slots[$0.field] })
-      entry.fields = (fields.filter { !slots.contains(type.slots[$0.field]) } + later.fields).sorted { $0.field < $1.field }
+      entry.fields = fields.overlaid(by: later.fields, of: type)
     }
     return entry
   }

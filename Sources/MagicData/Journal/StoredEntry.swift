@@ -50,8 +50,10 @@ struct StoredEntry {
       schema.primary == nil ? .birth(try Birth(bytes: Array(try reader.take(16)))) : .primary(try Value(from: &reader))
     var fields: [FieldValue] = []
     while !reader.isAtEnd {
-      fields.append(
-        FieldValue(field: try reader.index(below: schema.fields.count, "field"), value: try Value(from: &reader)))
+      let start = reader
+      let field = FieldValue(field: try reader.index(below: schema.fields.count, "field"), value: try Value(from: &reader))
+      guard field.value.fits(schema.fields[field.field]) else { throw start.damaged("a value that its field cannot hold") }
+      fields.append(field)
     }
     entry = Entry(type: type, key: key, operation: operation, fields: fields)
   }

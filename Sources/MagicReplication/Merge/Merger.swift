@@ -73,7 +73,8 @@ struct Merger {
     if let place = try table.place(of: entry.key) {
       // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
       let highest = try reader.highestStamp(from: place.last)
-      guard highest < stamp, entry.operation == .update || entry.operation == .remove else {
+      guard highest < stamp, entry.operation == .remove || (entry.operation == .update && !table.type.needsFold(entry.fields))
+      else {
         return try setAside(entry, stamp, Unfolded(place: place, highest: highest))
       }
       let last = try append(entry, place, isLatest: true)
@@ -109,7 +110,7 @@ struct Merger {
   private func refold(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
     let state = try reader.state(from: place.last, of: table.type.id)
     guard state.isAlive else { return try table.remove(key, place) }
-    try table.replace(key, state.values.map { FieldValue(field: $0.field, value: $0.value) }, place)
+    try table.replace(key, state.row, place)
   }
 }
 

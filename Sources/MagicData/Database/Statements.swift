@@ -88,6 +88,27 @@ enum Statements {
     FROM magic_entry e JOIN magic_transaction t ON t.id = e.tx ORDER BY e.type, e.z_index
     """
 
+  static let selectPosition = "SELECT (SELECT max(id) FROM magic_transaction), (SELECT max(id) FROM magic_entry)"
+  static let selectTypeID = "SELECT id FROM magic_type WHERE name = ? AND primary_kind = ?"
+  // The plus keeps SQLite from the index of objects, which would show it all entries of the type.
+  static let hasEntryAfter = "SELECT 1 FROM magic_entry WHERE id > ? AND +type = ? LIMIT 1"
+  static let selectArrivals = """
+    SELECT t.id, t.replica, r.uuid, t.stamp, t.first_entry, t.entry_count
+    FROM magic_transaction t CROSS JOIN magic_replica r ON r.id = t.replica WHERE t.id > ? ORDER BY t.id LIMIT ?
+    """
+  static let selectChanges =
+    "SELECT type, z_index, object, operation, fields FROM magic_entry WHERE id BETWEEN ? AND ? ORDER BY id"
+
+  static let selectSize = "SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)"
+  static let selectReplicaEnds = """
+    SELECT r.uuid, (SELECT max(sequence) FROM magic_transaction WHERE replica = r.id) FROM magic_replica r
+    """
+  static let selectJournalSize = """
+    SELECT count(*), sum(length(CAST(object AS BLOB)) + ifnull(length(fields), 0)) FROM magic_entry
+    """
+  static let countTransactions = "SELECT count(*) FROM magic_transaction"
+  static let becomeReplica = "UPDATE magic_database SET replica = ?, store = ?"
+
   static let selectAbsent = "SELECT z_index FROM magic_absent WHERE type = ? AND object = ?"
   static let insertAbsent = "INSERT OR IGNORE INTO magic_absent (type, object, z_index) VALUES (?, ?, ?)"
   static let deleteAbsent = "DELETE FROM magic_absent WHERE type = ? AND object = ?"

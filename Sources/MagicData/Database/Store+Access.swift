@@ -33,7 +33,9 @@ extension Store {
   }
 
   private func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    try await Store.failing("the database could not be written") { try await database.write(body) }
+    let result = try await Store.failing("the database could not be written") { try await database.write(body) }
+    commits.committed()
+    return result
   }
 
   // MARK: Shortly, on a thread of Swift's pool
@@ -53,6 +55,7 @@ extension Store {
 
   /// A transaction for what takes microseconds. The caller has passed the gate.
   func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+    defer { commits.committed() }
     let failed = "the database could not be written"
     let result = try await accessNow(failed) { db in try Store.beginsAtOnce(db) ? Store.committed(db, body) : nil }
     if let result { return result }

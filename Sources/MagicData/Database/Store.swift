@@ -18,6 +18,7 @@ package final class Store: Sendable {
   /// Names the file to the objects that are fetched from it.
   let id: Identifier
   let gate = WriteGate()
+  let commits = CommitSignal()
   private let types = Locked<Types>(Types())
   /// Goes away with the store.
   private let temporaryFolder: URL?
@@ -60,6 +61,7 @@ package final class Store: Sendable {
   }
 
   func close() async throws {
+    commits.close()
     // Others may be reading from the WAL, which then stays; that is no failure.
     if database is DatabasePool {
       _ = try? await database.writeWithoutTransaction { db in try db.checkpoint(.full) }

@@ -71,6 +71,7 @@ package struct StoredType: Sendable {
   var selectZIndex: String { texts[.zIndex] { "SELECT z_index FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
   var selectKey: String { texts[.key] { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(quotedKey) FROM \(quotedTable) ORDER BY z_index" }
+  var count: String { "SELECT count(*) FROM \(quotedTable)" }
   var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
   var delete: String { texts[.delete] { "DELETE FROM \(quotedTable) WHERE z_index = ?" } }
 

@@ -7,6 +7,11 @@ public struct MagicStatistics: Sendable, Equatable {
     public let name: String
     /// Those that have a row, also if not all of their required values have arrived.
     public let objects: Int
+
+    package init(name: String, objects: Int) {
+      self.name = name
+      self.objects = objects
+    }
   }
 
   public struct Replica: Sendable, Equatable {
@@ -14,6 +19,11 @@ public struct MagicStatistics: Sendable, Equatable {
     public let id: String
     /// The number of its last transaction that is held here; 0 if there is none.
     public let lastSequence: Int
+
+    package init(id: String, lastSequence: Int) {
+      self.id = id
+      self.lastSequence = lastSequence
+    }
   }
 
   /// Of the database file, with all that is still in SQLite's WAL.

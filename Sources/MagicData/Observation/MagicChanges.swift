@@ -34,6 +34,14 @@ public struct MagicChanges: Sendable, Equatable {
     public let zIndex: Int
     /// The names of the properties that it wrote; none for a remove.
     public let fields: [String]
+
+    package init(type: String, operation: Operation, primary: Primary?, zIndex: Int, fields: [String]) {
+      self.type = type
+      self.operation = operation
+      self.primary = primary
+      self.zIndex = zIndex
+      self.fields = fields
+    }
   }
 
   public let origin: Origin

@@ -86,7 +86,7 @@ extension Store {
     commits.close()
     do {
       _ = try await database.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
-      try database.close()
+      try await closeConnections()
     } catch {
       throw MagicDataError(error, "the database could not be completed")
     }

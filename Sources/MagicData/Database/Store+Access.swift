@@ -29,7 +29,9 @@ extension Store {
   // MARK: At length, in GRDB's queues
 
   private func readPastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    try await Store.failing("the database could not be read") { try await database.read(body) }
+    await longReads.enter()
+    defer { longReads.leave() }
+    return try await Store.failing("the database could not be read") { try await database.read(body) }
   }
 
   private func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {

@@ -45,7 +45,7 @@ public struct MagicObservation<Element>: AsyncSequence, Sendable {
         position = noted
         isOver = false
         return element
-      } catch where observation.store.isEnd(error) {
+      } catch  where observation.store.isEnd(error) {
         return nil
       }
     }

@@ -24,7 +24,7 @@ extension Store {
         try await commits.wait(after: ticket, seen: seen, poll: isShared ? poll : nil)
       }
       return nil
-    } catch where isEnd(error) {
+    } catch  where isEnd(error) {
       return nil
     }
   }

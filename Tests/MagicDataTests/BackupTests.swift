@@ -50,7 +50,7 @@ import Testing
 
   @Test func aBackupIsOneMomentOfADatabaseInUse() async throws {
     let magic = try await MagicData(path: folder["db"])
-    try await magic.update(contentsOf: (0..<1_000).map { Cat("\($0)", 0) })
+    try await magic.update(contentsOf: (0..<200).map { Cat("\($0)", 0) })
     let writer = Task {
       var round = 1.0
       while !Task.isCancelled {
@@ -62,13 +62,15 @@ import Testing
           }
         }
         round += 1
+        // A write that need not wait gives its thread to nobody.
+        await Task.yield()
       }
     }
     for number in 0..<5 {
       try await magic.backup(to: folder["copy\(number).db"])
       let copy = try await MagicData(path: folder["copy\(number).db"])
       let weights = try await copy.object(of: Cat.self).filter { $0.name.hasSuffix("7") }.map(\.weight)
-      #expect(weights.count == 100)
+      #expect(weights.count == 20)
       #expect(Set(weights).count == 1)
       #expect(try await NaiveFold(journalOf: copy).dump == Dump(copy))
     }

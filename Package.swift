@@ -32,10 +32,11 @@ let package = Package(
   targets: [
     // 0
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .target(name: "COpening"),
     // 1
     .target(name: "MagicJournal", dependencies: ["CZlib"], swiftSettings: strict),
     // 2
-    .target(name: "MagicData", dependencies: ["MagicJournal", grdb, sqlite], swiftSettings: strict),
+    .target(name: "MagicData", dependencies: ["MagicJournal", "COpening", grdb, sqlite], swiftSettings: strict),
     // 3
     .target(
       name: "MagicReplication", dependencies: ["MagicJournal", "MagicData"], swiftSettings: strict),

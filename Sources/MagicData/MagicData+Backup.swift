@@ -74,6 +74,11 @@ extension DatabaseState {
   /// (H-7, H-8, L-12).
   fileprivate static func becomeReplica(_ surroundings: Surroundings, _ db: Connection) throws {
     var chance = Chance(surroundings)
+    // The stamps of what the original wrote are no longer one's own, so the clock has to be told (C-3).
+    let last = try DatabaseState(db).lastStamp
+    var clock = try SQL(db, Statements.moveClock)
+    try clock.bind(last)
+    try clock.run()
     let row = try JournalWriter.row(of: .random(using: &chance), db)
     var update = try SQL(db, Statements.becomeReplica)
     try update.bind(row)

@@ -37,7 +37,7 @@ public struct MagicStatistics: Sendable, Equatable {
   public let transactions: Int
   /// One for each object that a transaction touched.
   public let entries: Int
-  /// Primary values and written values in the journal, without what SQLite needs to keep them.
+  /// What the journal's rows hold, without what SQLite needs to keep them.
   public let journalBytes: Int
 }
 
@@ -55,16 +55,16 @@ extension MagicStatistics {
   fileprivate init(_ db: Connection) throws {
     replica = try DatabaseState(db).replica.description
     bytes = try MagicStatistics.numbers(db, Statements.selectSize)[0]
-    transactions = try MagicStatistics.numbers(db, Statements.countTransactions)[0]
-    let journal = try MagicStatistics.numbers(db, Statements.selectJournalSize, count: 2)
-    (entries, journalBytes) = (journal[0], journal[1])
+    let journal = try MagicStatistics.numbers(db, Statements.selectJournalSize, count: 3)
+    (transactions, entries, journalBytes) = (journal[0], journal[1], journal[2])
     types = try StoredSchema(db).types.map { type in
       ObjectType(name: type.schema.name.text, objects: try MagicStatistics.numbers(db, type.count)[0])
     }
-    var select = try SQL(db, Statements.selectReplicaEnds)
+    var select = try SQL(db, Statements.selectReplicas)
     var replicas: [Replica] = []
     while try select.step() {
-      replicas.append(Replica(id: try select.identifier(0).description, lastSequence: select.int(1)))
+      let last = try JournalReader.lastSequence(select.integer(0), db)
+      replicas.append(Replica(id: try select.identifier(1).description, lastSequence: Int(clamping: last)))
     }
     self.replicas = replicas.sorted { $0.id < $1.id }
   }

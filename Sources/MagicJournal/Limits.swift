@@ -1,7 +1,9 @@
 /// Every bound of the formats, in one place; Protocol/ states each with its rule.
 package enum Limits {
-  /// Bytes that may follow a length within a value (V-7): more belongs into an asset, and a reader may have to hold several.
+  /// Bytes that may follow a length within a value, or a relation's code (V-7): more belongs into an asset, and a reader may have to hold several.
   package static let valueBytes = 1 << 25
+  /// Elements of one list, set or dictionary (V-7): some take two bytes there and eighty in memory.
+  package static let elements = 1 << 22
   /// Bytes of one transaction's entries (J-20): a transaction is applied whole, so it has to fit in memory.
   package static let transactionBytes = 1 << 26
   /// Bytes of a name of a type or field (J-15).

@@ -17,13 +17,7 @@ struct LogLine {
     sequence = transaction.sequence
     let type = schema.types[entry.type]
     self.type = type.name.text
-    object =
-      switch entry.key {
-      case .primary(.text(let text)): text
-      case .primary(.integer(let number)): String(number)
-      case .primary(let value): value.encoded.hexadecimal
-      case .birth(let birth): birth.bytes.hexadecimal
-      }
+    object = entry.key.text
     isRemove = entry.operation == .remove
     fields = entry.fields.map { (type.fields[$0.field].name.text, $0.value) }
   }
@@ -56,6 +50,22 @@ struct LogLine {
   }
 }
 
+extension ObjectKey {
+  /// Its primary value, or its birth in hexadecimal digits.
+  fileprivate var text: String {
+    switch self {
+    case .primary(.text(let text)): text
+    case .primary(.integer(let number)): String(number)
+    case .primary(let value): value.encoded.hexadecimal
+    case .birth(let birth): birth.bytes.hexadecimal
+    }
+  }
+
+  fileprivate var json: String {
+    if case .primary(.integer(let number)) = self { String(number) } else { Value.quoted(text) }
+  }
+}
+
 extension Value {
   /// JSON that a person can read; bytes as base64.
   fileprivate var json: String {
@@ -68,7 +78,18 @@ extension Value {
     case .bytes(let bytes): "\"\(Data(bytes).base64EncodedString())\""
     case .coded(let bytes) where Value.isPlainJSON(bytes): String(decoding: bytes, as: UTF8.self)
     case .coded(let bytes): Value.quoted(String(decoding: bytes, as: UTF8.self))
+    case .asset(let name): Value.quoted(name)
+    case .reference(let key): key.json
+    case .list(let keys): Value.json(keys)
+    case .set(let elements):
+      "{\"in\":\(Value.json(elements.filter(\.isIn).map(\.key))),\"out\":\(Value.json(elements.filter { !$0.isIn }.map(\.key)))}"
+    case .dictionary(let elements):
+      "{\(elements.map { "\(Value.quoted(String(decoding: $0.name, as: UTF8.self))):\($0.key?.json ?? "null")" }.joined(separator: ","))}"
     }
+  }
+
+  private static func json(_ keys: [ObjectKey]) -> String {
+    "[\(keys.map(\.json).joined(separator: ","))]"
   }
 
   /// Whether bytes that another replica called JSON can stand in a line of JSON, and on a terminal.
@@ -77,7 +98,7 @@ extension Value {
     return (try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)) != nil
   }
 
-  private static func quoted(_ text: String) -> String {
+  fileprivate static func quoted(_ text: String) -> String {
     var quoted = "\""
     for scalar in text.unicodeScalars {
       switch scalar {

@@ -127,7 +127,8 @@ import Testing
   @Test func tablesAreNamedAsTypesAndColumnsAsProperties() async throws {
     try await magic.update(Cat("Tom", 4.5))
     let isRow = try await magic.store.read { db in
-      try Row.fetchOne(db, sql: "SELECT * FROM Cat") == ["z_index": 1, "name": "Tom", "weight": 4.5, "lives": 9, "owner": nil]
+      try Row.fetchOne(db, sql: "SELECT z_index, name, weight, lives, owner FROM Cat")
+        == ["z_index": 1, "name": "Tom", "weight": 4.5, "lives": 9, "owner": nil]
     }
     #expect(isRow)
   }

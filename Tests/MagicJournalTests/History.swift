@@ -1,7 +1,7 @@
 import MagicJournal
 import TestSupport
 
-/// Random transactions of a few replicas: values of every kind, removes, revivals, births, ties.
+/// Random transactions of a few replicas: values of every kind, relations, rivals of one name, removes, revivals, births, ties.
 struct History {
   private(set) var schema: Schema
   private(set) var transactions: [Transaction] = []
@@ -13,15 +13,27 @@ struct History {
     chance = Seeded(seed)
     replicas = [Identifier(1, seed), Identifier(2, seed), Identifier(3, seed)]
     let title = TypeSchema.Field(name: try Name("title"), kind: .text)
+    let note = TypeSchema.Identity(name: try Name("Note"), primaryKind: .text)
+    let event = TypeSchema.Identity(name: try Name("Event"), primaryKind: nil)
+    let number = TypeSchema.Identity(name: try Name("Count"), primaryKind: .integer)
     schema = Schema(types: [
       TypeSchema(
         name: try Name("Note"), primary: .init(name: try Name("id"), kind: .text),
         fields: [
           title, .init(name: try Name("stars"), kind: .integer), .init(name: try Name("weight"), kind: .real),
           .init(name: try Name("data"), kind: .bytes), .init(name: try Name("tags"), kind: .coded),
-          .init(name: try Name("title"), kind: .integer),
+          .init(name: try Name("title"), kind: .integer), .init(name: try Name("picture"), kind: .asset),
+          .init(name: try Name("parent"), kind: .reference, target: note),
+          .init(name: try Name("agenda"), kind: .list, target: event),
+          .init(name: try Name("links"), kind: .set, target: note),
+          .init(name: try Name("rooms"), kind: .dictionary, target: event),
+          // Rivals of one name.
+          .init(name: try Name("links"), kind: .set, target: number), .init(name: try Name("links"), kind: .text),
+          .init(name: try Name("rooms"), kind: .dictionary, target: number),
+          .init(name: try Name("parent"), kind: .reference, target: event),
         ]),
-      TypeSchema(name: try Name("Event"), primary: nil, fields: [title]),
+      TypeSchema(
+        name: try Name("Event"), primary: nil, fields: [title, .init(name: try Name("notes"), kind: .set, target: note)]),
       TypeSchema(name: try Name("Count"), primary: .init(name: try Name("id"), kind: .integer), fields: [title]),
     ])
     var sequences: [ReplicaID: UInt64] = [:]
@@ -84,18 +96,38 @@ struct History {
     for (index, field) in schema.types[type].fields.enumerated() where chance.below(2) == 0 {
       let slots = schema.types[type].slots
       if fields.contains(where: { slots[$0.field] == slots[index] }) { continue }
-      fields.append(FieldValue(field: index, value: chance.below(8) == 0 ? .null : value(field.kind)))
+      let isNull = !field.kind.hasElements && chance.below(8) == 0
+      fields.append(FieldValue(field: index, value: isNull ? .null : value(field)))
     }
     return fields
   }
 
-  private mutating func value(_ kind: Value.Kind) -> Value {
-    switch kind {
+  private mutating func value(_ field: TypeSchema.Field) -> Value {
+    switch field.kind {
     case .integer: .integer(chance.pick([0, -1, 7, .max, .min]))
     case .real: .real(chance.pick([0, -0.0, .nan, 1.5, -.infinity]))
     case .text: .text(chance.pick(["", "x", "y", "a\0b", "👩‍👩‍👧", "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"]))
     case .bytes: .bytes(chance.pick([[], [0], [1, 2, 255]]))
     case .coded: .coded(Array(chance.pick(["[]", "{\"a\":1}"]).utf8))
+    case .asset: .asset(String(repeating: chance.pick(["0a", "b7"]), count: 32) + chance.pick(["", ".jpeg"]))
+    case .reference: .reference(key(field.target))
+    case .list: .list((0..<chance.below(4)).map { _ in key(field.target) })
+    case .set: .set(of: (0...chance.below(3)).map { _ in SetElement(key: key(field.target), isIn: chance.below(3) > 0) })
+    case .dictionary:
+      .dictionary(
+        of: (0...chance.below(3)).map { _ in
+          let name = chance.pick(["\"\"", "\"b\"", "\"aa\"", "7"])
+          return DictionaryElement(name: Array(name.utf8), key: chance.below(3) > 0 ? key(field.target) : nil)
+        })
+    }
+  }
+
+  /// Of an object that is there, or is not.
+  private mutating func key(_ type: TypeSchema.Identity?) -> ObjectKey {
+    switch type?.primaryKind {
+    case .text: .primary(.text(chance.pick(["a", "b", "E621E1F8-C36C-495A-93FC-0C247A3E6E5F", "\u{e9}", "absent"])))
+    case .integer: .primary(.integer(Int64(chance.below(4)) - 1))
+    default: chance.pick(births + [.birth(Birth(transaction: TransactionName(stamp: Stamp(7), tag: 8), ordinal: 9))])
     }
   }
 }

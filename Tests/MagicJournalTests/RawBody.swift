@@ -111,6 +111,59 @@ struct RawBody {
       ("base before time", good.with { ($0.shapes, $0.bases) = ([[0, 2, 1, 0]], [10]) }, "a base below 0"),
       ("birth not earlier", keyless.with { $0.columns[0] = [0, 0, 0, 0, 0, 0] }, "an object born with its own update"),
       (
+        "no such target",
+        good.with { $0.types = [string("T") + [3] + string("id") + [1] + string("a") + [8, 1]] }, "a target that is not there"
+      ),
+      (
+        "no target", good.with { $0.types = [string("T") + [3] + string("id") + [1] + string("a") + [8]] },
+        "a relation without a target"
+      ),
+      (
+        "target of an integer",
+        good.with { $0.types = [string("T") + [3] + string("id") + [1] + string("a") + [1, 0]] }, "an integer has no target"
+      ),
+      ("field kind 7", good.with { $0.types = [string("T") + [3] + string("id") + [1] + string("a") + [7]] }, "7 is no kind"),
+      (
+        "field kind 13", good.with { $0.types = [string("T") + [3] + string("id") + [1] + string("a") + [13]] },
+        "13 is reserved"
+      ),
+      (
+        "relation twice",
+        good.with {
+          $0.types = [string("T") + [3] + string("id") + [2] + string("a") + [8, 0] + string("a") + [8, 0]]
+          $0.columns = [[3, 1, 0x78], [8, 3, 1, 0x78], []]
+        }, "a field stands twice"
+      ),
+      (
+        "target's kind",
+        good.with {
+          $0.types = [string("T") + [3] + string("id") + [1] + string("a") + [8, 0]]
+          $0.columns[1] = [8, 1, 2]
+        }, "an integer names no object of a type named by text"
+      ),
+      (
+        "target without a primary",
+        good.with {
+          $0.types = [string("T") + [3] + string("id") + [1] + string("a") + [9, 1], string("E") + [0, 0]]
+          $0.columns = [[3, 1, 0x78], [9, 1, 3, 1, 0x78], []]
+        }, "a text names no object of a type without a primary value"
+      ),
+      (
+        "null set",
+        good.with {
+          $0.types = [string("T") + [3] + string("id") + [1] + string("a") + [10, 0]]
+          $0.columns[1] = [0]
+        }, "a set is never null"
+      ),
+      (
+        "null dictionary",
+        good.with {
+          $0.types = [string("T") + [3] + string("id") + [1] + string("a") + [11, 0]]
+          $0.columns[1] = [0]
+        }, "a dictionary is never null"
+      ),
+      ("born at 0", keyless.with { $0.columns[0] = [9, 0, 0, 0, 0, 0] }, "an object born at stamp 0"),
+      (
         "birth at another place", keyless.with { ($0.shapes, $0.columns) = ([[0, 0]], [[0, 0, 0, 0, 0, 1], []]) },
         "a remove of what another entry of its transaction would have made"
       ),

@@ -56,6 +56,26 @@ import Testing
     #expect(try Segment(SegmentForgery.rebuilt(body.header, body.bytes)).transactions.count == 1)
   }
 
+  /// S-3, S-7: a target may be the type itself, or one that comes later, and needs no field or entry.
+  @Test(arguments: [UInt8(0), 1]) func aTargetIsAnyTypeOfTheSegment(target: UInt8) throws {
+    let body = RawBody().with {
+      $0.types = [
+        RawBody.string("T") + [3] + RawBody.string("id") + [1] + RawBody.string("a") + [10, target],
+        RawBody.string("U") + [3] + RawBody.string("id") + [0],
+      ]
+      $0.columns = [[3, 1, 0x78], [10, 1, 3, 1, 0x79, 1], []]
+    }
+    let segment = try Segment(SegmentForgery.rebuilt(body.header, body.bytes))
+    #expect(segment.schema.types[0].fields[0].target == segment.schema.types[Int(target)].identity)
+    #expect(
+      segment.transactions[0].entries[0].fields.map(\.value) == [.set(of: [SetElement(key: .primary(.text("y")))])])
+    // What was read can be sent on, its target with it (M-9).
+    let again = try Segment(
+      SegmentVectorTests.segment(segment.transactions, segment.schema, segment.transactions).finish().bytes)
+    #expect(again.transactions == segment.transactions)
+    #expect(again.schema.types[0].fields[0].target == segment.schema.types[0].fields[0].target)
+  }
+
   @Test func everyPrefixIsRefused() throws {
     let history = try History(seed: 5, transactions: 8)
     let run = history.transactions.filter { $0.replica == history.transactions[0].replica }

@@ -14,8 +14,13 @@ package struct Dump: Equatable, Sendable {
     }
   }
 
-  /// By name and kind of the field; absent where the column is NULL.
+  /// By `column(of:)`; absent where the column is NULL, and for a relation without elements.
   package var objects: [Object: [String: Value]] = [:]
+
+  /// A field's name, kind and target.
+  package static func column(of field: TypeSchema.Field) -> String {
+    "\(field.name) \(field.kind)" + (field.target.map { " of \($0.name) by \($0.primaryKind?.rawValue ?? 0)" } ?? "")
+  }
 
   package init() {}
 
@@ -33,76 +38,9 @@ package struct Dump: Equatable, Sendable {
         objects[object] = [:]
         for (index, field) in type.schema.fields.enumerated() {
           let value = rows.value(Int32(index + 1), field.kind)
-          if value != .null { objects[object]?["\(field.name) \(field.kind)"] = value }
+          if value != .null { objects[object]?[Dump.column(of: field)] = value }
         }
       }
     }
-  }
-}
-
-/// The state that a set of transactions stands for, worked out from the definition: all writes of a field side by side, the highest taken.
-package struct NaiveFold: Sendable {
-  private struct Written: Sendable {
-    let version: (stamp: UInt64, root: String)
-    let value: Value
-    let column: String
-  }
-
-  private var updates: [Dump.Object: [(stamp: UInt64, root: String)]] = [:]
-  private var removes: [Dump.Object: [(stamp: UInt64, root: String)]] = [:]
-  private var bases: [Dump.Object: [UInt64]] = [:]
-  private var writes: [Dump.Object: [String: [Written]]] = [:]
-
-  package init() {}
-
-  /// Of everything in a database's journal.
-  package init(journalOf magic: MagicData) async throws {
-    self = try await magic.store.read { db in
-      let journal = try JournalReader(db)
-      let schema = journal.schema.schema
-      var fold = NaiveFold()
-      try journal.forEachTransaction { fold.add($0, schema) }
-      return fold
-    }
-  }
-
-  package mutating func add(_ transaction: Transaction, _ schema: Schema) {
-    let version = (stamp: transaction.name.stamp.bits, root: transaction.root.description)
-    for entry in transaction.entries {
-      let type = schema.types[entry.type]
-      let object = Dump.Object(type: type.name.text, key: entry.key)
-      if entry.operation == .remove {
-        removes[object, default: []].append(version)
-        continue
-      }
-      updates[object, default: []].append(version)
-      if case .revival(let base) = entry.operation { bases[object, default: []].append(base.bits) }
-      for field in entry.fields {
-        let name = type.fields[field.field].name.text
-        let column = "\(name) \(type.fields[field.field].kind)"
-        writes[object, default: [:]][name, default: []].append(
-          Written(version: version, value: field.value, column: column))
-      }
-    }
-  }
-
-  package var dump: Dump {
-    var dump = Dump()
-    for (object, versions) in updates {
-      guard let last = versions.max(by: { $0 < $1 }) else { continue }
-      let isRemoved = removes[object, default: []].contains { $0 >= last }
-      guard !isRemoved else { continue }
-      let base = bases[object]?.max()
-      dump.objects[object] = [:]
-      for written in (writes[object] ?? [:]).values {
-        let highest = written.max { left, right in
-          left.version == right.version
-            ? left.value.encoded.lexicographicallyPrecedes(right.value.encoded) : left.version < right.version
-        }
-        guard let highest, base.map({ highest.version.stamp > $0 }) ?? true, highest.value != .null else { continue }
-        dump.objects[object]?[highest.column] = highest.value
-      }
-    }
-    return dump
   }
 }

@@ -137,6 +137,9 @@ def segment_checks(content: Any) -> NamedChecks:
 
 
 def ordered(objects: List[Any]) -> List[Any]:
+    """Neither objects nor their elements stand in any particular order."""
+    objects = [{**each, "elements": ordered(each["elements"])} if "elements" in each else each
+               for each in objects]
     return sorted(objects, key=lambda each: json.dumps(each, sort_keys=True))
 
 

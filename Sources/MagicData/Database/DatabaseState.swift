@@ -14,9 +14,9 @@ package struct DatabaseState: Sendable {
   let store: Identifier
   /// Of the own replica; 0 if it has written nothing.
   let lastSequence: UInt64
-  /// Numbers of the last rows of the journal.
-  let lastTransaction: Int64
-  let lastEntry: Int64
+  /// The journal's last row, and the run that it belongs to.
+  let lastRow: Int64
+  let lastRun: JournalRun?
 
   package init(_ db: Database) throws {
     var select = try SQL(db, Statements.selectDatabase)
@@ -27,14 +27,23 @@ package struct DatabaseState: Sendable {
     isSettled = select.integer(1) != 0
     replicaRow = select.integer(2)
     replica = try select.identifier(3)
-    lastStamp = select.stamp(4)
     store = try select.identifier(5)
-    guard let sequence = UInt64(exactly: select.integer(6)), sequence < Limits.sequence else {
-      throw MagicDataError(.notADatabase, "the database is damaged: its own sequence has no end")
+    lastRow = select.integer(6)
+    lastRun =
+      select.isNull(8)
+      ? nil
+      : try JournalRun(
+        checking: select.integer(8), replica: select.integer(9), sequence: select.integer(10), isOne: select.integer(11) != 0,
+        lastRow: lastRow)
+    let merged = select.stamp(4)
+    if let lastRun, lastRun.replica == replicaRow {
+      // A write of one's own moves the clock by being there.
+      lastStamp = max(merged, select.stamp(7))
+      lastSequence = lastRun.lastSequence(lastRow)
+    } else {
+      lastStamp = merged
+      lastSequence = try JournalReader.lastSequence(replicaRow, db)
     }
-    lastSequence = sequence
-    lastTransaction = select.integer(7)
-    lastEntry = select.integer(8)
   }
 
   /// Gives the database a data set that an exchange has confirmed; an error if another process has given it another meanwhile.

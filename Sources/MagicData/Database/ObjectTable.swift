@@ -1,6 +1,18 @@
 package import GRDB
 package import MagicJournal
 
+/// Where an object is in this database.
+package struct ObjectPlace: Sendable {
+  package let zIndex: Int64
+  /// Its entry that came last.
+  package let last: EntryPlace
+
+  package init(zIndex: Int64, last: EntryPlace) {
+    self.zIndex = zIndex
+    self.last = last
+  }
+}
+
 /// The rows of one type's objects: what local writes and merges do to them.
 ///
 /// An object that was ever named here has a z index for good: in its row, or, while it has none, in `magic_absent`.
@@ -13,25 +25,27 @@ package struct ObjectTable {
     self.db = db
   }
 
-  package func zIndex(of key: ObjectKey) throws -> Int64? {
+  /// Of an object that has a row.
+  package func place(of key: ObjectKey) throws -> ObjectPlace? {
     var select = try SQL(db, type.selectZIndex)
     try select.bind(key.value)
-    return try select.step() ? select.integer(0) : nil
+    return try select.step() ? ObjectPlace(zIndex: select.integer(0), last: select.place(1)) : nil
   }
 
-  package func absentZIndex(of key: ObjectKey) throws -> Int64? {
+  /// Of one that has none.
+  package func absentPlace(of key: ObjectKey) throws -> ObjectPlace? {
     var select = try SQL(db, Statements.selectAbsent)
     try select.bind(type.id)
     try select.bind(key.value)
-    return try select.step() ? select.integer(0) : nil
+    return try select.step() ? ObjectPlace(zIndex: select.integer(0), last: select.place(1)) : nil
   }
 
-  /// Of an object that has a row; `nil` if it has none.
-  package func key(of zIndex: Int64) throws -> ObjectKey? {
+  /// The last entry of an object that has a row at a z index; `nil` if it has none there.
+  func last(of zIndex: Int64, _ key: ObjectKey) throws -> EntryPlace? {
     var select = try SQL(db, type.selectKey)
     try select.bind(zIndex)
-    guard try select.step() else { return nil }
-    return try ObjectKey(value: select.value(0, type.keyKind), of: type.schema)
+    guard try select.step(), try ObjectKey(value: select.value(0, type.keyKind), of: type.schema) == key else { return nil }
+    return select.place(1)
   }
 
   func hasRows() throws -> Bool {
@@ -40,24 +54,75 @@ package struct ObjectTable {
   }
 
   /// All objects that have a row, in the order of their z indexes.
-  package func keys() throws -> [(zIndex: Int64, key: ObjectKey)] {
+  package func rows() throws -> [(key: ObjectKey, place: ObjectPlace)] {
     var select = try SQL(db, type.selectKeys)
-    var keys: [(zIndex: Int64, key: ObjectKey)] = []
+    var rows: [(key: ObjectKey, place: ObjectPlace)] = []
     while try select.step() {
-      keys.append((select.integer(0), try ObjectKey(value: select.value(1, type.keyKind), of: type.schema)))
+      let key = try ObjectKey(value: select.value(1, type.keyKind), of: type.schema)
+      rows.append((key, ObjectPlace(zIndex: select.integer(0), last: select.place(2))))
     }
-    return keys
+    return rows
+  }
+
+  /// Whether there may be objects that have a z index and no row.
+  func hasAbsent() throws -> Bool {
+    var select = try SQL(db, Statements.hasAbsent)
+    try select.bind(type.id)
+    return try select.step()
+  }
+
+  /// All objects that have a z index and no row.
+  package func absent() throws -> [(key: ObjectKey, place: ObjectPlace)] {
+    var select = try SQL(db, Statements.selectAllAbsent)
+    try select.bind(type.id)
+    var rows: [(key: ObjectKey, place: ObjectPlace)] = []
+    while try select.step() {
+      let key = try ObjectKey(value: select.value(0, type.keyKind), of: type.schema)
+      rows.append((key, ObjectPlace(zIndex: select.integer(1), last: select.place(2))))
+    }
+    return rows
+  }
+
+  /// The row of an object that was never named here; `nil` if it has one.
+  package func insert(new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace) throws -> Int64? {
+    try insert(key, fields, nil, last)
+  }
+
+  private func insert(_ key: ObjectKey, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace) throws -> Int64? {
+    let (columns, targets) = try columns(fields)
+    var insert = try SQL(db, type.insert(columns.map(\.field)))
+    if let zIndex { try insert.bind(zIndex) } else { try insert.bindNull() }
+    try insert.bind(key.value)
+    try insert.bind(last)
+    for (field, target) in zip(columns, targets) {
+      if let target { try insert.bind(target) } else { try insert.bind(field.value) }
+    }
+    guard try insert.run() > 0 else { return nil }
+    let row = zIndex ?? db.lastInsertedRowID
+    if columns.count < fields.count { try link(row, fields, isNew: true) }
+    return row
+  }
+
+  /// The fields that stand in columns, and the z indexes that stand there for objects.
+  private func columns(_ fields: [FieldValue]) throws -> ([FieldValue], [Int64?]) {
+    guard type.hasRelations else { return (fields, Array(repeating: nil, count: fields.count)) }
+    let columns = fields.filter { type.relations[$0.field]?.kind.isLinked != true }
+    return (
+      columns,
+      try columns.map { field in
+        guard case .reference(let key) = field.value, let relation = type.relations[field.field] else { return nil }
+        return try zIndex(of: key, in: relation.target)
+      }
+    )
   }
 
   /// The row of a new object, or of one that is back, under the z index that it had.
   @discardableResult
-  package func insert(_ key: ObjectKey, _ fields: [FieldValue], zIndex: Int64?) throws -> Int64 {
-    var insert = try SQL(db, type.insert(fields.map(\.field)))
-    if let zIndex { try insert.bind(zIndex) } else { try insert.bindNull() }
-    try insert.bind(key.value)
-    for field in fields { try insert.bind(field.value) }
-    try insert.run()
-    guard let zIndex else { return db.lastInsertedRowID }
+  package func insert(_ key: ObjectKey, _ fields: [FieldValue], zIndex: Int64?, last: EntryPlace) throws -> Int64 {
+    guard let row = try insert(key, fields, zIndex, last) else {
+      throw MagicDataError(.notADatabase, "the database is damaged: a row is where another object's should be")
+    }
+    guard let zIndex else { return row }
     var delete = try SQL(db, Statements.deleteAbsent)
     try delete.bind(type.id)
     try delete.bind(key.value)
@@ -65,45 +130,64 @@ package struct ObjectTable {
     return zIndex
   }
 
-  /// `false` if the object has no row at this z index.
-  package func update(_ zIndex: Int64, _ key: ObjectKey, _ fields: [FieldValue]) throws -> Bool {
-    guard !fields.isEmpty else { return try self.key(of: zIndex) == key }
-    var update = try SQL(db, type.update(fields.map(\.field)))
-    for field in fields { try update.bind(field.value) }
+  /// - Parameter before: the last entry that the object is to have now.
+  /// - Returns: `false` if the object has no row at this z index, or another last entry.
+  package func update(
+    _ zIndex: Int64, _ key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, before: EntryPlace
+  ) throws -> Bool {
+    let (columns, targets) = try columns(fields)
+    var update = try SQL(db, type.update(columns.map(\.field), beside: fields))
+    try update.bind(last)
+    for (field, target) in zip(columns, targets) {
+      if let target { try update.bind(target) } else { try update.bind(field.value) }
+    }
     try update.bind(zIndex)
     try update.bind(key.value)
-    return try update.run() > 0
-  }
-
-  /// The row of an object as a fold has it, whether it had one or not.
-  package func replace(_ key: ObjectKey, _ fields: [FieldValue], zIndex: Int64) throws {
-    var delete = try SQL(db, type.delete)
-    try delete.bind(zIndex)
-    try delete.run()
-    try insert(key, fields, zIndex: zIndex)
-  }
-
-  /// Takes the row away and keeps the z index. `false` if there was no row.
-  package func remove(_ key: ObjectKey, _ zIndex: Int64) throws -> Bool {
-    var delete = try SQL(db, type.delete)
-    try delete.bind(zIndex)
-    guard try delete.run() > 0 else { return false }
-    try keepAbsent(key, zIndex)
+    try update.bind(before)
+    guard try update.run() > 0 else { return false }
+    if type.hasLinks { try link(zIndex, fields) }
     return true
   }
 
-  /// A z index for an object that has none and gets no row: nobody else may ever have it.
-  package func reserve(_ key: ObjectKey) throws -> Int64 {
-    let zIndex = try insert(key, [], zIndex: nil)
-    _ = try remove(key, zIndex)
-    return zIndex
+  /// The row of an object as a fold has it, whether it had one or not.
+  package func replace(_ key: ObjectKey, _ fields: [FieldValue], _ place: ObjectPlace) throws {
+    var delete = try SQL(db, type.delete)
+    try delete.bind(place.zIndex)
+    try delete.run()
+    try unlink(place.zIndex)
+    try insert(key, fields, zIndex: place.zIndex, last: place.last)
   }
 
-  private func keepAbsent(_ key: ObjectKey, _ zIndex: Int64) throws {
+  /// Takes the row away, if there is one, and keeps the z index.
+  package func remove(_ key: ObjectKey, _ place: ObjectPlace) throws {
+    var delete = try SQL(db, type.delete)
+    try delete.bind(place.zIndex)
+    try delete.run()
+    try unlink(place.zIndex)
+    try keepAbsent(key, place)
+  }
+
+  /// Another last entry of an object, of which nothing else changes.
+  package func setLast(_ key: ObjectKey, _ place: ObjectPlace) throws {
+    var update = try SQL(db, type.updateLast)
+    try update.bind(place.last)
+    try update.bind(place.zIndex)
+    if try update.run() == 0 { try keepAbsent(key, place) }
+  }
+
+  /// A z index for an object that has none and gets no row: nobody else may ever have it.
+  package func reserve(_ key: ObjectKey) throws -> ObjectPlace {
+    let place = ObjectPlace(zIndex: try insert(key, [], zIndex: nil, last: .none), last: .none)
+    try remove(key, place)
+    return place
+  }
+
+  private func keepAbsent(_ key: ObjectKey, _ place: ObjectPlace) throws {
     var insert = try SQL(db, Statements.insertAbsent)
     try insert.bind(type.id)
     try insert.bind(key.value)
-    try insert.bind(zIndex)
+    try insert.bind(place.zIndex)
+    try insert.bind(place.last)
     try insert.run()
   }
 }

@@ -40,6 +40,10 @@ package struct SQL: ~Copyable {
     try bind(stamp.stored)
   }
 
+  package mutating func bind(_ place: EntryPlace) throws {
+    try bind(place.bits)
+  }
+
   package mutating func bind(_ text: String) throws {
     bound += 1
     var text = text
@@ -79,8 +83,9 @@ package struct SQL: ~Copyable {
     case .real(let number):
       bound += 1
       try check(sqlite3_bind_double(pointer, bound, number))
-    case .text(let text): try bind(text)
+    case .text(let text), .asset(let text): try bind(text)
     case .bytes(let bytes), .coded(let bytes): try bind(bytes)
+    case .reference, .list, .set, .dictionary: preconditionFailure("objects stand in rows by their z indexes")
     }
   }
 
@@ -108,12 +113,20 @@ package struct SQL: ~Copyable {
     sqlite3_column_int64(pointer, column)
   }
 
+  package func isNull(_ column: Int32) -> Bool {
+    sqlite3_column_type(pointer, column) == SQLITE_NULL
+  }
+
   package func int(_ column: Int32) -> Int {
     Int(integer(column))
   }
 
   package func stamp(_ column: Int32) -> Stamp {
     Stamp(stored: integer(column))
+  }
+
+  package func place(_ column: Int32) -> EntryPlace {
+    EntryPlace(bits: integer(column))
   }
 
   package func text(_ column: Int32) -> String {
@@ -139,7 +152,7 @@ package struct SQL: ~Copyable {
     switch sqlite3_column_type(pointer, column) {
     case SQLITE_INTEGER: .integer(integer(column))
     case SQLITE_FLOAT: .real(sqlite3_column_double(pointer, column))
-    case SQLITE_TEXT: .text(text(column))
+    case SQLITE_TEXT: kind == .asset ? .asset(text(column)) : .text(text(column))
     case SQLITE_BLOB: blob(bytes(column), kind)
     default: .null
     }

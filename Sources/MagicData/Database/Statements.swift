@@ -14,27 +14,28 @@ enum Statements {
       id INTEGER PRIMARY KEY, name TEXT NOT NULL, primary_kind INTEGER NOT NULL, primary_name TEXT,
       table_name TEXT NOT NULL UNIQUE, UNIQUE (name, primary_kind));
     CREATE TABLE magic_field (
-      type INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, column_name TEXT NOT NULL,
-      PRIMARY KEY (type, id), UNIQUE (type, name, kind)) WITHOUT ROWID;
-    CREATE TABLE magic_transaction (
-      id INTEGER PRIMARY KEY, replica INTEGER NOT NULL, sequence INTEGER NOT NULL, stamp INTEGER NOT NULL,
-      tag INTEGER NOT NULL, root INTEGER NOT NULL, first_entry INTEGER NOT NULL, entry_count INTEGER NOT NULL,
+      type INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, target INTEGER,
+      column_name TEXT NOT NULL, PRIMARY KEY (type, id)) WITHOUT ROWID;
+    CREATE TABLE magic_journal (
+      id INTEGER PRIMARY KEY, stamp INTEGER NOT NULL, tag INTEGER NOT NULL, root INTEGER NOT NULL, entries INTEGER,
+      data BLOB NOT NULL);
+    CREATE TABLE magic_run (
+      first INTEGER PRIMARY KEY, replica INTEGER NOT NULL, sequence INTEGER NOT NULL, is_one INTEGER NOT NULL,
       UNIQUE (replica, sequence));
-    CREATE TABLE magic_entry (
-      id INTEGER PRIMARY KEY, tx INTEGER NOT NULL, type INTEGER NOT NULL, z_index INTEGER NOT NULL, object NOT NULL,
-      stamp INTEGER NOT NULL, operation INTEGER NOT NULL, base INTEGER, fields BLOB);
-    CREATE INDEX magic_entry_of_object ON magic_entry (type, z_index, stamp);
     CREATE TABLE magic_absent (
-      type INTEGER NOT NULL, object NOT NULL, z_index INTEGER NOT NULL, PRIMARY KEY (type, object)) WITHOUT ROWID;
+      type INTEGER NOT NULL, object NOT NULL, z_index INTEGER NOT NULL, magic_last INTEGER NOT NULL,
+      PRIMARY KEY (type, object)) WITHOUT ROWID;
+    CREATE INDEX magic_absent_by_z_index ON magic_absent (type, z_index);
     PRAGMA application_id = \(applicationID);
     PRAGMA user_version = \(format);
     """
 
   static let selectDatabase = """
     SELECT d.data_set, d.settled, d.replica, r.uuid, d.last_stamp, d.store,
-      (SELECT max(sequence) FROM magic_transaction WHERE replica = d.replica),
-      (SELECT max(id) FROM magic_transaction), (SELECT max(id) FROM magic_entry)
+      j.id, j.stamp, l.first, l.replica, l.sequence, l.is_one
     FROM magic_database d JOIN magic_replica r ON r.id = d.replica
+      LEFT JOIN magic_journal j ON j.id = (SELECT max(id) FROM magic_journal)
+      LEFT JOIN magic_run l ON l.first = (SELECT max(first) FROM magic_run)
     """
   static let insertDatabase =
     "INSERT INTO magic_database (id, data_set, settled, replica, last_stamp, store) VALUES (1, ?, 0, ?, ?, ?)"
@@ -46,71 +47,57 @@ enum Statements {
   static let insertReplica = "INSERT INTO magic_replica (uuid) VALUES (?)"
 
   static let selectTypes = "SELECT id, name, primary_kind, primary_name, table_name FROM magic_type ORDER BY id"
-  static let selectFields = "SELECT type, name, kind, column_name FROM magic_field ORDER BY type, id"
+  static let selectFields = "SELECT type, name, kind, column_name, target FROM magic_field ORDER BY type, id"
   static let insertType =
     "INSERT INTO magic_type (id, name, primary_kind, primary_name, table_name) VALUES (?, ?, ?, ?, ?)"
-  static let insertField = "INSERT INTO magic_field (type, id, name, kind, column_name) VALUES (?, ?, ?, ?, ?)"
+  static let insertField = "INSERT INTO magic_field (type, id, name, kind, column_name, target) VALUES (?, ?, ?, ?, ?, ?)"
 
-  static let insertTransaction = """
-    INSERT INTO magic_transaction (id, replica, sequence, stamp, tag, root, first_entry, entry_count)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  static let insertRow = "INSERT INTO magic_journal (id, stamp, tag, root, entries, data) VALUES (?, ?, ?, ?, ?, ?)"
+  static let updateRow = "UPDATE magic_journal SET data = ? WHERE id = ?"
+  static let updateEntryCount = "UPDATE magic_journal SET entries = ? WHERE id = ?"
+  static let selectData = "SELECT data FROM magic_journal WHERE id = ?"
+  static let selectEntryRow = "SELECT stamp, root, data FROM magic_journal WHERE id = ?"
+  static let selectStamp = "SELECT stamp FROM magic_journal WHERE id = ?"
+  static let selectRowName = "SELECT stamp, tag FROM magic_journal WHERE id = ?"
+  static let selectRows = """
+    SELECT j.id, j.stamp, j.tag, r.uuid, j.entries, j.data
+    FROM magic_journal j JOIN magic_replica r ON r.id = j.root WHERE j.id BETWEEN ? AND ? ORDER BY j.id
     """
-  static let insertEntry = """
-    INSERT INTO magic_entry (id, tx, type, z_index, object, stamp, operation, base, fields)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+  static let insertRun = "INSERT INTO magic_run (first, replica, sequence, is_one) VALUES (?, ?, ?, ?)"
+  /// A replica's runs, with the last row of each, from the one that holds a sequence on.
+  static let selectRuns = """
+    SELECT m.first, m.sequence, m.is_one,
+      coalesce((SELECT min(n.first) - 1 FROM magic_run n WHERE n.first > m.first), (SELECT max(id) FROM magic_journal), 0)
+    FROM magic_run m
+    WHERE m.replica = ?1 AND m.sequence >= coalesce(
+      (SELECT max(sequence) FROM magic_run WHERE replica = ?1 AND sequence <= ?2), 0)
+    ORDER BY m.sequence
     """
-  static let updateEntry = "UPDATE magic_entry SET operation = ?, base = ?, fields = ? WHERE id = ?"
-  static let updateTransaction = "UPDATE magic_transaction SET entry_count = ? WHERE id = ?"
-  static let lastSequence = "SELECT max(sequence) FROM magic_transaction WHERE replica = ?"
-  static let selectName = "SELECT stamp, tag FROM magic_transaction WHERE replica = ? AND sequence = ?"
-  static let selectTransactions = """
-    SELECT t.sequence, t.stamp, t.tag, r.uuid, t.first_entry, t.entry_count
-    FROM magic_transaction t JOIN magic_replica r ON r.id = t.root
-    WHERE t.replica = ? AND t.sequence > ? ORDER BY t.sequence
-    """
-  static let selectEntries = """
-    SELECT type, object, operation, base, fields FROM magic_entry WHERE id BETWEEN ? AND ? ORDER BY id
-    """
-  static let selectEntry = """
-    SELECT id, object, operation, base, fields FROM magic_entry WHERE type = ? AND z_index = ? AND stamp = ? AND id >= ?
-    """
-  static let hasEntryFrom = "SELECT 1 FROM magic_entry WHERE type = ? AND z_index = ? AND stamp >= ? LIMIT 1"
-  static let lastRemove = """
-    SELECT e.stamp, t.replica FROM magic_entry e JOIN magic_transaction t ON t.id = e.tx
-    WHERE e.type = ? AND e.z_index = ? AND e.operation = 0 ORDER BY e.stamp DESC LIMIT 1
-    """
-  static let selectHistory = """
-    SELECT e.operation, e.base, e.fields, e.stamp, t.root
-    FROM magic_entry e JOIN magic_transaction t ON t.id = e.tx WHERE e.type = ? AND e.z_index = ?
-    """
-  static let selectAllHistories = """
-    SELECT e.operation, e.base, e.fields, e.stamp, t.root, e.type, e.z_index, e.object
-    FROM magic_entry e JOIN magic_transaction t ON t.id = e.tx ORDER BY e.type, e.z_index
+  static let selectReplicaOfRow = "SELECT replica FROM magic_run WHERE first <= ? ORDER BY first DESC LIMIT 1"
+  static let selectLastRun = """
+    SELECT m.first, m.sequence, m.is_one,
+      coalesce((SELECT min(n.first) - 1 FROM magic_run n WHERE n.first > m.first), (SELECT max(id) FROM magic_journal), 0)
+    FROM magic_run m WHERE m.replica = ? ORDER BY m.sequence DESC LIMIT 1
     """
 
-  static let selectPosition = "SELECT (SELECT max(id) FROM magic_transaction), (SELECT max(id) FROM magic_entry)"
+  static let selectPosition = "SELECT max(id) FROM magic_journal"
   static let selectTypeID = "SELECT id FROM magic_type WHERE name = ? AND primary_kind = ?"
-  // The plus keeps SQLite from the index of objects, which would show it all entries of the type.
-  static let hasEntryAfter = "SELECT 1 FROM magic_entry WHERE id > ? AND +type = ? LIMIT 1"
-  static let selectArrivals = """
-    SELECT t.id, t.replica, r.uuid, t.stamp, t.first_entry, t.entry_count
-    FROM magic_transaction t CROSS JOIN magic_replica r ON r.id = t.replica WHERE t.id > ? ORDER BY t.id LIMIT ?
+  static let selectDataAfter = "SELECT data FROM magic_journal WHERE id > ? ORDER BY id"
+  static let selectArrivals = "SELECT id, stamp, entries, data FROM magic_journal WHERE id > ? ORDER BY id"
+  static let selectOriginOfRow = """
+    SELECT m.replica, r.uuid FROM magic_run m CROSS JOIN magic_replica r ON r.id = m.replica
+    WHERE m.first <= ? ORDER BY m.first DESC LIMIT 1
     """
-  static let selectChanges =
-    "SELECT type, z_index, object, operation, fields FROM magic_entry WHERE id BETWEEN ? AND ? ORDER BY id"
 
   static let selectSize = "SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)"
-  static let selectReplicaEnds = """
-    SELECT r.uuid, (SELECT max(sequence) FROM magic_transaction WHERE replica = r.id) FROM magic_replica r
-    """
-  static let selectJournalSize = """
-    SELECT count(*), sum(length(CAST(object AS BLOB)) + ifnull(length(fields), 0)) FROM magic_entry
-    """
-  static let countTransactions = "SELECT count(*) FROM magic_transaction"
+  static let selectJournalSize = "SELECT count(entries), sum(entries), sum(length(data)) FROM magic_journal"
   static let becomeReplica = "UPDATE magic_database SET replica = ?, store = ?"
 
-  static let selectAbsent = "SELECT z_index FROM magic_absent WHERE type = ? AND object = ?"
-  static let insertAbsent = "INSERT OR IGNORE INTO magic_absent (type, object, z_index) VALUES (?, ?, ?)"
+  static let selectAbsent = "SELECT z_index, magic_last FROM magic_absent WHERE type = ? AND object = ?"
+  static let insertAbsent = "INSERT OR REPLACE INTO magic_absent (type, object, z_index, magic_last) VALUES (?, ?, ?, ?)"
+  static let selectAbsentKey = "SELECT object FROM magic_absent WHERE type = ? AND z_index = ?"
+  static let hasAbsent = "SELECT 1 FROM magic_absent WHERE type = ? LIMIT 1"
+  static let selectAllAbsent = "SELECT object, z_index, magic_last FROM magic_absent WHERE type = ?"
   static let deleteAbsent = "DELETE FROM magic_absent WHERE type = ? AND object = ?"
 
   /// The one place where an identifier is quoted.

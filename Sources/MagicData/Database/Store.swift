@@ -17,7 +17,8 @@ package final class Store: Sendable {
   /// Whether this opening made the database.
   package let isNew: Bool
   /// Names the file to the objects that are fetched from it.
-  let id: Identifier
+  var id: Identifier { origin.id }
+  let origin: Origin
   /// Of this process's writers.
   let gate = Gate(places: 1)
   let longReads = Gate(places: maxLongReads)
@@ -53,7 +54,7 @@ package final class Store: Sendable {
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
       let known = try database.read(Store.name)
-      id = try known ?? database.write { db in try Store.prepare(db, surroundings) }
+      origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
       isNew = known == nil
     } catch {
       throw MagicDataError(error, "the database could not be prepared")

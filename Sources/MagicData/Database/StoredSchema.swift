@@ -23,7 +23,11 @@ package struct StoredSchema: Sendable {
       guard types.indices.contains(type), let kind = Value.Kind(rawValue: UInt8(truncatingIfNeeded: fields.int(2))) else {
         throw StoredSchema.damaged
       }
-      types[type].append(.init(name: try Name(fields.text(1)), kind: kind), column: fields.text(3))
+      let target = fields.isNull(4) ? nil : fields.int(4)
+      guard target.map({ types.indices.contains($0) }) ?? true, kind.isRelation == (target != nil) else { throw StoredSchema.damaged }
+      append(
+        .init(name: try Name(fields.text(1)), kind: kind, target: target.map { types[$0].schema.identity }), to: type,
+        column: fields.text(3))
     }
   }
 
@@ -57,9 +61,10 @@ package struct StoredSchema: Sendable {
 
   /// Adds what is not known yet, with its tables and columns. Returns, for each type of `schema`, its id here and its fields' ids.
   package mutating func learn(_ schema: Schema, _ db: Database) throws -> [LearntType] {
-    try schema.types.map { type in
-      let id = try ids[type.identity] ?? add(type, db)
-      return LearntType(
+    // A relation's target may come after it.
+    let learnt = try schema.types.map { type in try ids[type.identity] ?? add(type, db) }
+    return try zip(schema.types, learnt).map { type, id in
+      LearntType(
         id: id, fields: try type.fields.map { field in try types[id].schema.index(of: field) ?? add(field, to: id, db) })
     }
   }
@@ -69,7 +74,7 @@ package struct StoredSchema: Sendable {
       throw MagicDataError(.tooLarge, "a database has at most \(Limits.types) types")
     }
     let stored = StoredType(
-      id: types.count, schema: TypeSchema(name: type.name, primary: type.primary), table: try freeTable(for: type.name, db))
+      id: types.count, schema: TypeSchema(name: type.name, primary: type.primary), table: try freeTable(for: type.name.text, db))
     var insert = try SQL(db, Statements.insertType)
     try insert.bind(stored.id)
     try insert.bind(type.name.text)
@@ -87,17 +92,28 @@ package struct StoredSchema: Sendable {
     guard id < Limits.fieldsOfType else {
       throw MagicDataError(.tooLarge, "type \(types[type].schema.name) has at most \(Limits.fieldsOfType) fields")
     }
-    let column = types[type].freeColumn(for: field.name)
+    let target = try field.target.map { target in
+      guard let id = ids[target] else { throw StoredSchema.damaged }
+      return id
+    }
+    let column =
+      field.kind.isLinked
+      ? try freeTable(for: "\(types[type].schema.name).\(field.name)", db) : types[type].freeColumn(for: field.name)
     var insert = try SQL(db, Statements.insertField)
     try insert.bind(type)
     try insert.bind(id)
     try insert.bind(field.name.text)
     try insert.bind(Int64(field.kind.rawValue))
     try insert.bind(column)
+    if let target { try insert.bind(target) } else { try insert.bindNull() }
     try insert.run()
-    types[type].append(field, column: column)
-    try db.execute(sql: types[type].addColumn(id))
+    append(field, to: type, column: column)
+    for sql in types[type].createField(id) { try db.execute(sql: sql) }
     return id
+  }
+
+  private mutating func append(_ field: TypeSchema.Field, to type: Int, column: String) {
+    types[type].append(field, column: column, target: field.target.flatMap { ids[$0] }.map { types[$0].withoutFields })
   }
 
   private mutating func append(_ type: StoredType) {
@@ -105,9 +121,9 @@ package struct StoredSchema: Sendable {
     types.append(type)
   }
 
-  private func freeTable(for name: Name, _ db: Database) throws -> String {
-    let reserved = ["sqlite_", "magic_"].contains { name.text.lowercased().hasPrefix($0) }
-    return try StoredType.free(reserved ? "~" + name.text : name.text) { try db.tableExists($0) || db.viewExists($0) }
+  private func freeTable(for name: String, _ db: Database) throws -> String {
+    let reserved = ["sqlite_", "magic_"].contains { name.lowercased().hasPrefix($0) }
+    return try StoredType.free(reserved ? "~" + name : name) { try db.tableExists($0) || db.viewExists($0) }
   }
 
   private static let damaged = MagicDataError(.notADatabase, "the database is damaged: its schema does not fit together")

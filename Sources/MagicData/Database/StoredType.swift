@@ -7,8 +7,10 @@ package struct StoredType: Sendable {
   package let table: String
   /// The column that names an object: its primary value, or its birth.
   package let keyColumn: String
-  /// By field id.
+  /// By field id: a column, or a table of links.
   package private(set) var columns: [String] = []
+  /// By field id: where relations lead.
+  package private(set) var relations: [StoredRelation?] = []
 
   private var quotedColumns: [String] = []
   private var texts = StatementTexts()
@@ -26,20 +28,32 @@ package struct StoredType: Sendable {
     quotedKey = Statements.quoted(keyColumn)
   }
 
-  mutating func append(_ field: TypeSchema.Field, column: String) {
+  mutating func append(_ field: TypeSchema.Field, column: String, target: StoredType?) {
     schema.append(field)
+    if field.kind.isLinked { linked.append(columns.count) }
+    relations.append(target.map { StoredRelation(kind: field.kind, target: $0, table: Statements.quoted(column)) })
     columns.append(column)
     quotedColumns.append(Statements.quoted(column))
     // A field more may have rivals among those that a text names.
     texts = StatementTexts()
   }
 
+  /// The type as a relation's target is known: its objects can be found and named.
+  var withoutFields: StoredType {
+    StoredType(id: id, schema: TypeSchema(name: schema.name, primary: schema.primary), table: table)
+  }
+
+  /// The fields that have a table of links in place of a column.
+  private(set) var linked: [Int] = []
+  var hasRelations: Bool { relations.contains { $0 != nil } }
+  var hasLinks: Bool { !linked.isEmpty }
+
   /// The kind of the column that names an object.
   package var keyKind: Value.Kind { schema.primary?.kind ?? .bytes }
 
   // MARK: Names
 
-  private static let reserved: Set<String> = ["z_index", "magic_birth"]
+  private static let reserved: Set<String> = ["z_index", "magic_birth", "magic_last"]
 
   func freeColumn(for name: Name) -> String {
     let taken = StoredType.reserved.union(([keyColumn] + columns).map { $0.lowercased() })
@@ -60,46 +74,72 @@ package struct StoredType: Sendable {
     let key = schema.primary == nil ? "BLOB" : keyKind.columnType
     return """
       CREATE TABLE \(quotedTable) (
-        z_index INTEGER PRIMARY KEY AUTOINCREMENT, \(quotedKey) \(key) NOT NULL UNIQUE)
+        z_index INTEGER PRIMARY KEY AUTOINCREMENT, \(quotedKey) \(key) NOT NULL UNIQUE, magic_last INTEGER NOT NULL)
       """
   }
 
-  func addColumn(_ field: Int) -> String {
-    "ALTER TABLE \(quotedTable) ADD COLUMN \(quotedColumns[field]) \(schema.fields[field].kind.columnType)"
+  /// The statements that make room for a field.
+  func createField(_ field: Int) -> [String] {
+    if let relation = relations[field], relation.kind.isLinked { return relation.createTable }
+    let column = quotedColumns[field]
+    let add = "ALTER TABLE \(quotedTable) ADD COLUMN \(column) \(schema.fields[field].kind.columnType)"
+    guard relations[field] != nil else { return [add] }
+    // A reverse is a look-up.
+    let index = Statements.quoted("\(table).\(columns[field])")
+    return [add, "CREATE INDEX \(index) ON \(quotedTable) (\(column)) WHERE \(column) IS NOT NULL"]
   }
 
-  var selectZIndex: String { texts[.zIndex] { "SELECT z_index FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
-  var selectKey: String { texts[.key] { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" } }
-  var selectKeys: String { "SELECT z_index, \(quotedKey) FROM \(quotedTable) ORDER BY z_index" }
+  /// The fields with links that compete with others for a name (J-16).
+  func linkedRivals(of fields: [Int]) -> [Int] {
+    guard schema.hasRivals else { return [] }
+    let slots = Set(fields.map { schema.slots[$0] })
+    return linked.filter { slots.contains(schema.slots[$0]) && !fields.contains($0) }
+  }
+
+  /// Whether a write of these fields may show elements that are hidden: those of a field that a rival had won over (M-14).
+  package func needsFold(_ fields: [FieldValue]) -> Bool {
+    schema.hasRivals && fields.contains { schema.fields[$0.field].kind.hasElements }
+  }
+
+  var selectZIndex: String { texts[.zIndex] { "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
+  var selectKey: String { texts[.key] { "SELECT \(quotedKey), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
+  var selectKeys: String { "SELECT z_index, \(quotedKey), magic_last FROM \(quotedTable) ORDER BY z_index" }
   var count: String { "SELECT count(*) FROM \(quotedTable)" }
   var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
+  var updateLast: String { texts[.last] { "UPDATE \(quotedTable) SET magic_last = ? WHERE z_index = ?" } }
   var delete: String { texts[.delete] { "DELETE FROM \(quotedTable) WHERE z_index = ?" } }
 
   func insert(_ fields: [Int]) -> String {
     texts[.insert(fields)] {
-      let columns = ["z_index", quotedKey] + fields.map { quotedColumns[$0] }
+      let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
       let marks = columns.map { _ in "?" }.joined(separator: ", ")
-      return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(marks))"
+      return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT DO NOTHING"
     }
   }
 
-  /// Sets `fields` and empties their rivals of the same name (J-16).
-  func update(_ fields: [Int]) -> String {
-    texts[.update(fields)] {
-      var sets = fields.map { quotedColumns[$0] + " = ?" }
+  /// Sets `fields` and empties their rivals of the same name (J-16), if the object's last entry is the one that is meant.
+  ///
+  /// - Parameter beside: all fields that are written, those with links among them.
+  func update(_ fields: [Int], beside all: [FieldValue]) -> String {
+    let written = hasLinks ? all.map(\.field) : fields
+    return texts[.update(written)] {
+      var sets = ["magic_last = ?"] + fields.map { quotedColumns[$0] + " = ?" }
       if schema.hasRivals {
-        let slots = Set(fields.map { schema.slots[$0] })
-        let rivals = schema.slots.indices.filter { slots.contains(schema.slots[$0]) && !fields.contains($0) }
+        let slots = Set(written.map { schema.slots[$0] })
+        let rivals = schema.slots.indices.filter {
+          slots.contains(schema.slots[$0]) && !written.contains($0) && relations[$0]?.kind.isLinked != true
+        }
         sets += rivals.map { quotedColumns[$0] + " = NULL" }
       }
-      return "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(quotedKey) = ?"
+      return
+        "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(quotedKey) = ? AND magic_last = ?"
     }
   }
 
-  /// z index, key and `fields`, of the objects that have all of `required`.
+  /// z index, key, last entry and `fields`, of the objects that have all of `required`.
   func select(_ fields: [Int], required: [Int] = [], byKey: Bool = false) -> String {
     texts[.select(fields, required: required, byKey: byKey)] {
-      let columns = ["z_index", quotedKey] + fields.map { quotedColumns[$0] }
+      let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
       let conditions = required.map { quotedColumns[$0] + " IS NOT NULL" } + (byKey ? ["\(quotedKey) = ?"] : [])
       return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
         + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
@@ -113,6 +153,7 @@ private final class StatementTexts: Sendable {
     case zIndex
     case key
     case delete
+    case last
     case insert([Int])
     case update([Int])
     case select([Int], required: [Int], byKey: Bool)
@@ -129,12 +170,21 @@ private final class StatementTexts: Sendable {
 }
 
 extension Value.Kind {
+  /// Whether objects of this kind of field stand in a table of links.
+  package var isLinked: Bool {
+    switch self {
+    case .list, .set, .dictionary: true
+    default: false
+    }
+  }
+
   fileprivate var columnType: String {
     switch self {
     case .integer: "INTEGER"
     case .real: "REAL"
-    case .text: "TEXT"
-    case .bytes, .coded: "BLOB"
+    case .text, .asset: "TEXT"
+    case .reference: "INTEGER"
+    case .bytes, .coded, .list, .set, .dictionary: "BLOB"
     }
   }
 }

@@ -5,6 +5,7 @@ package import MagicJournal
 package struct JournalReader {
   package let schema: StoredSchema
   private let db: Database
+  private let rows = RowCache()
 
   package init(_ db: Database) throws {
     self.init(db, try StoredSchema(db))
@@ -24,12 +25,15 @@ package struct JournalReader {
   }
 
   package func name(at sequence: UInt64, of replica: ReplicaID) throws -> TransactionName? {
-    guard let row = try row(of: replica) else { return nil }
-    var select = try SQL(db, Statements.selectName)
-    try select.bind(row)
-    try select.bind(Int64(sequence))
-    guard try select.step() else { return nil }
-    return TransactionName(stamp: select.stamp(0), tag: UInt32(truncatingIfNeeded: select.integer(1)))
+    guard let row = try row(of: replica), sequence > 0 else { return nil }
+    for run in try runs(of: row, from: sequence) {
+      guard let first = run.row(of: sequence) else { continue }
+      var select = try SQL(db, Statements.selectRowName)
+      try select.bind(first)
+      guard try select.step() else { return nil }
+      return TransactionName(stamp: select.stamp(0), tag: UInt32(truncatingIfNeeded: select.integer(1)))
+    }
+    return nil
   }
 
   /// The transactions of a replica after a sequence, in their order, one at a time in memory.
@@ -37,20 +41,71 @@ package struct JournalReader {
     of replica: ReplicaID, after sequence: UInt64, _ body: (Transaction) throws -> Void
   ) throws {
     guard let row = try row(of: replica) else { return }
-    var select = try SQL(db, Statements.selectTransactions)
-    try select.bind(row)
-    try select.bind(Int64(sequence))
     var (next, last) = (sequence + 1, Stamp.earliest)
-    while try select.step() {
-      let name = TransactionName(stamp: select.stamp(1), tag: UInt32(truncatingIfNeeded: select.integer(2)))
-      guard UInt64(exactly: select.integer(0)) == next, name.stamp > last, name.stamp <= .latest else {
-        throw damaged("the transactions of a replica do not follow each other")
+    for run in try runs(of: row, from: next) {
+      guard let first = run.row(of: next) else {
+        guard run.last < next else { throw damaged("the transactions of a replica do not follow each other") }
+        continue
       }
-      (next, last) = (next + 1, name.stamp)
-      try body(
-        Transaction(
-          replica: replica, sequence: next - 1, name: name, root: try select.identifier(3),
-          entries: try entries(from: select.integer(4), count: select.integer(5), of: name)))
+      try forEachTransaction(run, from: first) { row, entries in
+        guard row.name.stamp > last, row.name.stamp <= .latest else {
+          throw damaged("the transactions of a replica do not follow each other")
+        }
+        last = row.name.stamp
+        try body(Transaction(replica: replica, sequence: next, name: row.name, root: row.root, entries: entries))
+        next += 1
+      }
+    }
+  }
+
+  private func forEachTransaction(
+    _ run: RunOfRows, from first: Int64, _ body: (TransactionRow, [Entry]) throws -> Void
+  ) throws {
+    var select = try SQL(db, Statements.selectRows)
+    try select.bind(first)
+    try select.bind(run.lastRow)
+    var open: (row: TransactionRow, entries: [Entry])?
+    var id = first
+    while try select.step() {
+      guard select.integer(0) == id else { throw damaged("the journal lacks rows") }
+      id += 1
+      let row = TransactionRow(
+        name: TransactionName(stamp: select.stamp(1), tag: UInt32(truncatingIfNeeded: select.integer(2))),
+        root: try select.identifier(3), count: select.isNull(4) ? nil : select.integer(4))
+      if row.count != nil {
+        if let open {
+          guard !run.run.isOne else { throw damaged("a large transaction has two beginnings") }
+          try finish(open, body)
+        }
+        open = (row, [])
+      }
+      guard var transaction = open, transaction.row.name == row.name else {
+        throw damaged("a part of a transaction stands alone")
+      }
+      open = nil
+      try entries(of: select.bytes(5), into: &transaction.entries, row.name)
+      open = transaction
+    }
+    guard id == run.lastRow + 1 else { throw damaged("the journal lacks rows") }
+    if let open { try finish(open, body) }
+  }
+
+  private func finish(
+    _ open: (row: TransactionRow, entries: [Entry]), _ body: (TransactionRow, [Entry]) throws -> Void
+  ) throws {
+    guard !open.entries.isEmpty, open.row.count == Int64(open.entries.count), open.entries.count <= Limits.entries else {
+      throw damaged("a transaction lacks entries")
+    }
+    try body(open.row, open.entries)
+  }
+
+  private func entries(of data: [UInt8], into entries: inout [Entry], _ name: TransactionName) throws {
+    for var part in try parts(of: data) {
+      let entry = try stored(&part).entry
+      guard entry.isPossible(at: entries.count, of: name) else {
+        throw damaged("an entry is of another time than its transaction")
+      }
+      entries.append(entry)
     }
   }
 
@@ -59,112 +114,113 @@ package struct JournalReader {
     for replica in try frontier().replicas { try forEachTransaction(of: replica, after: 0, body) }
   }
 
-  private func entries(from first: Int64, count: Int64, of name: TransactionName) throws -> [Entry] {
-    guard 1...Int64(Limits.entries) ~= count, 0...(Int64.max - count) ~= first else {
-      throw damaged("a transaction has no entries that could be found")
-    }
-    var select = try SQL(db, Statements.selectEntries)
-    try select.bind(first)
-    try select.bind(first + count - 1)
-    var entries: [Entry] = []
-    while try select.step() {
-      let entry = try entry(select, try type(select.int(0)))
-      guard entry.isPossible(at: entries.count, of: name) else {
-        throw damaged("an entry is of another time than its transaction")
-      }
-      entries.append(entry)
-    }
-    guard entries.count == count else { throw damaged("a transaction lacks entries") }
-    return entries
-  }
-
   // MARK: By object
 
-  /// Whether the object has an entry at this stamp or later.
-  package func hasEntry(from stamp: Stamp, of zIndex: Int64, type: Int) throws -> Bool {
-    var select = try SQL(db, Statements.hasEntryFrom)
-    try select.bind(type)
-    try select.bind(zIndex)
-    try select.bind(stamp)
-    return try select.step()
+  /// The highest stamp among an object's entries.
+  package func highestStamp(from last: EntryPlace) throws -> Stamp {
+    var highest = Stamp.earliest
+    var place = last
+    while !place.isNone {
+      if place.isLatest { return max(highest, try stamp(at: place)) }
+      let (stamp, _, entry) = try entry(at: place)
+      highest = max(highest, stamp)
+      place = entry.previous
+    }
+    return highest
   }
 
-  /// The entry of an object in the transaction that is being written: its stamp, and the first number of its entries.
-  func entry(of zIndex: Int64, type: Int, at stamp: Stamp, from first: Int64) throws -> (number: Int64, entry: Entry)? {
-    var select = try SQL(db, Statements.selectEntry)
-    try select.bind(type)
-    try select.bind(zIndex)
-    try select.bind(stamp)
-    try select.bind(first)
-    guard try select.step() else { return nil }
-    return (select.integer(0), try entry(select, try self.type(type)))
+  private func stamp(at place: EntryPlace) throws -> Stamp {
+    if let row = rows.row, row.id == place.row { return row.stamp }
+    var select = try SQL(db, Statements.selectStamp)
+    try select.bind(place.row)
+    guard try select.step() else { throw damaged("an object's entry is not there") }
+    return select.stamp(0)
   }
 
   /// The object's latest remove, and whether this replica made it.
-  func lastRemove(of zIndex: Int64, type: Int, by replicaRow: Int64) throws -> (stamp: Stamp, isOwn: Bool)? {
-    var select = try SQL(db, Statements.lastRemove)
-    try select.bind(type)
-    try select.bind(zIndex)
-    return try select.step() ? (select.stamp(0), select.integer(1) == replicaRow) : nil
+  func lastRemove(from last: EntryPlace, by replicaRow: Int64) throws -> (stamp: Stamp, isOwn: Bool)? {
+    var found: (stamp: Stamp, row: Int64)?
+    try forEachEntry(from: last) { stamp, _, row, entry in
+      if entry.operation == .remove, found.map({ $0.stamp < stamp }) ?? true { found = (stamp, row) }
+    }
+    guard let found else { return nil }
+    return (found.stamp, try self.replicaRow(of: found.row) == replicaRow)
+  }
+
+  private func replicaRow(of row: Int64) throws -> Int64? {
+    var select = try SQL(db, Statements.selectReplicaOfRow)
+    try select.bind(row)
+    return try select.step() ? select.integer(0) : nil
   }
 
   /// The object, folded from all its entries.
-  package func state(of zIndex: Int64, type: Int) throws -> ObjectState {
-    let roots = try rootsByRow()
-    var select = try SQL(db, Statements.selectHistory)
-    try select.bind(type)
-    try select.bind(zIndex)
+  package func state(from last: EntryPlace, of type: Int) throws -> ObjectState {
+    let schema = try self.type(type).schema
     var state = ObjectState()
-    while try select.step() { try fold(select, into: &state, try self.type(type), roots) }
+    try forEachEntry(from: last) { stamp, root, _, entry in
+      state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: schema)
+    }
     return state
   }
 
-  /// Every object that the journal speaks of, folded, alive or not. Memory holds one object at a time.
-  package func forEachObject(_ body: (StoredType, ObjectKey, ObjectState) throws -> Void) throws {
-    let roots = try rootsByRow()
-    var select = try SQL(db, Statements.selectAllHistories)
-    var current: (type: StoredType, zIndex: Int64, key: ObjectKey, state: ObjectState)?
-    while try select.step() {
-      let type = try type(select.int(5))
-      if current?.type.id != type.id || current?.zIndex != select.integer(6) {
-        if let current { try body(current.type, current.key, current.state) }
-        let key = try ObjectKey(value: select.value(7, type.keyKind), of: type.schema)
-        current = (type, select.integer(6), key, ObjectState())
-      }
-      if var object = current {
-        current = nil
-        try fold(select, into: &object.state, type, roots)
-        current = object
-      }
+  /// An object's entries, in reverse order of arrival: stamp, root, row of the journal, entry.
+  package func forEachEntry(from last: EntryPlace, _ body: (Stamp, ReplicaID, Int64, Entry) throws -> Void) throws {
+    var place = last
+    while !place.isNone {
+      let (stamp, root, entry) = try entry(at: place)
+      try body(stamp, root, place.row, entry.entry)
+      // What came before stands before: a circle would have no end.
+      guard entry.previous.bits | 1 < place.bits | 1 else { throw damaged("an object's entries have no beginning") }
+      place = entry.previous
     }
-    if let current { try body(current.type, current.key, current.state) }
   }
 
-  private func fold(
-    _ row: borrowing SQL, into state: inout ObjectState, _ type: StoredType, _ roots: [Int64: ReplicaID]
-  ) throws {
-    guard let root = roots[row.integer(4)] else { throw damaged("a transaction's root is unknown") }
-    state.fold(
-      try operation(row, 0, base: 1), try StoredFields.decode(row.bytes(2), of: type.schema),
-      at: Version(stamp: row.stamp(3), root: root), of: type.schema)
+  /// Every object that the journal speaks of, folded, alive or not. Memory holds one object at a time, and the keys of one type.
+  package func forEachObject(_ body: (StoredType, ObjectKey, ObjectState) throws -> Void) throws {
+    for type in schema.types {
+      let table = ObjectTable(type, db)
+      for (key, place) in try table.rows() + table.absent() where !place.last.isNone {
+        try body(type, key, try state(from: place.last, of: type.id))
+      }
+    }
   }
 
   // MARK: Parts
 
-  /// Of a row that has object, operation, base and fields from its second column on.
-  private func entry(_ row: borrowing SQL, _ type: StoredType) throws -> Entry {
-    Entry(
-      type: type.id, key: try ObjectKey(value: row.value(1, type.keyKind), of: type.schema),
-      operation: try operation(row, 2, base: 3), fields: try StoredFields.decode(row.bytes(4), of: type.schema))
+  private func entry(at place: EntryPlace) throws -> (Stamp, ReplicaID, StoredEntry) {
+    let row = try row(place.row)
+    guard row.parts.indices.contains(place.index) else { throw damaged("an object's entry is not there") }
+    var part = row.parts[place.index]
+    return (row.stamp, row.root, try stored(&part))
   }
 
-  private func operation(_ row: borrowing SQL, _ column: Int32, base: Int32) throws -> Entry.Operation {
-    switch row.integer(column) {
-    case 0: .remove
-    case 1: .update
-    case 2: .revival(base: row.stamp(base))
-    case 3: .birth
-    default: throw damaged("an entry has an unknown operation")
+  private func row(_ id: Int64) throws -> RowCache.Row {
+    if let row = rows.row, row.id == id { return row }
+    var select = try SQL(db, Statements.selectEntryRow)
+    try select.bind(id)
+    guard try select.step() else { throw damaged("an object's entry is not there") }
+    guard let root = try rows.roots ?? rootsByRow(), let replica = root[select.integer(1)] else {
+      throw damaged("a transaction's root is unknown")
+    }
+    rows.roots = root
+    let row = RowCache.Row(id: id, stamp: select.stamp(0), root: replica, parts: try parts(of: select.bytes(2)))
+    rows.row = row
+    return row
+  }
+
+  private func parts(of data: [UInt8]) throws -> [ByteReader] {
+    do {
+      return try EntryRow.parts(of: data)
+    } catch {
+      throw damaged("a transaction cannot be read", error)
+    }
+  }
+
+  private func stored(_ part: inout ByteReader) throws -> StoredEntry {
+    do {
+      return try StoredEntry(from: &part, schema.types)
+    } catch {
+      throw damaged("an entry cannot be read", error)
     }
   }
 
@@ -180,7 +236,7 @@ package struct JournalReader {
     return replicas
   }
 
-  private func rootsByRow() throws -> [Int64: ReplicaID] {
+  private func rootsByRow() throws -> [Int64: ReplicaID]? {
     Dictionary(uniqueKeysWithValues: try replicas().map { ($1, $0) })
   }
 
@@ -190,21 +246,65 @@ package struct JournalReader {
     return try select.step() ? select.integer(0) : nil
   }
 
-  private static func lastSequence(_ row: Int64, _ db: Database) throws -> UInt64 {
-    var select = try SQL(db, Statements.lastSequence)
-    try select.bind(row)
+  private func runs(of replica: Int64, from sequence: UInt64) throws -> [RunOfRows] {
+    var select = try SQL(db, Statements.selectRuns)
+    try select.bind(replica)
+    try select.bind(Int64(clamping: sequence))
+    var runs: [RunOfRows] = []
+    while try select.step() { runs.append(try RunOfRows(select, replica)) }
+    return runs
+  }
+
+  static func lastSequence(_ replica: Int64, _ db: Database) throws -> UInt64 {
+    var select = try SQL(db, Statements.selectLastRun)
+    try select.bind(replica)
     guard try select.step() else { return 0 }
-    guard let last = UInt64(exactly: select.integer(0)), last < Limits.sequence else {
-      throw damaged("the sequences of a replica have no end")
-    }
-    return last
+    return try RunOfRows(select, replica).last
   }
 
-  private func damaged(_ what: String) -> MagicDataError {
-    JournalReader.damaged(what)
+  private func damaged(_ what: String, _ cause: (any Error)? = nil) -> MagicDataError {
+    MagicDataError(.notADatabase, "the database is damaged: \(what)", cause: cause)
+  }
+}
+
+/// A run, with its end.
+private struct RunOfRows {
+  let run: JournalRun
+  let lastRow: Int64
+
+  init(_ row: borrowing SQL, _ replica: Int64) throws {
+    lastRow = row.integer(3)
+    run = try JournalRun(
+      checking: row.integer(0), replica: replica, sequence: row.integer(1), isOne: row.integer(2) != 0, lastRow: lastRow)
   }
 
-  private static func damaged(_ what: String) -> MagicDataError {
-    MagicDataError(.notADatabase, "the database is damaged: \(what)")
+  /// The sequence of its last transaction.
+  var last: UInt64 { run.lastSequence(lastRow) }
+
+  /// The first row of a transaction in it.
+  func row(of sequence: UInt64) -> Int64? {
+    guard sequence >= run.sequence, sequence <= last else { return nil }
+    return run.isOne ? run.first : run.first + Int64(sequence - run.sequence)
   }
+}
+
+/// What a row of `magic_journal` says of the transaction that it begins, or goes on with.
+private struct TransactionRow {
+  let name: TransactionName
+  let root: ReplicaID
+  /// `nil` in a row that goes on.
+  let count: Int64?
+}
+
+/// The row that was read last: objects that were written together are mostly read together.
+private final class RowCache {
+  struct Row {
+    let id: Int64
+    let stamp: Stamp
+    let root: ReplicaID
+    let parts: [ByteReader]
+  }
+
+  var row: Row?
+  var roots: [Int64: ReplicaID]?
 }

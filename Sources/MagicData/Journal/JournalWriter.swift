@@ -2,73 +2,144 @@ internal import GRDB
 package import MagicJournal
 
 /// Appends transactions to the journal's tables: local ones, and those that a merge brings.
+///
+/// One transaction after the other: `begin`, `append` for each entry, `finish`. A transaction is one row of `magic_journal`, a large one
+/// several in a row.
 package struct JournalWriter: Sendable {
-  private var transaction: Int64
-  private var firstEntry: Int64
-  private var nextEntry: Int64
+  private struct Current: Sendable {
+    let replica: Int64
+    let sequence: UInt64
+    let name: TransactionName
+    let root: Int64
+    /// Its first row.
+    let first: Int64
+    var entries = 0
+  }
+
+  private var current: Current?
+  /// The row that is being filled.
+  private var row: Int64
+  private var pending = EntryRow()
+  private var scratch = ByteWriter()
+  private var lastRun: JournalRun?
   private var replicas: [ReplicaID: Int64] = [:]
 
   package init(_ state: DatabaseState) {
-    transaction = state.lastTransaction + 1
-    firstEntry = state.lastEntry + 1
-    nextEntry = firstEntry
+    row = state.lastRow + 1
+    lastRun = state.lastRun
     replicas = [state.replica: state.replicaRow]
   }
 
-  /// The number of the transaction's first entry.
-  var first: Int64 { firstEntry }
+  /// Where the next entry goes.
+  package var next: EntryPlace { EntryPlace(row: row, index: pending.count, isLatest: true) }
+  /// Where the transaction's first entry is.
+  var first: EntryPlace { EntryPlace(row: current?.first ?? row, index: 0, isLatest: true) }
 
-  /// Another content for an entry of the transaction that is not finished yet.
-  func rewrite(_ number: Int64, _ entry: Entry, _ db: Connection) throws {
-    var update = try SQL(db, Statements.updateEntry)
-    try update.bind(contentOf: entry)
-    try update.bind(number)
-    try update.run()
-  }
-
-  /// How many entries the transaction has that was recorded before them.
-  func count(_ db: Connection) throws {
-    var update = try SQL(db, Statements.updateTransaction)
-    try update.bind(nextEntry - firstEntry)
-    try update.bind(transaction)
-    try update.run()
-  }
-
-  /// The next entry of the transaction that `record` tells of, before or after.
-  package mutating func append(_ entry: Entry, zIndex: Int64, stamp: Stamp, _ db: Connection) throws {
-    var insert = try SQL(db, Statements.insertEntry)
-    try insert.bind(nextEntry)
-    try insert.bind(transaction)
-    try insert.bind(entry.type)
-    try insert.bind(zIndex)
-    try insert.bind(entry.key.value)
-    try insert.bind(stamp)
-    try insert.bind(contentOf: entry)
-    try insert.run()
-    nextEntry += 1
-  }
-
-  package mutating func record(
-    replica: ReplicaID, sequence: UInt64, name: TransactionName, root: ReplicaID, entries: Int, _ db: Connection
+  package mutating func begin(
+    replica: ReplicaID, sequence: UInt64, name: TransactionName, root: ReplicaID, _ db: Connection
   ) throws {
-    let rows = (try row(of: replica, db), try row(of: root, db))
-    var insert = try SQL(db, Statements.insertTransaction)
-    try insert.bind(transaction)
-    try insert.bind(rows.0)
-    try insert.bind(Int64(sequence))
-    try insert.bind(name.stamp)
-    try insert.bind(Int64(name.tag))
-    try insert.bind(rows.1)
-    try insert.bind(firstEntry)
-    try insert.bind(entries)
+    current = Current(
+      replica: try row(of: replica, db), sequence: sequence, name: name, root: try row(of: root, db), first: row)
+  }
+
+  /// - Parameter isLatest: whether its object has no entry with a higher stamp.
+  /// - Returns: where the entry is, for the object's row.
+  @discardableResult
+  package mutating func append(
+    _ entry: Entry, zIndex: Int64, previous: EntryPlace, isLatest: Bool = true, _ db: Connection
+  ) throws -> EntryPlace {
+    let place = EntryPlace(row: row, index: pending.count, isLatest: isLatest)
+    pending.append(StoredEntry(entry: entry, zIndex: zIndex, previous: previous), &scratch)
+    current?.entries += 1
+    if pending.isFull { try flush(db) }
+    return place
+  }
+
+  /// What is pending is to be found in the tables.
+  mutating func flush(_ db: Connection) throws {
+    guard let current, !pending.isEmpty else { return }
+    try write(current, entries: row == current.first ? 0 : nil, db)
+    row += 1
+    pending = EntryRow()
+  }
+
+  /// After a transaction's last entry.
+  package mutating func finish(_ db: Connection) throws {
+    guard let current else { return }
+    self.current = nil
+    let isOneRow = row == current.first
+    if !pending.isEmpty {
+      try write(current, entries: isOneRow ? current.entries : nil, db)
+      row += 1
+      pending = EntryRow()
+    }
+    if !isOneRow {
+      var update = try SQL(db, Statements.updateEntryCount)
+      try update.bind(current.entries)
+      try update.bind(current.first)
+      try update.run()
+    }
+    // A transaction of one row goes on with the run before it, if that is its replica's.
+    let rows = row - current.first
+    if rows == 1, let lastRun, lastRun.goesOn(current.replica, current.sequence, at: current.first) { return }
+    let run = JournalRun(first: current.first, replica: current.replica, sequence: current.sequence, isOne: rows > 1)
+    var insert = try SQL(db, Statements.insertRun)
+    try insert.bind(run.first)
+    try insert.bind(run.replica)
+    try insert.bind(Int64(run.sequence))
+    try insert.bind(run.isOne ? 1 : 0)
+    try insert.run()
+    lastRun = run
+  }
+
+  private func write(_ current: Current, entries: Int?, _ db: Connection) throws {
+    var insert = try SQL(db, Statements.insertRow)
+    try insert.bind(row)
+    try insert.bind(current.name.stamp)
+    try insert.bind(Int64(current.name.tag))
+    try insert.bind(current.root)
+    if let entries { try insert.bind(entries) } else { try insert.bindNull() }
+    try insert.bind(pending.bytes.bytes)
     try insert.run()
   }
 
-  /// After a transaction's record and its last entry.
-  package mutating func finish() {
-    transaction += 1
-    firstEntry = nextEntry
+  // MARK: Entries of the transaction that is not finished yet
+
+  func entry(at place: EntryPlace, _ types: [StoredType], _ db: Connection) throws -> StoredEntry {
+    do {
+      let parts = try EntryRow.parts(of: try data(at: place, db))
+      guard parts.indices.contains(place.index) else { throw JournalError(.damaged, "an entry is not where it was put") }
+      var part = parts[place.index]
+      return try StoredEntry(from: &part, types)
+    } catch let error as JournalError {
+      throw MagicDataError(.notADatabase, "the database is damaged: \(error.message)", cause: error)
+    }
   }
+
+  mutating func rewrite(_ entry: StoredEntry, at place: EntryPlace, _ db: Connection) throws {
+    do {
+      let replaced = try EntryRow.replacing(place.index, in: try data(at: place, db), by: entry)
+      guard place.row != row else {
+        pending = replaced
+        return
+      }
+      var update = try SQL(db, Statements.updateRow)
+      try update.bind(replaced.bytes.bytes)
+      try update.bind(place.row)
+      try update.run()
+    } catch let error as JournalError {
+      throw MagicDataError(.notADatabase, "the database is damaged: \(error.message)", cause: error)
+    }
+  }
+
+  private func data(at place: EntryPlace, _ db: Connection) throws -> [UInt8] {
+    if place.row == row { return pending.bytes.bytes }
+    var select = try SQL(db, Statements.selectData)
+    try select.bind(place.row)
+    return try select.step() ? select.bytes(0) : []
+  }
+
+  // MARK: Replicas and the clock
 
   /// The clock never falls behind what is folded (C-2, C-3).
   package func moveClock(to stamp: Stamp, _ db: Connection) throws {
@@ -95,37 +166,37 @@ package struct JournalWriter: Sendable {
   }
 }
 
-extension SQL {
-  /// Operation, base and fields.
-  fileprivate mutating func bind(contentOf entry: Entry) throws {
-    try bind(Int64(entry.operation.code))
-    if let base = entry.operation.base { try bind(base) } else { try bindNull() }
-    if entry.operation == .remove { try bindNull() } else { try bind(StoredFields.encode(entry.fields)) }
-  }
-}
+/// Rows of `magic_journal` that follow each other and hold a replica's transactions with sequences that do so too: a row of `magic_run`.
+struct JournalRun: Sendable {
+  let first: Int64
+  let replica: Int64
+  /// Of the first transaction.
+  let sequence: UInt64
+  /// Whether all its rows are one transaction.
+  let isOne: Bool
 
-/// An entry's fields as `magic_entry.fields` has them (J-18).
-enum StoredFields {
-  static func encode(_ fields: [FieldValue]) -> [UInt8] {
-    var writer = ByteWriter()
-    for field in fields {
-      writer.varint(field.field)
-      field.value.encode(to: &writer)
-    }
-    return writer.bytes
+  init(first: Int64, replica: Int64, sequence: UInt64, isOne: Bool) {
+    self.first = first
+    self.replica = replica
+    self.sequence = sequence
+    self.isOne = isOne
   }
 
-  static func decode(_ bytes: [UInt8], of type: TypeSchema) throws -> [FieldValue] {
-    do throws(JournalError) {
-      var reader = ByteReader(bytes)
-      var fields: [FieldValue] = []
-      while !reader.isAtEnd {
-        fields.append(
-          FieldValue(field: try reader.index(below: type.fields.count, "field"), value: try Value(from: &reader)))
-      }
-      return fields
-    } catch {
-      throw MagicDataError(.notADatabase, "the database is damaged: an entry of type \(type.name) cannot be read", cause: error)
+  /// As the database has it, which somebody may have changed by hand. `lastRow` is its last, or of the whole journal.
+  init(checking first: Int64, replica: Int64, sequence: Int64, isOne: Bool, lastRow: Int64) throws {
+    guard 1...EntryPlace.lastRow ~= first, first...EntryPlace.lastRow ~= lastRow, 1..<Int64(Limits.sequence) ~= sequence else {
+      throw MagicDataError(.notADatabase, "the database is damaged: the transactions of a replica do not follow each other")
     }
+    self.init(first: first, replica: replica, sequence: UInt64(sequence), isOne: isOne)
+  }
+
+  /// Whether a transaction in the next row belongs to it.
+  func goesOn(_ replica: Int64, _ sequence: UInt64, at row: Int64) -> Bool {
+    !isOne && self.replica == replica && sequence - self.sequence == UInt64(row - first)
+  }
+
+  /// The sequence of its last transaction, if its last row is this one.
+  func lastSequence(_ lastRow: Int64) -> UInt64 {
+    isOne ? sequence : sequence + UInt64(lastRow - first)
   }
 }

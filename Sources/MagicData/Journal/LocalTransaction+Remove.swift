@@ -4,21 +4,25 @@ internal import MagicJournal
 extension LocalTransaction {
   /// Removes one object. `false` if it is not known here at all; one that is gone already stays so.
   mutating func remove(_ key: ObjectKey, _ type: MappedType) throws -> Bool {
-    try prepare()
     let table = ObjectTable(type.stored, db)
-    guard let zIndex = try table.zIndex(of: key) else { return try table.absentZIndex(of: key) != nil }
-    try remove(key, zIndex, table)
+    guard let place = try table.place(of: key) else { return try table.absentPlace(of: key) != nil }
+    try remove(key, place, table)
     return true
   }
 
   mutating func removeAll(of type: MappedType) throws {
-    try prepare()
     let table = ObjectTable(type.stored, db)
-    for (zIndex, key) in try table.keys() { try remove(key, zIndex, table) }
+    for (key, place) in try table.rows() { try remove(key, place, table) }
   }
 
-  private mutating func remove(_ key: ObjectKey, _ zIndex: Int64, _ table: ObjectTable) throws {
-    guard try table.remove(key, zIndex) else { return }
-    try append(Entry(type: table.type.id, key: key, operation: .remove, fields: []), zIndex: zIndex)
+  private mutating func remove(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
+    willRemove(table.type)
+    let entry = Entry(type: table.type.id, key: key, operation: .remove, fields: [])
+    if hasEntry(place.last) {
+      try table.remove(key, place)
+      return try join(entry, at: place.last)
+    }
+    try table.remove(key, ObjectPlace(zIndex: place.zIndex, last: next))
+    try append(entry, zIndex: place.zIndex, previous: place.last)
   }
 }

@@ -4,114 +4,130 @@ internal import MagicJournal
 extension LocalTransaction {
   /// Adds or updates one object.
   mutating func save(_ object: ObjectSave, as type: MappedType) throws -> SavedObject {
-    try prepare()
     let table = ObjectTable(type.stored, db)
     if let record = object.record(in: store), let saved = try update(object, record, type, table) { return saved }
     // What was fetched from another database, or as another object, is as good as made by the app.
     let object = object.record == nil ? object : object.allEdited
     guard let primary = object.primary else { return try create(object, nil, type, table) }
+    if let saved = try createNew(object, .primary(primary), type, table) { return saved }
     return try meet(object, .primary(primary), type, table)
   }
 
   /// A fetched instance: what was set since is what changed (J-8). `nil` if this database never knew the object.
   private mutating func update(
-    _ object: ObjectSave, _ record: Record, _ type: MappedType, _ table: ObjectTable
+    _ object: ObjectSave, _ record: ObjectSave.Record, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject? {
-    let changes = fields(object, type) { $0.isChanged }
-    var record = record
-    if try !table.update(record.zIndex, record.key, changes) {
-      // In a copy of the database file the z index may by now be another object's.
-      let alive = try table.zIndex(of: record.key)
-      guard let zIndex = try alive ?? table.absentZIndex(of: record.key) else { return nil }
-      record = Record(store: store, zIndex: zIndex, key: record.key)
-      guard alive != nil else {
-        try revive(object, changes, record, type, table)
-        return SavedObject(record: record, stored: object.changedValues)
+    let changes = type.fields(of: object.changed, object)
+    let key = record.key
+    if !changes.isEmpty, !hasEntry(record.place.last) {
+      let place = next
+      // Mostly nobody has written to the object since.
+      if try table.update(record.place.zIndex, key, changes, last: place, before: record.place.last) {
+        try append(
+          Entry(type: type.stored.id, key: key, operation: .update, fields: changes), zIndex: record.place.zIndex,
+          previous: record.place.last)
+        return SavedObject(place: ObjectPlace(zIndex: record.place.zIndex, last: place), key: key, extent: .changes)
       }
-      _ = try table.update(zIndex, record.key, changes)
     }
-    if !changes.isEmpty {
-      try append(Entry(type: type.stored.id, key: record.key, operation: .update, fields: changes), zIndex: record.zIndex)
+    // In a copy of the database file the z index may by now be another object's.
+    let last = try table.last(of: record.place.zIndex, key)
+    guard let place = try last.map({ ObjectPlace(zIndex: record.place.zIndex, last: $0) }) ?? table.place(of: key) else {
+      guard let absent = try table.absentPlace(of: key) else { return nil }
+      let revived = try revive(object, changes, key, absent, type)
+      return SavedObject(place: revived, key: key, extent: .changes)
     }
-    return SavedObject(record: record, stored: object.changedValues)
+    return SavedObject(place: try write(changes, key, place, table), key: key, extent: .changes)
+  }
+
+  /// Writes changed fields of an object that has a row.
+  private mutating func write(
+    _ changes: [FieldValue], _ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable
+  ) throws -> ObjectPlace {
+    guard !changes.isEmpty else { return place }
+    let entry = Entry(type: table.type.id, key: key, operation: .update, fields: changes)
+    if hasEntry(place.last) {
+      _ = try table.update(place.zIndex, key, changes, last: place.last, before: place.last)
+      try join(entry, at: place.last)
+      return place
+    }
+    let now = ObjectPlace(zIndex: place.zIndex, last: next)
+    _ = try table.update(place.zIndex, key, changes, last: now.last, before: place.last)
+    try append(entry, zIndex: place.zIndex, previous: place.last)
+    return now
   }
 
   /// The object of a fetched instance was removed meanwhile: everything as it was before, with the changes over it (J-9).
   private mutating func revive(
-    _ object: ObjectSave, _ changes: [FieldValue], _ record: Record, _ type: MappedType, _ table: ObjectTable
-  ) throws {
-    let reader = try JournalReader(db)
-    let remove = try reader.lastRemove(of: record.zIndex, type: type.stored.id, by: state.replicaRow)
+    _ object: ObjectSave, _ changes: [FieldValue], _ key: ObjectKey, _ absent: ObjectPlace, _ type: MappedType
+  ) throws -> ObjectPlace {
+    let reader = try reader()
+    let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow)
     // An instance that nobody changed does not undo what another replica removed.
-    if changes.isEmpty, let remove, !remove.isOwn { return }
+    if changes.isEmpty, let remove, !remove.isOwn { return absent }
     let stored = reader.schema.types[type.stored.id]
     // By name: what competes with a change under another kind gives way (M-2).
     var values: [Int: FieldValue] = [:]
-    for field in fields(object, type, where: { _ in true }) { values[stored.schema.slots[field.field]] = field }
-    for write in try reader.state(of: record.zIndex, type: stored.id).values {
-      values[stored.schema.slots[write.field]] = FieldValue(field: write.field, value: write.value)
-    }
-    for field in changes { values[stored.schema.slots[field.field]] = field }
-    let fields = values.values.sorted { $0.field < $1.field }
-    try ObjectTable(stored, db).insert(record.key, fields, zIndex: record.zIndex)
-    try append(
-      Entry(
-        type: type.stored.id, key: record.key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields),
-      zIndex: record.zIndex)
+    for field in type.fields(of: object.present, object) { values[stored.schema.slots[field.field]] = field }
+    for field in try reader.state(from: absent.last, of: stored.id).row { values[stored.schema.slots[field.field]] = field }
+    let fields = values.values.sorted { $0.field < $1.field }.overlaid(by: changes, of: stored.schema)
+    let entry = Entry(
+      type: stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
+    return try insert(entry, absent, ObjectTable(stored, db))
   }
 
   /// An instance that the app made, with a primary value that may be held here.
   private mutating func meet(
     _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject {
-    guard let row = try FetchedObject.all(of: type, in: store, db, key: key, complete: false).first else {
-      return try create(object, key, type, table)
+    let row = try FetchedRows(type, db, key: key, complete: false)
+    guard row.count == 1 else { return try create(object, key, type, table) }
+    var changed = PropertySet()
+    for index in object.values.indices where object.edited.contains(index) && object.values[index] != row.values[index] {
+      changed.insert(index)
     }
-    let changes = fields(object, type) { index, property in
-      property.isEdited && property.value != row.values[index]
-    }
-    if !changes.isEmpty {
-      _ = try table.update(row.record.zIndex, key, changes)
-      try append(Entry(type: type.stored.id, key: key, operation: .update, fields: changes), zIndex: row.record.zIndex)
-    }
-    let stored = zip(object.properties, row.values).map { $0.isEdited ? $0.value ?? $1 : $1 }
-    return SavedObject(record: row.record, stored: stored)
+    let place = try write(type.fields(of: changed, object), key, row.places[0], table)
+    return SavedObject(place: place, key: key, extent: .edits(row: row.values))
+  }
+
+  /// Mostly an object that the app made is new: this asks for nothing beforehand. `nil` if it may be held or was removed.
+  private mutating func createNew(
+    _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable
+  ) throws -> SavedObject? {
+    guard try !hasAbsent(table) else { return nil }
+    let fields = type.fields(of: object.present, object)
+    let last = next
+    guard let zIndex = try table.insert(new: key, fields, last: last) else { return nil }
+    try append(Entry(type: type.stored.id, key: key, operation: .update, fields: fields), zIndex: zIndex, previous: .none)
+    return SavedObject(place: ObjectPlace(zIndex: zIndex, last: last), key: key, extent: .all)
   }
 
   /// A new object, or one that the app makes again after it was removed.
   private mutating func create(
     _ object: ObjectSave, _ key: ObjectKey?, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject {
-    let fields = fields(object, type) { $0.value != nil }
-    let operation: Entry.Operation
-    var zIndex: Int64?
-    if let key {
-      zIndex = try table.absentZIndex(of: key)
-      let remove = try zIndex.flatMap { try JournalReader(db).lastRemove(of: $0, type: type.stored.id, by: state.replicaRow) }
-      operation = remove.map { .revival(base: $0.stamp) } ?? .update
-    } else {
-      operation = .birth
+    let fields = type.fields(of: object.present, object)
+    guard let key else {
+      let key = ObjectKey.birth(Birth(transaction: name, ordinal: ordinal))
+      let entry = Entry(type: type.stored.id, key: key, operation: .birth, fields: fields)
+      return SavedObject(place: try insert(entry, nil, table), key: key, extent: .all)
     }
-    let key = key ?? .birth(Birth(transaction: name, ordinal: ordinal))
-    let row = try table.insert(key, fields, zIndex: zIndex)
-    let entry = Entry(type: type.stored.id, key: key, operation: operation, fields: fields)
-    try append(entry, zIndex: row, isNew: zIndex == nil)
-    return SavedObject(
-      record: Record(store: store, zIndex: row, key: key), stored: object.properties.map { $0.value ?? .null })
+    let absent = try table.absentPlace(of: key)
+    let remove = try absent.flatMap { try reader().lastRemove(from: $0.last, by: state.replicaRow) }
+    let entry = Entry(
+      type: type.stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
+    return SavedObject(place: try insert(entry, absent, table), key: key, extent: .all)
   }
 
-  private func fields(
-    _ object: ObjectSave, _ type: MappedType, where isWanted: (Int, ObjectSave.Property) -> Bool
-  ) -> [FieldValue] {
-    object.properties.indices.compactMap { index in
-      guard let field = type.fields[index], isWanted(index, object.properties[index]) else { return nil }
-      return object.properties[index].value.map { FieldValue(field: field, value: $0) }
-    }.sorted { $0.field < $1.field }
-  }
-
-  private func fields(
-    _ object: ObjectSave, _ type: MappedType, where isWanted: (ObjectSave.Property) -> Bool
-  ) -> [FieldValue] {
-    fields(object, type) { isWanted($1) }
+  /// The row and the entry of an object that has no row.
+  private mutating func insert(_ entry: Entry, _ absent: ObjectPlace?, _ table: ObjectTable) throws -> ObjectPlace {
+    if let absent, hasEntry(absent.last) {
+      try table.insert(entry.key, entry.fields, zIndex: absent.zIndex, last: absent.last)
+      try join(entry, at: absent.last)
+      return absent
+    }
+    let last = next
+    let zIndex = try table.insert(entry.key, entry.fields, zIndex: absent?.zIndex, last: last)
+    try append(entry, zIndex: zIndex, previous: absent?.last ?? .none)
+    return ObjectPlace(zIndex: zIndex, last: last)
   }
 }

@@ -8,11 +8,11 @@ struct LocalTransaction {
     let state: DatabaseState
     let name: TransactionName
     fileprivate var writer: JournalWriter
-    fileprivate var isRecorded = false
     fileprivate var size = 0
     fileprivate var ordinal: UInt32 = 0
     fileprivate var schema: StoredSchema?
-    fileprivate let touched = TouchedObjects()
+    /// Types of which no object is without a row, as far as is known.
+    fileprivate var whole: Set<Int> = []
   }
 
   let db: Database
@@ -29,7 +29,9 @@ struct LocalTransaction {
     let state = try DatabaseState(db)
     let stamp = try state.lastStamp.next(at: surroundings.milliseconds())
     let name = TransactionName(stamp: stamp, tag: UInt32(truncatingIfNeeded: surroundings.random()))
-    self.init(db, store, Progress(state: state, name: name, writer: JournalWriter(state)))
+    var writer = JournalWriter(state)
+    try writer.begin(replica: state.replica, sequence: state.lastSequence + 1, name: name, root: state.replica, db)
+    self.init(db, store, Progress(state: state, name: name, writer: writer))
   }
 
   /// Goes on where another one stopped, in the same SQLite transaction.
@@ -39,24 +41,45 @@ struct LocalTransaction {
     self.progress = progress
   }
 
-  /// Before an operation: the entries of those before it are to be found by whoever folds.
-  mutating func prepare() throws {
-    if ordinal > 0, !progress.isRecorded { try record(entries: 0) }
+  /// Reads the journal, with the entries of this transaction.
+  mutating func reader() throws -> JournalReader {
+    try progress.writer.flush(db)
+    return try JournalReader(db)
   }
 
-  /// An entry of an object, or, if the transaction has one already, the net effect of both (J-2).
-  ///
-  /// - Parameter isNew: that it has none is known, since the object got its z index just so.
-  mutating func append(_ entry: Entry, zIndex: Int64, isNew: Bool = false) throws {
-    if progress.touched.insert(entry.type, zIndex), !isNew, let written = try written(entry.type, zIndex) {
-      let place = UInt32(written.number - progress.writer.first)
-      let joined = written.entry.followed(by: entry, at: place, of: name, try schema(of: [written.entry, entry]))
-      try count(joined.size - written.entry.size)
-      return try progress.writer.rewrite(written.number, joined, db)
-    }
+  /// Whether some object of a type may have been removed.
+  mutating func hasAbsent(_ table: ObjectTable) throws -> Bool {
+    if progress.whole.contains(table.type.id) { return false }
+    if try table.hasAbsent() { return true }
+    progress.whole.insert(table.type.id)
+    return false
+  }
+
+  mutating func willRemove(_ type: StoredType) {
+    progress.whole.remove(type.id)
+  }
+
+  /// Where the next entry goes.
+  var next: EntryPlace { progress.writer.next }
+
+  /// Whether the transaction has an entry of the object whose last entry this is.
+  func hasEntry(_ last: EntryPlace) -> Bool { last.bits >= progress.writer.first.bits }
+
+  /// The first entry of an object in this transaction; the object's row says `next` as its place.
+  mutating func append(_ entry: Entry, zIndex: Int64, previous: EntryPlace) throws {
     progress.ordinal += 1
     try count(entry.size)
-    try progress.writer.append(entry, zIndex: zIndex, stamp: name.stamp, db)
+    try progress.writer.append(entry, zIndex: zIndex, previous: previous, db)
+  }
+
+  /// The net effect of the entry that the transaction has of an object and of one more (J-2).
+  mutating func join(_ entry: Entry, at place: EntryPlace) throws {
+    let schema = try schema(of: entry)
+    var written = try progress.writer.entry(at: place, schema.types, db)
+    let joined = written.entry.followed(by: entry, at: name, schema.types[entry.type].schema)
+    try count(joined.size - written.entry.size)
+    written.entry = joined
+    try progress.writer.rewrite(written, at: place, db)
   }
 
   private mutating func count(_ size: Int) throws {
@@ -68,57 +91,30 @@ struct LocalTransaction {
     }
   }
 
-  private func written(_ type: Int, _ zIndex: Int64) throws -> (number: Int64, entry: Entry)? {
-    try JournalReader(db).entry(of: zIndex, type: type, at: name.stamp, from: progress.writer.first)
-  }
-
-  private mutating func record(entries: Int) throws {
-    try progress.writer.record(
-      replica: state.replica, sequence: state.lastSequence + 1, name: name, root: state.replica, entries: entries, db)
-    progress.isRecorded = true
-  }
-
-  /// The type of entries, which may have fields that the app's model has not.
-  private mutating func schema(of entries: [Entry]) throws -> TypeSchema {
-    if let types = progress.schema?.types, let type = entries.last?.type, types.indices.contains(type),
-      entries.allSatisfy({ $0.fields.allSatisfy { types[type].schema.fields.indices.contains($0.field) } })
+  /// The types as this transaction knows them: more may have been learnt since it began.
+  private mutating func schema(of entry: Entry) throws -> StoredSchema {
+    if let schema = progress.schema, schema.types.indices.contains(entry.type),
+      entry.fields.allSatisfy({ schema.types[entry.type].schema.fields.indices.contains($0.field) })
     {
-      return types[type].schema
+      return schema
     }
     let schema = try StoredSchema(db)
     progress.schema = schema
-    return schema.types[entries[0].type].schema
+    return schema
   }
 
   /// A transaction without entries leaves no trace (J-10).
   mutating func finish() throws {
     guard ordinal > 0 else { return }
-    if progress.isRecorded { try progress.writer.count(db) } else { try record(entries: Int(ordinal)) }
-    progress.writer.finish()
-    try progress.writer.moveClock(to: name.stamp, db)
-  }
-}
-
-/// Objects that a transaction may have an entry of. What is rolled back stays in it: it only tells when there is no need to look.
-private final class TouchedObjects: Sendable {
-  private struct Address: Hashable {
-    let type: Int
-    let zIndex: Int64
-  }
-
-  private let addresses = Locked<Set<Address>>([])
-
-  /// Whether the object was in it already.
-  func insert(_ type: Int, _ zIndex: Int64) -> Bool {
-    addresses.withLock { !$0.insert(Address(type: type, zIndex: zIndex)).inserted }
+    try progress.writer.finish(db)
   }
 }
 
 extension Entry {
   /// What this entry and a later one of the same object and transaction come to (J-2).
-  fileprivate func followed(by later: Entry, at ordinal: UInt32, of name: TransactionName, _ type: TypeSchema) -> Entry {
+  fileprivate func followed(by later: Entry, at name: TransactionName, _ type: TypeSchema) -> Entry {
     var entry = later
-    let isBornHere = key == .birth(Birth(transaction: name, ordinal: ordinal))
+    let isBornHere = if case .birth(let birth) = key { birth.transaction == name } else { false }
     switch (operation, later.operation) {
     case (_, .remove):
       break
@@ -127,8 +123,7 @@ extension Entry {
       entry.operation = isBornHere ? .birth : .revival(base: Stamp(name.stamp.bits - 1))
     default:
       entry.operation = operation
-      let slots = Set(later.fields.map { type.slots[$0.field] })
-      entry.fields = (fields.filter { !slots.contains(type.slots[$0.field]) } + later.fields).sorted { $0.field < $1.field }
+      entry.fields = fields.overlaid(by: later.fields, of: type)
     }
     return entry
   }

@@ -1,16 +1,18 @@
+internal import COpening
 internal import MagicJournal
 
 /// A type's properties, in the order of their declaration: worked out once for a type, not for each object.
-struct Layout: Sendable {
+final class Layout: Sendable {
   struct Property: Sendable {
     let name: Name
     let kind: Value.Kind
     let role: PropertyRole
+    let codec: Codec
     /// Whether an object without a stored value can be shown: it has a default, or may be nil.
     let canBeAbsent: Bool
     /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
     let initial: Value?
-    let initialEdits: Int
+    let initialEdits: UInt32
   }
 
   let name: Name
@@ -28,26 +30,36 @@ struct Layout: Sendable {
   static func of<Object: MagicObject>(_ type: Object.Type) throws -> Layout {
     if let layout = known.withLock({ $0[ObjectIdentifier(type)] }) { return layout }
     // Worked out without the lock: `init()` is the app's, and may save objects of its own.
-    let layout = try Layout(type)
-    known.withLock { $0[ObjectIdentifier(type)] = layout }
-    return layout
+    let (layout, places) = try make(type)
+    return known.withLock { known in
+      if let layout = known[ObjectIdentifier(type)] { return layout }
+      known[ObjectIdentifier(type)] = layout
+      names.withLock {
+        $0.append(contentsOf: zip(places, layout.properties).map { (place: $0, name: "\(layout.name).\($1.name)") })
+      }
+      OpenType.register(places)
+      return layout
+    }
   }
 
-  private init<Object: MagicObject>(_ type: Object.Type) throws {
+  private static func make<Object: MagicObject>(_ type: Object.Type) throws -> (Layout, [Place]) {
     let probe = Object()
     guard !(Mirror(reflecting: probe).superclassMirror?.subjectType is any MagicObject.Type) else {
       throw MagicDataError(
         .model, "\(type) cannot be stored: its superclass is a MagicObject as well, and a model is a struct or a final class")
     }
-    let children = Layout.wrappers(of: probe)
+    let children = wrappers(of: probe)
+    let name: Name
+    let properties: [Property]
     do {
       name = try Name(type.magicName)
       properties = try children.map { label, wrapper in
-        let role = Swift.type(of: wrapper).role
+        let type = Swift.type(of: wrapper)
+        let state = wrapper.property.storage[wrapper.property.index]
         return Property(
-          name: try Name(String(label.dropFirst())), kind: Swift.type(of: wrapper).kind, role: role,
-          canBeAbsent: wrapper.canBeAbsent, initial: role == .primary ? nil : try wrapper.box.encoded(),
-          initialEdits: wrapper.box.edits)
+          name: try Name(String(label.dropFirst())), kind: type.valueType.magicKind, role: type.role, codec: type.codec,
+          canBeAbsent: type.role == .optional || (type.role == .required && wrapper.property.hasValue),
+          initial: type.role == .primary ? nil : try state.slot.value(), initialEdits: state.edits)
       }
     } catch let error as JournalError {
       throw MagicDataError(.model, "\(type) cannot be stored: \(error.message)", cause: error)
@@ -61,29 +73,49 @@ struct Layout: Sendable {
     guard properties.count <= Limits.fieldsOfType else {
       throw MagicDataError(.tooLarge, "\(type) cannot be stored: it has more than \(Limits.fieldsOfType) properties")
     }
+    let second = Object()
+    let offsets = offsets(of: children.map(\.wrapper.property), in: probe)
+    let same = offsets == Layout.offsets(of: wrappers(of: second).map(\.wrapper.property), in: second)
+    let layout = Layout(name, properties, offsets: same ? offsets : nil)
+    // A wrapper that already shares a storage belongs to places that are known.
+    let places = children.map(\.wrapper.property.storage.header)
+    return (layout, places.allSatisfy { $0.count == 1 } ? places.map(\.place) : [])
+  }
+
+  private init(_ name: Name, _ properties: [Property], offsets: [Int]?) {
+    self.name = name
+    self.properties = properties
+    self.offsets = offsets
     primary = properties.firstIndex { $0.role == .primary }
     let fields = properties.map { TypeSchema.Field(name: $0.name, kind: $0.kind) }
     schema = TypeSchema(
       name: name, primary: primary.map { fields[$0] }, fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1)
     )
-    let second = Object()
-    let offsets = Layout.offsets(of: children.map(\.wrapper.box), in: probe)
-    let same = offsets == Layout.offsets(of: Layout.wrappers(of: second).map(\.wrapper.box), in: second)
-    self.offsets = same ? offsets : nil
   }
 
-  /// The boxes of an instance's properties, in the order of `properties`.
-  func boxes<Object: MagicObject>(of object: Object) throws -> [Box] {
+  // MARK: Finding the wrappers
+
+  /// An instance's properties, in the order of `properties`.
+  func places<Object: MagicObject>(of object: Object) throws -> Instance.Places {
     guard Swift.type(of: object) == Object.self else {
       throw MagicDataError(
         .model, "a \(Swift.type(of: object)) was given as a \(Object.self); a model is a struct or a final class")
     }
-    guard let offsets else { return Layout.wrappers(of: object).map(\.wrapper.box) }
-    return withUnsafeBytes(of: object) { bytes in
-      offsets.map { offset in
-        // `offsets` found a reference to a box here in two instances, and a type's layout does not change.
-        Unmanaged<Box>.fromOpaque(bytes.load(fromByteOffset: offset, as: UnsafeRawPointer.self)).takeUnretainedValue()
+    guard let offsets else { return .apart(Layout.wrappers(of: object).map(\.wrapper.property)) }
+    return try Layout.withBytes(of: object) { bytes in
+      // `offsets` found a wrapper here in two instances, and a type's layout does not change.
+      let first = bytes.loadUnaligned(fromByteOffset: offsets[0], as: UnsafeRawPointer.self)
+      let isShared = offsets.indices.allSatisfy { index in
+        bytes.loadUnaligned(fromByteOffset: offsets[index], as: UnsafeRawPointer.self) == first
+          && bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(index)
       }
+      if isShared { return .shared(Unmanaged<Storage>.fromOpaque(first).takeUnretainedValue()) }
+      let properties = offsets.map { bytes.load(fromByteOffset: $0, as: PropertySlot.self) }
+      guard properties[0].slot == 0 else {
+        throw MagicDataError(
+          .model, "\(name) cannot be stored: its first property is declared where another type's is, as by a macro")
+      }
+      return .apart(properties)
     }
   }
 
@@ -98,21 +130,54 @@ struct Layout: Sendable {
     }
   }
 
-  /// Where in a struct's bytes the references to these boxes stand, if each stands at one place. A class is no such struct.
-  private static func offsets<Object: MagicObject>(of boxes: [Box], in object: Object) -> [Int]? {
-    guard !(Object.self is AnyClass) else { return nil }
-    return withUnsafeBytes(of: object) { bytes in
+  /// A wrapper is a reference to a storage and, behind it, a slot.
+  private static let slotOffset = MemoryLayout<PropertySlot>.offset(of: \.slot) ?? MemoryLayout<UnsafeRawPointer>.size
+
+  /// Where in an instance's bytes these wrappers stand, if each stands at one place.
+  private static func offsets<Object: MagicObject>(of properties: [PropertySlot], in object: Object) -> [Int]? {
+    withBytes(of: object) { bytes in
       let step = MemoryLayout<UnsafeRawPointer>.stride
       var offsets: [Int] = []
-      for box in boxes {
-        let address = UInt(bitPattern: Unmanaged.passUnretained(box).toOpaque())
-        let places = stride(from: 0, through: bytes.count - step, by: step).filter {
+      for property in properties {
+        let address = UInt(bitPattern: Unmanaged.passUnretained(property.storage).toOpaque())
+        let places = stride(from: 0, through: bytes.count - MemoryLayout<PropertySlot>.size, by: step).filter {
           bytes.load(fromByteOffset: $0, as: UInt.self) == address
+            && bytes.load(fromByteOffset: $0 + slotOffset, as: Int32.self) == property.slot
         }
         guard places.count == 1 else { return nil }
         offsets.append(places[0])
       }
       return offsets
+    }
+  }
+
+  /// A struct's bytes, or those of the memory that a class's instance has.
+  private static func withBytes<Object, Result>(
+    of object: Object, _ body: (UnsafeRawBufferPointer) throws -> Result
+  ) rethrows -> Result {
+    guard Object.self is AnyClass else { return try withUnsafeBytes(of: object, body) }
+    return try withExtendedLifetime(object) {
+      let start = Unmanaged.passUnretained(object as AnyObject).toOpaque()
+      return try body(UnsafeRawBufferPointer(start: start, count: c_allocation_size(start)))
+    }
+  }
+
+  // MARK: Names
+
+  private static let names = Locked<[(place: Place, name: String)]>([])
+
+  /// The type and the property that are declared at a place, if the type was met already.
+  static func name(ofPropertyAt place: Place) -> String? {
+    names.withLock { names in names.first { $0.place.isSame(as: place) }?.name }
+  }
+
+  /// The same for a slot of a storage whose first property is declared at a place.
+  static func name(ofPropertyAt slot: Int, firstAt place: Place) -> String? {
+    names.withLock { names in
+      guard let first = names.firstIndex(where: { $0.place.isSame(as: place) }), names.indices.contains(first + slot) else {
+        return nil
+      }
+      return names[first + slot].name
     }
   }
 }

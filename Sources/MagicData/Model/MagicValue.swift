@@ -5,22 +5,28 @@ internal import MagicJournal
 /// Without a default it has to be set before it is read, and before the object is saved.
 @propertyWrapper
 public struct MagicValue<Value: Magical> {
-  private let typed: TypedBox<Value>
+  let property: PropertySlot
 
   /// A value that is not set yet.
-  public init(_ file: StaticString = #fileID, _ line: UInt = #line) {
-    typed = TypedBox(.unset, Place(file: file, line: line))
+  public init(
+    _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column, _ type: StaticString = #function
+  ) {
+    property = PropertySlot(Place(file, line, column, type, hasValue: false))
   }
 
   /// A value with a default.
-  public init(wrappedValue: Value, _ file: StaticString = #fileID, _ line: UInt = #line) {
-    typed = TypedBox(.value(wrappedValue), Place(file: file, line: line))
+  public init(
+    wrappedValue: Value, _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column,
+    _ type: StaticString = #function
+  ) {
+    property = PropertySlot(Place(file, line, column, type, hasValue: true))
+    property.setDefault(wrappedValue)
   }
 
   /// The value. Reading it before it was set stops the program.
   public var wrappedValue: Value {
-    get { typed.value }
-    nonmutating set { typed.set(newValue) }
+    get { property.required(Value.self) }
+    nonmutating set { property.set(newValue) }
   }
 
   public var projectedValue: Self { self }
@@ -28,7 +34,6 @@ public struct MagicValue<Value: Magical> {
 
 extension MagicValue: MagicProperty {
   static var role: PropertyRole { .required }
-  static var kind: MagicJournal.Value.Kind { Value.magicKind }
-  var box: Box { typed }
-  var canBeAbsent: Bool { typed.hasValue }
+  static var valueType: any Magical.Type { Value.self }
+  static var codec: Codec { Codec(Value.self) }
 }

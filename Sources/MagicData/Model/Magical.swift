@@ -17,10 +17,7 @@ public protocol Magical: SendableMetatype {
 }
 
 /// A value that can name an object: `String`, `UUID` or `Int`.
-public protocol MagicalPrimary: Magical, Sendable {
-  /// The value of a property that was never set, or `nil` if the app has to set one.
-  static func magicDefault() -> Self?
-}
+public protocol MagicalPrimary: Magical, Sendable {}
 
 extension Value {
   func unreadable(as type: Any.Type) -> MagicDataError {
@@ -36,8 +33,6 @@ extension String: MagicalPrimary {
     guard case .text(let text) = magicValue else { throw magicValue.unreadable(as: String.self) }
     self = text
   }
-
-  public static func magicDefault() -> String? { UUID().uuidString }
 }
 
 extension UUID: MagicalPrimary {
@@ -50,8 +45,6 @@ extension UUID: MagicalPrimary {
     }
     self = uuid
   }
-
-  public static func magicDefault() -> UUID? { UUID() }
 }
 
 extension Int: MagicalPrimary {
@@ -64,8 +57,6 @@ extension Int: MagicalPrimary {
     }
     self = int
   }
-
-  public static func magicDefault() -> Int? { nil }
 }
 
 extension Bool: Magical {

@@ -3,20 +3,26 @@ internal import MagicJournal
 /// A value that an object may lack. It is `nil` until it is set.
 @propertyWrapper
 public struct OptionMagicValue<Value: Magical> {
-  private let typed: TypedBox<Value>
+  let property: PropertySlot
 
-  public init(_ file: StaticString = #fileID, _ line: UInt = #line) {
-    typed = TypedBox(.unset, Place(file: file, line: line))
+  public init(
+    _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column, _ type: StaticString = #function
+  ) {
+    property = PropertySlot(Place(file, line, column, type, hasValue: false))
   }
 
   /// A value with a default.
-  public init(wrappedValue: Value?, _ file: StaticString = #fileID, _ line: UInt = #line) {
-    typed = TypedBox(wrappedValue.map { .value($0) } ?? .unset, Place(file: file, line: line))
+  public init(
+    wrappedValue: Value?, _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column,
+    _ type: StaticString = #function
+  ) {
+    property = PropertySlot(Place(file, line, column, type, hasValue: true))
+    if let wrappedValue { property.setDefault(wrappedValue) }
   }
 
   public var wrappedValue: Value? {
-    get { typed.hasValue ? typed.value : nil }
-    nonmutating set { typed.set(newValue) }
+    get { property.get(Value.self) }
+    nonmutating set { property.set(newValue) }
   }
 
   public var projectedValue: Self { self }
@@ -24,7 +30,6 @@ public struct OptionMagicValue<Value: Magical> {
 
 extension OptionMagicValue: MagicProperty {
   static var role: PropertyRole { .optional }
-  static var kind: MagicJournal.Value.Kind { Value.magicKind }
-  var box: Box { typed }
-  var canBeAbsent: Bool { true }
+  static var valueType: any Magical.Type { Value.self }
+  static var codec: Codec { Codec(Value.self) }
 }

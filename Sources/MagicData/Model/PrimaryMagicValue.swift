@@ -6,23 +6,29 @@ internal import MagicJournal
 /// values, made on two replicas, are one object.
 @propertyWrapper
 public struct PrimaryMagicValue<Value: MagicalPrimary> {
-  private let typed: PrimaryBox<Value>
+  let property: PropertySlot
 
-  public init(_ file: StaticString = #fileID, _ line: UInt = #line) {
-    typed = PrimaryBox(.unset, Place(file: file, line: line))
+  public init(
+    _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column, _ type: StaticString = #function
+  ) {
+    property = PropertySlot(Place(file, line, column, type, hasValue: false))
   }
 
-  public init(wrappedValue: Value, _ file: StaticString = #fileID, _ line: UInt = #line) {
-    typed = PrimaryBox(.value(wrappedValue), Place(file: file, line: line))
+  public init(
+    wrappedValue: Value, _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column,
+    _ type: StaticString = #function
+  ) {
+    property = PropertySlot(Place(file, line, column, type, hasValue: true))
+    property.setDefault(wrappedValue)
   }
 
   /// The value; one that was never set gets its default when it is first read.
   public var wrappedValue: Value {
     get {
-      typed.settle()
-      return typed.value
+      settle()
+      return property.required(Value.self)
     }
-    nonmutating set { typed.set(newValue) }
+    nonmutating set { property.set(newValue) }
   }
 
   public var projectedValue: Self { self }
@@ -30,7 +36,11 @@ public struct PrimaryMagicValue<Value: MagicalPrimary> {
 
 extension PrimaryMagicValue: MagicProperty {
   static var role: PropertyRole { .primary }
-  static var kind: MagicJournal.Value.Kind { Value.magicKind }
-  var box: Box { typed }
-  var canBeAbsent: Bool { false }
+  static var valueType: any Magical.Type { Value.self }
+  static var codec: Codec { Codec(Value.self) }
+
+  /// The default is made no sooner than it is needed: a fetched object never needs it.
+  private func settle() {
+    if !property.hasValue, let value = Self.codec.primaryDefault { property.storage.set(value, at: property.index) }
+  }
 }

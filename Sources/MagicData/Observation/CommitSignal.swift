@@ -10,7 +10,7 @@ final class CommitSignal: Sendable {
   }
 
   private struct Waiter {
-    /// The last transaction that it has seen.
+    /// The journal's last row that it has seen.
     let seen: Int64
     let continuation: CheckedContinuation<Void, Never>
   }
@@ -59,8 +59,8 @@ final class CommitSignal: Sendable {
   ///
   /// - Parameters:
   ///   - ticket: taken before the look at the database that found nothing.
-  ///   - seen: the last transaction that was seen then.
-  ///   - poll: the number of the last transaction; `nil` if no other process can write.
+  ///   - seen: the journal's last row that was seen then.
+  ///   - poll: the journal's last row; `nil` if no other process can write.
   func wait(after ticket: Ticket, seen: Int64, poll: (@Sendable () async throws -> Int64)?) async throws {
     guard let poll, takesPoll() else { return await sleep(after: ticket, seen: seen) }
     defer { leavePoll() }

@@ -12,12 +12,12 @@ public struct MagicChangeSequence: AsyncSequence, Sendable {
 
   /// Each iterator begins where the sequence does.
   public func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(store: store, last: start.transaction)
+    AsyncIterator(store: store, last: start.row)
   }
 
   public struct AsyncIterator: AsyncIteratorProtocol {
     private let store: Store
-    /// The last transaction that was read.
+    /// The journal's last row that was read.
     private var last: Int64
     private var batch: ArraySlice<MagicChanges> = []
     private var isOver = false

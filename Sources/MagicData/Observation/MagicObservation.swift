@@ -61,7 +61,7 @@ public struct MagicObservation<Element>: AsyncSequence, Sendable {
       let types = try observation.types()
       let found = try await store.watch(position) { db, position -> Bool? in
         let now = try JournalPosition(db)
-        guard now.transaction > position.transaction else { return nil }
+        guard now.row > position.row else { return nil }
         guard try position.isBeforeChange(of: types, db) else {
           position = now
           return nil

@@ -17,7 +17,7 @@ extension Store {
         let (news, after, seen) = try await read { [state] db in
           var state = state
           let news = try look(db, &state)
-          return (news, state, try JournalPosition(db).transaction)
+          return (news, state, try JournalPosition(db).row)
         }
         if let news { return (news, after) }
         state = after
@@ -39,6 +39,6 @@ extension Store {
 
   /// `PRAGMA data_version` would be as cheap, and means something only if the same connection is asked each time; GRDB's pool gives any.
   private var poll: @Sendable () async throws -> Int64 {
-    { [self] in try await readShortly { db in try JournalPosition(db).transaction } }
+    { [self] in try await readShortly { db in try JournalPosition(db).row } }
   }
 }

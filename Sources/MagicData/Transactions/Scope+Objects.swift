@@ -3,32 +3,32 @@ internal import MagicJournal
 extension Scope {
   nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int {
     let type = try await mapped(Object.self)
-    let boxed = try BoxedObject(object, type.layout)
+    let instance = try Instance(object, type.layout)
     return try await exclusively {
-      let (save, edits) = try boxed.save()
+      let (save, mark) = try instance.save()
       let saved = try await change { transaction in try transaction.save(save, as: type) }
-      onRollback(boxed.undo(in: store.id))
-      boxed.saved(saved, edits: edits)
-      return Int(saved.record.zIndex)
+      onRollback(instance.undo(in: store.origin))
+      instance.saved(saved, save, mark: mark, in: store.origin)
+      return Int(saved.place.zIndex)
     }
   }
 
   /// Within a transaction: as many at a time as make a hop to the database worth while.
   nonisolated(nonsending) func update<Object: MagicObject>(part objects: [Object]) async throws {
     let type = try await mapped(Object.self)
-    let boxed = try objects.map { try BoxedObject($0, type.layout) }
+    let instances = try objects.map { try Instance($0, type.layout) }
     try await exclusively {
       var index = 0
-      while index < boxed.count {
+      while index < instances.count {
         // An instance that comes twice is saved twice: its second save is told apart from what the first has stored.
         var seen: Set<ObjectIdentifier> = []
-        let run = boxed[index...].prefix { seen.insert($0.identity).inserted }
+        let run = instances[index...].prefix { seen.insert($0.identity).inserted }
         let saves = try run.map { try $0.save() }
         let values = saves.map(\.0)
         let saved = try await change { transaction in try values.map { try transaction.save($0, as: type) } }
-        for (number, object) in run.enumerated() {
-          onRollback(object.undo(in: store.id))
-          object.saved(saved[number], edits: saves[number].edits)
+        for (number, instance) in run.enumerated() {
+          onRollback(instance.undo(in: store.origin))
+          instance.saved(saved[number], values[number], mark: saves[number].mark, in: store.origin)
         }
         index += run.count
       }
@@ -37,16 +37,16 @@ extension Scope {
 
   nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
     let type = try await mapped(Object.self)
-    let boxed = try BoxedObject(object, type.layout)
+    let instance = try Instance(object, type.layout)
     try await exclusively {
-      guard let key = try boxed.primary().map({ .primary($0) }) ?? boxed.record?.key,
+      guard let key = try instance.key(in: store.origin),
         try await change({ transaction in try transaction.remove(key, type) })
       else {
         throw MagicDataError(
           .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
       }
-      onRollback(boxed.undo(in: store.id))
-      boxed.removed()
+      onRollback(instance.undo(in: store.origin))
+      instance.removed()
     }
   }
 
@@ -57,29 +57,32 @@ extension Scope {
 
   nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
     guard let type = try await mappedForReading(Object.self) else { return [] }
-    let id = store.id
-    return try await read { db in try FetchedObject.all(of: type, in: id, db) }.compactMap { row in
+    let rows = try await read { db in try FetchedRows(type, db) }
+    var objects: [Object] = []
+    objects.reserveCapacity(rows.count)
+    for row in 0..<rows.count {
       do {
-        return try make(row, type.layout)
+        objects.append(try make(rows, row, type.layout))
       } catch let error as MagicDataError where error.code == .value {
-        return nil
+        continue
       }
     }
+    return objects
   }
 
   nonisolated(nonsending) func object<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Object {
-    guard let (row, layout) = try await row(of: Object.self, primary) else {
+    guard let (rows, layout) = try await row(of: Object.self, primary) else {
       throw MagicDataError(
         .notFound, "there is no \(Object.magicName) with this primary value; has(of:primary:) tells beforehand")
     }
-    return try make(row, layout)
+    return try make(rows, 0, layout)
   }
 
   nonisolated(nonsending) func row<Object: MagicObject>(
     of: Object.Type, _ primary: some MagicalPrimary
-  ) async throws -> (FetchedObject, Layout)? {
+  ) async throws -> (FetchedRows, Layout)? {
     let layout = try store.known(Object.self)?.layout ?? store.layout(Object.self)
     let value = try primary.magicValue
     guard let index = layout.primary else {
@@ -94,20 +97,15 @@ extension Scope {
         """)
     }
     guard let type = try await mappedForReading(Object.self) else { return nil }
-    let id = store.id
-    let rows = try await read(shortly: true) { db in try FetchedObject.all(of: type, in: id, db, key: .primary(value)) }
-    return rows.first.map { ($0, layout) }
+    let rows = try await read(shortly: true) { db in try FetchedRows(type, db, key: .primary(value)) }
+    return rows.count == 1 ? (rows, layout) : nil
   }
 
-  private func make<Object: MagicObject>(_ row: FetchedObject, _ layout: Layout) throws -> Object {
+  private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout) throws -> Object {
     let object = Object()
-    do {
-      let boxed = try BoxedObject(object, layout)
-      try boxed.fetched(row)
-      onRollback(boxed.forgetting(in: store.id))
-    } catch let error as MagicDataError {
-      throw MagicDataError(error.code, "a \(layout.name) cannot be read: \(error.message)", cause: error)
-    }
+    let instance = try Instance(object, layout)
+    try instance.fetched(rows, row, in: store.origin)
+    onRollback(instance.forgetting(in: store.origin))
     return object
   }
 }

@@ -30,6 +30,8 @@ package struct ByteReader: Sendable {
   }
 
   package var left: Int { end - offset }
+  /// What is not read yet.
+  package var rest: ArraySlice<UInt8> { bytes[offset..<end] }
   package var isAtEnd: Bool { offset == end }
 
   package func damaged(_ message: String) -> JournalError {

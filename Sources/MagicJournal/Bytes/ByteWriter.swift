@@ -6,6 +6,11 @@ package struct ByteWriter: Sendable {
 
   package var count: Int { bytes.count }
 
+  /// Begins anew, with the memory that it has.
+  package mutating func removeAll() {
+    bytes.removeAll(keepingCapacity: true)
+  }
+
   package mutating func byte(_ value: UInt8) {
     bytes.append(value)
   }
@@ -43,7 +48,7 @@ package struct ByteWriter: Sendable {
     }
   }
 
-  package mutating func block(_ value: [UInt8]) {
+  package mutating func block(_ value: some Collection<UInt8>) {
     varint(value.count)
     bytes.append(contentsOf: value)
   }

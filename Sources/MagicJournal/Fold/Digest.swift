@@ -11,14 +11,9 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
     writer.byte(UInt8(ascii: "O"))
     writer.string(type.name.text)
     writer.byte(type.primary?.kind.rawValue ?? 0)
-    switch key {
-    case .primary(let value): value.encode(to: &writer)
-    case .birth(let birth):
-      writer.byte(7)
-      writer.append(birth.bytes)
-    }
+    key.encode(to: &writer)
     let number = add(writer.bytes)
-    for write in object.values {
+    for write in object.values where !write.isTombstone {
       var writer = ByteWriter()
       writer.byte(UInt8(ascii: "V"))
       writer.append(number)

@@ -23,14 +23,50 @@ package struct ObjectState: Sendable, Equatable {
     package static func < (left: Write, right: Write) -> Bool {
       left.version == right.version ? left.value < right.value : left.version < right.version
     }
+
+    /// Whether it took an element out (M-13).
+    package var isTombstone: Bool {
+      switch value {
+      case .set(let elements): elements.allSatisfy { !$0.isIn }
+      case .dictionary(let elements): elements.allSatisfy { $0.key == nil }
+      default: false
+      }
+    }
+  }
+
+  /// What folds by itself in a field with elements.
+  private struct Element: Hashable {
+    enum Name: Hashable {
+      case object(ObjectKey)
+      case place([UInt8])
+    }
+
+    let field: Int
+    let name: Name
+  }
+
+  /// The latest write to fields with elements of one name.
+  private struct Latest: Equatable {
+    let version: Version
+    let field: Int
+    let kind: Value.Kind
+
+    /// M-14, against a value of the same name. One encoded value and one element never begin with the same byte.
+    func isBelow(_ write: Write) -> Bool {
+      version == write.version ? kind.rawValue < write.value.encoded[0] : version < write.version
+    }
   }
 
   package private(set) var updated: Version?
   package private(set) var removed: Version?
   /// What is stamped at or below it is void (M-4).
   package private(set) var base: Stamp?
-  /// By the first field of the name.
+  /// Values that are one as a whole, by the first field of the name.
   private var writes: [Int: Write] = [:]
+  /// Each of a set or dictionary with the one element.
+  private var elements: [Element: Write] = [:]
+  /// By the first field of the name.
+  private var latest: [Int: Latest] = [:]
 
   package init() {}
 
@@ -42,11 +78,42 @@ package struct ObjectState: Sendable, Equatable {
     updated = max(updated ?? version, version)
     if let base = operation.base { self.base = max(self.base ?? base, base) }
     for field in fields {
-      let write = Write(version: version, field: field.field, value: field.value)
-      let slot = type.slots[field.field]
-      if let held = writes[slot], held >= write { continue }
-      writes[slot] = write
+      switch field.value {
+      case .set(let elements):
+        for element in elements { fold(.object(element.key), .set([element]), of: field.field, at: version) }
+        touch(field.field, at: version, of: type)
+      case .dictionary(let elements):
+        for element in elements { fold(.place(element.name), .dictionary([element]), of: field.field, at: version) }
+        touch(field.field, at: version, of: type)
+      default:
+        let write = Write(version: version, field: field.field, value: field.value)
+        let slot = type.slots[field.field]
+        guard let held = writes[slot] else {
+          writes[slot] = write
+          continue
+        }
+        if held < write || (!(write < held) && type.fields[held.field].ranks(below: type.fields[write.field])) {
+          writes[slot] = write
+        }
+      }
     }
+  }
+
+  private mutating func fold(_ name: Element.Name, _ value: Value, of field: Int, at version: Version) {
+    let element = Element(field: field, name: name)
+    let write = Write(version: version, field: field, value: value)
+    if let held = elements[element], held >= write { return }
+    elements[element] = write
+  }
+
+  private mutating func touch(_ field: Int, at version: Version, of type: TypeSchema) {
+    let slot = type.slots[field]
+    if let held = latest[slot] {
+      guard held.version < version || held.version == version && type.fields[held.field].ranks(below: type.fields[field]) else {
+        return
+      }
+    }
+    latest[slot] = Latest(version: version, field: field, kind: type.fields[field].kind)
   }
 
   /// M-3: at equal versions a remove wins.
@@ -56,10 +123,34 @@ package struct ObjectState: Sendable, Equatable {
     return updated > removed
   }
 
-  /// The values that are not void, rising by field.
+  /// All that is not void: the value of each name, and each element of each field, taken out or not. Rising by field, then by bytes.
   package var values: [Write] {
-    writes.values
-      .filter { write in base.map { write.version.stamp > $0 } ?? true }
-      .sorted { $0.field < $1.field }
+    let values = writes.values.filter(isValid)
+    guard !elements.isEmpty else { return values.sorted { $0.field < $1.field } }
+    return
+      (values.map { (write: $0, bytes: []) } + elements.values.filter(isValid).map { (write: $0, bytes: $0.value.encoded) })
+      .sorted {
+        $0.write.field == $1.write.field ? $0.bytes.lexicographicallyPrecedes($1.bytes) : $0.write.field < $1.write.field
+      }
+      .map(\.write)
   }
+
+  /// What a table shows, and a revival carries (J-9): of each name the field that was written last (M-14), with its value or with
+  /// all elements that are in. Rising by field.
+  package var row: [FieldValue] {
+    guard !elements.isEmpty else { return values.map { FieldValue(field: $0.field, value: $0.value) } }
+    var row: [FieldValue] = []
+    for (slot, write) in writes where isValid(write) && latest[slot].map({ $0.isBelow(write) }) ?? true {
+      row.append(FieldValue(field: write.field, value: write.value))
+    }
+    var shown: [Int: [Value]] = [:]
+    for (slot, latest) in latest where !(writes[slot].map { latest.isBelow($0) } ?? false) { shown[latest.field] = [] }
+    for (element, write) in elements where isValid(write) && !write.isTombstone { shown[element.field]?.append(write.value) }
+    for (field, values) in shown {
+      if let value = Value.joined(values) { row.append(FieldValue(field: field, value: value)) }
+    }
+    return row.sorted { $0.field < $1.field }
+  }
+
+  private func isValid(_ write: Write) -> Bool { base.map { write.version.stamp > $0 } ?? true }  // M-4
 }

@@ -97,9 +97,7 @@ extension SegmentColumns<ByteReader> {
     for field in shape.fields {
       let start = types[shape.type].fields[field]
       let value = try Value(from: &types[shape.type].fields[field])
-      guard value.kind ?? schema.types[shape.type].fields[field].kind == schema.types[shape.type].fields[field].kind else {
-        throw start.damaged("a value is not of its field's kind")
-      }
+      guard value.fits(schema.types[shape.type].fields[field]) else { throw start.damaged("a value does not fit its field") }
       fields.append(FieldValue(field: field, value: value))
     }
     return Entry(type: shape.type, key: key, operation: operation, fields: fields)
@@ -133,6 +131,7 @@ extension ByteReader {
     }
     // Only a remove may speak of an object that its own transaction has made.
     let stamp = try earlier(than: own.transaction.stamp, byAtLeast: operation == .remove ? 0 : 1)
+    guard stamp > .earliest else { throw start.damaged("an object born at stamp 0") }
     let tag = try fixed(UInt32.self)
     let ordinal = try varint()
     guard ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }

@@ -47,8 +47,9 @@ package struct SegmentWriter: Sendable {
 
   private mutating func add(_ entry: Entry, of name: TransactionName) {
     let type = used.index(of: entry.type, in: source)
-    if type == columns.types.count { columns.types.append(.init()) }
     let fields = entry.fields.map { used.index(of: $0.field, ofType: entry.type, in: source) }
+    // More than this type, if fields have targets that came up with them.
+    while columns.types.count < used.schema.types.count { columns.types.append(.init()) }
     // A shape's fields rise; they were numbered here in the order in which they first came up.
     let order = fields.indices.sorted { fields[$0] < fields[$1] }
     let shape = SegmentShape(type: type, operation: entry.operation.code, fields: order.map { fields[$0] })
@@ -119,6 +120,12 @@ private struct SegmentSchema: Sendable {
   mutating func index(of field: Int, ofType type: Int, in source: Schema) -> Int {
     let index = index(of: type, in: source)
     if let field = fields[index][field] { return field }
+    if let target = source.types[type].fields[field].target {
+      guard let target = source.types.firstIndex(where: { $0.identity == target }) else {
+        preconditionFailure("a schema holds the targets of its fields")
+      }
+      _ = self.index(of: target, in: source)
+    }
     schema.types[index].append(source.types[type].fields[field])
     fields[index][field] = schema.types[index].fields.count - 1
     return schema.types[index].fields.count - 1

@@ -1,11 +1,11 @@
 /// What names an object within its type, on every replica (J-6, J-7).
-package enum ObjectKey: Hashable, Sendable {
+public enum ObjectKey: Hashable, Sendable {
   case primary(Value)
   case birth(Birth)
 }
 
 /// The transaction that made an object, and the object's place in it.
-package struct Birth: Hashable, Sendable {
+public struct Birth: Hashable, Sendable {
   package let transaction: TransactionName
   package let ordinal: UInt32
 
@@ -31,6 +31,52 @@ package struct Birth: Hashable, Sendable {
 }
 
 extension ObjectKey {
+  private enum Form {
+    static let integer: UInt8 = 1
+    static let text: UInt8 = 3
+    static let uuid: UInt8 = 4
+    static let birth: UInt8 = 7
+  }
+
+  /// The object's identity within its type, as a relation and a digest have it (V-12, M-11).
+  package var encoded: [UInt8] {
+    var writer = ByteWriter()
+    encode(to: &writer)
+    return writer.bytes
+  }
+
+  package func encode(to writer: inout ByteWriter) {
+    switch self {
+    case .primary(let value): value.encode(to: &writer)
+    case .birth(let birth):
+      writer.byte(Form.birth)
+      writer.append(birth.bytes)
+    }
+  }
+
+  package init(from reader: inout ByteReader) throws(JournalError) {
+    let start = reader
+    switch try reader.byte() {
+    case Form.integer, Form.text, Form.uuid:
+      reader = start
+      self = .primary(try Value(from: &reader))
+    case Form.birth:
+      let birth = Birth(transaction: try TransactionName(from: &reader), ordinal: try reader.fixed(UInt32.self))
+      guard birth.transaction.stamp > .earliest else { throw start.damaged("an object born at stamp 0") }
+      guard birth.ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
+      self = .birth(birth)
+    case let code: throw start.damaged("no object is named by form \(code)")
+    }
+  }
+
+  /// The length of `encoded`.
+  var encodedLength: Int {
+    switch self {
+    case .primary(let value): value.encodedLength
+    case .birth: 17
+    }
+  }
+
   /// As a column holds it: the primary value, or the birth as bytes.
   package var value: Value {
     switch self {

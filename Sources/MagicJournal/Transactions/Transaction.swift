@@ -53,7 +53,7 @@ extension Entry {
   /// What the entry counts towards a transaction's limit (J-20).
   package var size: Int {
     let identity = if case .primary(let value) = key { value.encodedLength } else { 16 }
-    return fields.reduce(16 + identity) { $0 + 4 + $1.value.encodedLength }
+    return fields.reduce(16 + identity) { $0 + 4 + $1.value.encodedLength + 16 * $1.value.elementCount }
   }
 }
 

@@ -10,7 +10,8 @@ struct Merger {
   private let latest: Int64
   private var clock: Stamp
   /// Objects for which order matters. Each is folded once, at the end, however many of its entries come.
-  private var unfolded: [Int: [Int64: ObjectKey]] = [:]
+  private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
+  private var reader: JournalReader
 
   private(set) var held: Frontier
   private(set) var transactions = 0
@@ -23,7 +24,7 @@ struct Merger {
 
   init(_ db: Connection, milliseconds: Int64) throws {
     self.db = db
-    let reader = try JournalReader(db)
+    reader = try JournalReader(db)
     schema = reader.schema
     held = try reader.frontier()
     let state = try DatabaseState(db)
@@ -35,70 +36,89 @@ struct Merger {
   /// Merges what is new in a segment that begins no later than what is next. Stops before the first transaction that has to wait.
   mutating func merge(_ segment: Segment) throws {
     let learnt = try schema.learn(segment.schema, db)
-    let reader = JournalReader(db, schema)
+    reader = JournalReader(db, schema)
     for transaction in segment.transactions where transaction.sequence > held[transaction.replica] {
       precondition(transaction.sequence == held[transaction.replica] + 1, "a merge leaves no gap")
       guard transaction.name.stamp.milliseconds <= latest else {
         heldBack[transaction.replica] = transaction.name.stamp
         return
       }
-      try merge(transaction, learnt, reader)
+      try merge(transaction, learnt)
       held[transaction.replica] = transaction.sequence
     }
   }
 
   /// Folds what is left to fold, and moves the clock above all that was merged (C-2).
-  func finish() throws {
-    let reader = JournalReader(db, schema)
+  mutating func finish() throws {
     for (type, objects) in unfolded {
       let table = ObjectTable(schema.types[type], db)
-      for (zIndex, key) in objects { try refold(key, zIndex, table, reader) }
+      for (key, object) in objects { try refold(key, object.place, table) }
     }
     try writer.moveClock(to: clock, db)
   }
 
-  private mutating func merge(_ transaction: Transaction, _ learnt: [LearntType], _ reader: JournalReader) throws {
-    try writer.record(
-      replica: transaction.replica, sequence: transaction.sequence, name: transaction.name, root: transaction.root,
-      entries: transaction.entries.count, db)
-    for entry in transaction.entries { try merge(entry.translated(learnt), transaction.name.stamp, reader) }
-    writer.finish()
+  private mutating func merge(_ transaction: Transaction, _ learnt: [LearntType]) throws {
+    try writer.begin(
+      replica: transaction.replica, sequence: transaction.sequence, name: transaction.name, root: transaction.root, db)
+    for entry in transaction.entries { try merge(entry.translated(learnt), transaction.name.stamp) }
+    try writer.finish(db)
     clock = max(clock, transaction.name.stamp)
     transactions += 1
     changes += transaction.entries.count
   }
 
-  private mutating func merge(_ entry: Entry, _ stamp: Stamp, _ reader: JournalReader) throws {
+  private mutating func merge(_ entry: Entry, _ stamp: Stamp) throws {
     let table = ObjectTable(schema.types[entry.type], db)
-    if let zIndex = try table.zIndex(of: entry.key) {
+    if let object = unfolded[entry.type]?[entry.key] { return try setAside(entry, stamp, object) }
+    if let place = try table.place(of: entry.key) {
       // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
-      let isLatest =
-        try unfolded[entry.type]?[zIndex] == nil && !reader.hasEntry(from: stamp, of: zIndex, type: entry.type)
-      try writer.append(entry, zIndex: zIndex, stamp: stamp, db)
-      switch entry.operation {
-      case .update where isLatest: _ = try table.update(zIndex, entry.key, entry.fields)
-      case .remove where isLatest: _ = try table.remove(entry.key, zIndex)
-      default: unfolded[entry.type, default: [:]][zIndex] = entry.key
+      let highest = try reader.highestStamp(from: place.last)
+      guard highest < stamp, entry.operation == .remove || (entry.operation == .update && !table.type.needsFold(entry.fields))
+      else {
+        return try setAside(entry, stamp, Unfolded(place: place, highest: highest))
       }
-    } else if let zIndex = try table.absentZIndex(of: entry.key) {
-      try writer.append(entry, zIndex: zIndex, stamp: stamp, db)
-      unfolded[entry.type, default: [:]][zIndex] = entry.key
+      let last = try append(entry, place, isLatest: true)
+      if entry.operation == .remove { return try table.remove(entry.key, last) }
+      _ = try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last)
+    } else if let place = try table.absentPlace(of: entry.key) {
+      try setAside(entry, stamp, Unfolded(place: place, highest: reader.highestStamp(from: place.last)))
     } else if entry.operation == .remove {
       // It arrived before what it removes.
-      try writer.append(entry, zIndex: table.reserve(entry.key), stamp: stamp, db)
+      let place = try table.reserve(entry.key)
+      try table.setLast(entry.key, append(entry, place, isLatest: true))
     } else {
-      try writer.append(entry, zIndex: table.insert(entry.key, entry.fields, zIndex: nil), stamp: stamp, db)
+      let last = writer.next
+      let zIndex = try table.insert(entry.key, entry.fields, zIndex: nil, last: last)
+      try writer.append(entry, zIndex: zIndex, previous: .none, db)
     }
   }
 
-  private func refold(_ key: ObjectKey, _ zIndex: Int64, _ table: ObjectTable, _ reader: JournalReader) throws {
-    let state = try reader.state(of: zIndex, type: table.type.id)
-    guard state.isAlive else {
-      _ = try table.remove(key, zIndex)
-      return
-    }
-    try table.replace(key, state.values.map { FieldValue(field: $0.field, value: $0.value) }, zIndex: zIndex)
+  /// For an object of which the order of the entries matters.
+  private mutating func setAside(
+    _ entry: Entry, _ stamp: Stamp, _ object: Unfolded
+  ) throws {
+    let place = try append(entry, object.place, isLatest: object.highest < stamp)
+    unfolded[entry.type, default: [:]][entry.key] = Unfolded(place: place, highest: max(object.highest, stamp))
   }
+
+  private mutating func append(_ entry: Entry, _ place: ObjectPlace, isLatest: Bool) throws -> ObjectPlace {
+    ObjectPlace(
+      zIndex: place.zIndex,
+      last: try writer.append(entry, zIndex: place.zIndex, previous: place.last, isLatest: isLatest, db))
+  }
+
+  private func refold(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
+    let state = try reader.state(from: place.last, of: table.type.id)
+    guard state.isAlive else { return try table.remove(key, place) }
+    try table.replace(key, state.row, place)
+  }
+}
+
+/// An object of which the order of the entries matters: it is folded once, at the end.
+private struct Unfolded {
+  let place: ObjectPlace
+  /// Of its entries' stamps.
+  let highest: Stamp
 }
 
 extension Entry {

@@ -53,9 +53,7 @@ import Testing
     var dump = Dump()
     for (address, state) in folded.objects where state.isAlive {
       let type = schema.types[address.type]
-      let values = state.values.filter { $0.value != .null }.map {
-        ("\(type.fields[$0.field].name) \(type.fields[$0.field].kind)", $0.value)
-      }
+      let values = state.row.filter { $0.value != .null }.map { (Dump.column(of: type.fields[$0.field]), $0.value) }
       dump.objects[.init(type: type.name.text, key: address.key)] = Dictionary(uniqueKeysWithValues: values)
     }
     return dump
@@ -69,16 +67,69 @@ import Testing
     var cases = [File.Case(name: "nothing", transactions: [], objects: [], digest: Digest().description)]
     for (name, seed, count) in names {
       let history = try History(seed: seed, transactions: count)
-      var folded = Folded()
-      for transaction in history.transactions { folded.fold(transaction, history.schema) }
-      let objects = folded.objects.filter(\.value.isAlive).map {
-        ObjectNotation($0.key.key, $0.value, of: history.schema.types[$0.key.type])
-      }
-      cases.append(
-        .init(
-          name: name, transactions: history.transactions.map { TransactionNotation($0, history.schema) },
-          objects: try objects.sorted { try text($0) < text($1) }, digest: folded.digest(history.schema).description))
+      cases.append(try make(name, history.transactions, history.schema))
+    }
+    for (name, writes) in relations {
+      let history = try RelationHistory(writes)
+      cases.append(try make(name, history.transactions, history.schema))
     }
     return File(cases: cases)
   }
+
+  private static func make(_ name: String, _ transactions: [Transaction], _ schema: Schema) throws -> File.Case {
+    var folded = Folded()
+    for transaction in transactions { folded.fold(transaction, schema) }
+    let objects = folded.objects.filter(\.value.isAlive).map {
+      ObjectNotation($0.key.key, $0.value, of: schema.types[$0.key.type])
+    }
+    return .init(
+      name: name, transactions: transactions.map { TransactionNotation($0, schema) },
+      objects: try objects.sorted { try text($0) < text($1) }, digest: folded.digest(schema).description)
+  }
+
+  private static let relations: [(String, [RelationHistory.Write])] = [
+    (
+      "a set, changed by two",
+      [.init(1, 1, [.links(["a", "b"])]), .init(2, 1, [.links(["d"], out: ["a"])]), .init(3, 2, [.links(["c"], out: ["b"])])]
+    ),
+    ("an element in and out at one version", [.init(2, 1, [.links(["a"])]), .init(2, 1, [.links([], out: ["a"])])]),
+    (
+      "a dictionary, changed by two",
+      [
+        .init(1, 1, [.rooms(["x": 1, "y": 2])]), .init(2, 1, [.rooms(["x": 3])]), .init(3, 2, [.rooms(["y": nil, "z": 4])]),
+      ]
+    ),
+    (
+      "lists and references at one stamp",
+      [
+        .init(1, 1, [.agenda([1, 2]), .parent("a")]), .init(1, 2, [.agenda([2, 2, 1]), .parent("b")]),
+        .init(2, 1, [.parent(nil)]),
+      ]
+    ),
+    ("all taken out", [.init(1, 1, [.links(["a"])]), .init(2, 1, [.links([], out: ["a"])])]),
+    (
+      "a revival over elements",
+      [
+        .init(1, 1, [.links(["a", "b"]), .rooms(["x": 1])]), .init(2, 1, nil), .init(3, 2, [.links(["d"])]),
+        .init(4, 1, [.links(["c"])], base: 2),
+      ]
+    ),
+    (
+      "an update that knew of no remove",
+      [.init(1, 1, [.links(["a", "b"])]), .init(2, 1, nil), .init(3, 2, [.links(["c"], out: ["b"])])]
+    ),
+    ("rivals: a set, then a text", [.init(1, 1, [.links(["a"])]), .init(2, 1, [.linksText("none")])]),
+    (
+      "rivals: a text, then a set",
+      [.init(1, 1, [.links(["a"])]), .init(2, 1, [.linksText("none")]), .init(3, 2, [.links(["b"])])]
+    ),
+    (
+      "rivals: an element taken out last",
+      [
+        .init(1, 1, [.links(["a", "b"])]), .init(2, 1, [.linksToCounts([7])]), .init(3, 2, [.links([], out: ["a"])]),
+      ]
+    ),
+    ("rivals of one version, a set and a text", [.init(1, 1, [.links(["a"])]), .init(1, 1, [.linksText("none")])]),
+    ("rivals of one version, two targets", [.init(1, 1, [.links(["a"])]), .init(1, 1, [.linksToCounts([7])])]),
+  ]
 }

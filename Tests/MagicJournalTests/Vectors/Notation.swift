@@ -8,9 +8,17 @@ struct ValueNotation: Codable {
   var text: String?
   var bytes: String?
   var coded: String?
+  var asset: String?
+  var reference: KeyNotation?
+  var list: [KeyNotation]?
+  var set: [SetElementNotation]?
+  var dictionary: [DictionaryElementNotation]?
+  /// Of a relation in an entry or an object.
+  var target: TargetNotation?
 
   /// `nil` for null, which is JSON's own.
-  init?(_ value: Value) {
+  init?(_ value: Value, _ target: TypeSchema.Identity? = nil) {
+    self.target = target.map(TargetNotation.init)
     switch value {
     case .null: return nil
     case .integer(let number): integer = String(number)
@@ -18,6 +26,14 @@ struct ValueNotation: Codable {
     case .text(let text): self.text = text
     case .bytes(let bytes): self.bytes = bytes.hexadecimal
     case .coded(let bytes): coded = bytes.hexadecimal
+    case .asset(let name): asset = name
+    case .reference(let key): reference = KeyNotation(key)
+    case .list(let keys): list = keys.map(KeyNotation.init)
+    case .set(let elements): set = elements.map { SetElementNotation(object: KeyNotation($0.key), isIn: $0.isIn) }
+    case .dictionary(let elements):
+      dictionary = elements.map {
+        DictionaryElementNotation(name: $0.name.hexadecimal, object: $0.key.map(KeyNotation.init))
+      }
     }
   }
 
@@ -28,8 +44,49 @@ struct ValueNotation: Codable {
       if let text { return .text(text) }
       if let bytes { return .bytes(try parsed([UInt8](hexadecimal: bytes), bytes)) }
       if let coded { return .coded(try parsed([UInt8](hexadecimal: coded), coded)) }
+      if let asset { return .asset(asset) }
+      if let reference { return .reference(try reference.key) }
+      if let list { return .list(try list.map { try $0.key }) }
+      if let set { return .set(of: try set.map { SetElement(key: try $0.object.key, isIn: $0.isIn) }) }
+      if let dictionary {
+        return .dictionary(
+          of: try dictionary.map {
+            DictionaryElement(name: try parsed([UInt8](hexadecimal: $0.name), $0.name), key: try $0.object?.key)
+          })
+      }
       return .null
     }
+  }
+}
+
+struct SetElementNotation: Codable {
+  var object: KeyNotation
+  var isIn: Bool
+
+  enum CodingKeys: String, CodingKey {
+    case object
+    case isIn = "in"
+  }
+}
+
+struct DictionaryElementNotation: Codable {
+  /// The key's JSON in hexadecimal digits.
+  var name: String
+  /// Absent if the place was emptied.
+  var object: KeyNotation?
+}
+
+struct TargetNotation: Codable {
+  var type: String
+  var primaryKind: UInt8
+
+  init(_ target: TypeSchema.Identity) {
+    type = target.name.text
+    primaryKind = target.primaryKind?.rawValue ?? 0
+  }
+
+  var identity: TypeSchema.Identity {
+    get throws { .init(name: try Name(type), primaryKind: Value.Kind(rawValue: primaryKind)) }
   }
 }
 
@@ -53,12 +110,19 @@ struct KeyNotation: Codable {
     var ordinal: UInt32
   }
 
-  var primary: ValueNotation?
+  struct PrimaryNotation: Codable {
+    var integer: String?
+    var text: String?
+  }
+
+  var primary: PrimaryNotation?
   var birth: BirthNotation?
 
   init(_ key: ObjectKey) {
     switch key {
-    case .primary(let value): primary = ValueNotation(value)
+    case .primary(.integer(let number)): primary = PrimaryNotation(integer: String(number))
+    case .primary(.text(let text)): primary = PrimaryNotation(text: text)
+    case .primary(let value): preconditionFailure("no object is named \(value)")
     case .birth(let birth):
       self.birth = BirthNotation(
         stamp: String(birth.transaction.stamp.bits), tag: birth.transaction.tag.digits, ordinal: birth.ordinal)
@@ -67,7 +131,9 @@ struct KeyNotation: Codable {
 
   var key: ObjectKey {
     get throws {
-      guard let birth else { return .primary(try primary.value) }
+      if let text = primary?.text { return .primary(.text(text)) }
+      if let integer = primary?.integer { return .primary(.integer(try parsed(Int64(integer), integer))) }
+      let birth = try parsed(birth, "neither primary value nor birth")
       return .birth(Birth(transaction: try name(birth.stamp, birth.tag), ordinal: birth.ordinal))
     }
   }
@@ -106,7 +172,9 @@ struct TransactionNotation: Codable {
     root = transaction.root.description
     entries = transaction.entries.map { entry in
       let type = schema.types[entry.type]
-      let fields = entry.fields.map { (type.fields[$0.field].name.text, ValueNotation($0.value)) }
+      let fields = entry.fields.map {
+        (type.fields[$0.field].name.text, ValueNotation($0.value, type.fields[$0.field].target))
+      }
       return EntryNotation(
         type: type.name.text, primaryKind: type.primary?.kind.rawValue ?? 0, object: KeyNotation(entry.key),
         operation: ["remove", "update", "revival", "birth"][Int(entry.operation.code)],
@@ -136,11 +204,12 @@ extension EntryNotation {
       }()
     let values = try (fields ?? [:]).sorted { $0.key < $1.key }.map { name, notation in
       let value = try notation.value
+      let target = try notation?.target?.identity
       let known = try schema.types[index].fields.firstIndex {
-        try $0.name == Name(name) && (value.kind == nil || $0.kind == value.kind)
+        try $0.name == Name(name) && (value.kind == nil ? !$0.kind.hasElements : $0.kind == value.kind && $0.target == target)
       }
       if let known { return FieldValue(field: known, value: value) }
-      schema.types[index].append(.init(name: try Name(name), kind: value.kind ?? .text))
+      schema.types[index].append(.init(name: try Name(name), kind: value.kind ?? .text, target: target))
       return FieldValue(field: schema.types[index].fields.count - 1, value: value)
     }
     let operation: Entry.Operation =
@@ -171,22 +240,44 @@ struct ObjectNotation: Codable {
     }
   }
 
+  struct ElementNotation: Codable {
+    var field: String
+    /// A set or dictionary of the one element.
+    var value: ValueNotation?
+    var stamp: String
+    var root: String
+  }
+
   var type: String
   var primaryKind: UInt8
   var object: KeyNotation
   var fields: [String: FieldNotation]
+  /// All that are held, in or out, and then what a row shows of the object; if it has any.
+  var elements: [ElementNotation]?
+  var row: [String: ValueNotation?]?
 
   init(_ key: ObjectKey, _ state: ObjectState, of type: TypeSchema) {
     self.type = type.name.text
     primaryKind = type.primary?.kind.rawValue ?? 0
     object = KeyNotation(key)
-    fields = Dictionary(
-      uniqueKeysWithValues: state.values.map {
-        (
-          type.fields[$0.field].name.text,
-          FieldNotation(
-            value: ValueNotation($0.value), stamp: String($0.version.stamp.bits), root: $0.version.root.description)
-        )
+    fields = [:]
+    var elements: [ElementNotation] = []
+    for write in state.values {
+      let field = type.fields[write.field]
+      let value = ValueNotation(write.value, field.target)
+      let (stamp, root) = (String(write.version.stamp.bits), write.version.root.description)
+      if write.value.kind?.hasElements == true {
+        elements.append(ElementNotation(field: field.name.text, value: value, stamp: stamp, root: root))
+      } else {
+        fields[field.name.text] = FieldNotation(value: value, stamp: stamp, root: root)
+      }
+    }
+    guard !elements.isEmpty else { return }
+    // A field's number is this schema's own.
+    self.elements = elements.map { (text: (try? text($0)) ?? "", element: $0) }.sorted { $0.text < $1.text }.map(\.element)
+    row = Dictionary(
+      uniqueKeysWithValues: state.row.map {
+        (type.fields[$0.field].name.text, ValueNotation($0.value, type.fields[$0.field].target))
       })
   }
 }

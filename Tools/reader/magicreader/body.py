@@ -1,14 +1,15 @@
 """The inflated body of a segment: its streams and the transactions in them (segment.md, Body)."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Dict, List, Optional, Set, Tuple, Union
 
 from .clock import checked_stamp
 from .cursor import Cursor, FormatError
-from .journal import (BIRTH_SIZE, ENTRY_LIMIT, SEGMENT_LIMIT, ENTRY_SIZE, FIELD_SIZE, TRANSACTION_LIMIT, Birth,
+from .journal import (BIRTH_SIZE, ELEMENT_SIZE, ENTRY_LIMIT, SEGMENT_LIMIT, ENTRY_SIZE, FIELD_SIZE, TRANSACTION_LIMIT, Birth,
                       Entry, ObjectName, Operation, Transaction)
-from .schema import Type, read_index, read_roots, read_schema, read_shapes
-from .values import Kind, Value, read_value
+from .schema import Field, Type, read_index, read_roots, read_schema, read_shapes
+from .values import RELATIONS, WITH_ELEMENTS, Kind, Value, read_value
 
 
 class Streams:
@@ -109,14 +110,11 @@ class BodyReader:
             size = ENTRY_SIZE + objects.offset - start
         fields: Dict[str, Value] = {}
         for index in shape.fields:
-            field_name, kind = type.fields[index]
             column = self.streams.values[shape.type][index]
             start = column.offset
-            value = read_value(column)
-            if value.kind not in (Kind.NULL, kind):
-                raise FormatError("value is of another kind than its field's", start)  # S-7
-            fields[field_name] = value
-            size += FIELD_SIZE + column.offset - start
+            value = read_field_value(column, type.fields[index])
+            fields[type.fields[index].name] = value
+            size += FIELD_SIZE + column.offset - start + ELEMENT_SIZE * value.element_count()
         name = ObjectName(type.name, type.primary_kind, identity)
         return Entry(name, shape.operation, fields, base), size
 
@@ -126,6 +124,22 @@ def read_body(
 ) -> Tuple[Tuple[Type, ...], Tuple[Transaction, ...]]:
     reader = BodyReader(Cursor(body))
     return reader.schema, reader.transactions(replica, first, last)
+
+
+def read_field_value(cursor: Cursor, field: Field) -> Value:
+    start = cursor.offset
+    value = read_value(cursor)
+    if value.kind == Kind.NULL:
+        if field.kind in WITH_ELEMENTS:
+            raise FormatError("null where elements are kept", start)  # S-7
+        return value
+    if value.kind != field.kind:
+        raise FormatError("value is of another kind than its field's", start)  # S-7
+    if field.kind not in RELATIONS or field.target is None:
+        return value
+    if not value.fits(field.target):
+        raise FormatError("identity is of another kind than its target's", start)  # S-7
+    return replace(value, target=field.target)
 
 
 def read_primary(cursor: Cursor, kind: Kind) -> Value:
@@ -140,6 +154,8 @@ def read_birth(cursor: Cursor, stamp: int, own: Optional[Birth]) -> Birth:
     """`own` is the birth at the entry's place, which only a remove may name (J-11)."""
     start = cursor.offset
     birth_stamp = read_earlier(cursor, stamp, "birth", 1 if own is None else 0)
+    if birth_stamp < 1:
+        raise FormatError("birth before all stamps", start)  # C-4
     tag = cursor.take(4)
     offset = cursor.offset
     ordinal = cursor.varint()

@@ -6,11 +6,10 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from .cursor import string_bytes, varint_bytes
 from .journal import Birth, Name, Operation, Transaction
-from .schema import Shape, Type
+from .schema import Field, Shape, Type
 from .segment import FORMAT, LAYOUT, MAGIC
-from .values import Kind
+from .values import WITH_ELEMENTS, Kind, Target
 
-Field = Tuple[str, Kind]
 Schema = Tuple[Type, ...]
 NO_NAME = Name(0, bytes(4))
 
@@ -42,12 +41,14 @@ def encode_file(
 
 
 def needed_schema(transactions: Sequence[Transaction]) -> Schema:
-    types: Dict[Tuple[str, Kind], Dict[Field, None]] = {}
+    types: Dict[Target, Dict[Field, None]] = {}
     for transaction in transactions:
         for entry in transaction.entries:
             fields = types.setdefault((entry.object.type, entry.object.primary_kind), {})
             for name, value in entry.fields.items():
-                fields[name, value.kind] = None
+                fields[Field(name, value.kind, value.target)] = None
+                if value.target is not None:
+                    types.setdefault(value.target, {})
     return tuple(
         Type(name, kind, "" if kind == Kind.NULL else "id", known_fields(fields))
         for (name, kind), fields in types.items())
@@ -55,16 +56,17 @@ def needed_schema(transactions: Sequence[Transaction]) -> Schema:
 
 def known_fields(fields: Iterable[Field]) -> Tuple[Field, ...]:
     """A null tells no kind: it goes with any field of its name, and text will do for want of one."""
-    known = {name for name, kind in fields if kind != Kind.NULL}
-    return tuple((name, kind or Kind.TEXT) for name, kind in fields
-                 if kind != Kind.NULL or name not in known)
+    usable = {field.name for field in fields if field.kind not in (Kind.NULL, *WITH_ELEMENTS)}
+    return tuple(Field(field.name, field.kind or Kind.TEXT, field.target) for field in fields
+                 if field.kind != Kind.NULL or field.name not in usable)
 
 
 def field_places(type: Type) -> Dict[Field, int]:
     places: Dict[Field, int] = {}
-    for place, (name, kind) in enumerate(type.fields):
-        places[name, kind] = place
-        places.setdefault((name, Kind.NULL), place)
+    for place, field in enumerate(type.fields):
+        places[field] = place
+        if field.kind not in WITH_ELEMENTS:
+            places.setdefault(Field(field.name, Kind.NULL), place)
     return places
 
 
@@ -102,7 +104,7 @@ def encode_body(transactions: Sequence[Transaction], schema: Schema) -> bytes:
         for entry in transaction.entries:
             type = types[entry.object.type, entry.object.primary_kind]
             fields = sorted(
-                ((places[type][name, value.kind], value) for name, value in entry.fields.items()),
+                ((places[type][Field(name, value.kind, value.target)], value) for name, value in entry.fields.items()),
                 key=lambda place_and_value: place_and_value[0])
             shape = Shape(type, entry.operation, tuple(place for place, _ in fields))
             common["shapes"] += varint_bytes(shapes.setdefault(shape, len(shapes)))
@@ -121,14 +123,17 @@ def encode_body(transactions: Sequence[Transaction], schema: Schema) -> bytes:
 
 
 def encode_schema(schema: Schema) -> bytes:
+    places = {(type.name, type.primary_kind): index for index, type in enumerate(schema)}
     result = varint_bytes(len(schema))
     for type in schema:
         result += string_bytes(type.name) + bytes([type.primary_kind])
         if type.primary_kind != Kind.NULL:
             result += string_bytes(type.primary_name)
         result += varint_bytes(len(type.fields))
-        for name, kind in type.fields:
-            result += string_bytes(name) + bytes([kind])
+        for field in type.fields:
+            result += string_bytes(field.name) + bytes([field.kind])
+            if field.target is not None:
+                result += varint_bytes(places[field.target])
     return result
 
 

@@ -7,13 +7,13 @@ from enum import IntEnum
 from typing import Dict, Iterator, List, Optional, Tuple, Union
 
 from .cursor import FormatError
-from .values import Kind, Value
+from .values import ORDINAL_LIMIT, Birth, Kind, Value
 
 NAME_SIZE = 12
 NAME_LIMIT, FIELD_LIMIT, TYPE_LIMIT = 255, 1_000, 4_096  # J-15
 TRANSACTION_LIMIT = 1 << 26  # J-20, as is the next line
-ENTRY_SIZE, BIRTH_SIZE, FIELD_SIZE = 16, 16, 4
-ENTRY_LIMIT = 1 << 22  # J-2, S-8
+ENTRY_SIZE, BIRTH_SIZE, FIELD_SIZE, ELEMENT_SIZE = 16, 16, 4, 16
+ENTRY_LIMIT = ORDINAL_LIMIT  # J-2, S-8
 SEGMENT_LIMIT = (1 << 26) + (1 << 23)  # S-8: the sizes of a segment's transactions together
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # J-15
 
@@ -35,18 +35,6 @@ class Name:
     @staticmethod
     def read(data: bytes) -> Name:
         return Name(int.from_bytes(data[:8], "big"), data[8:NAME_SIZE])
-
-
-@dataclass(frozen=True)
-class Birth:
-    """Names an object without a primary value (J-7)."""
-
-    stamp: int
-    tag: bytes
-    ordinal: int
-
-    def encoding(self) -> bytes:
-        return Name(self.stamp, self.tag).encoding() + self.ordinal.to_bytes(4, "big")
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,36 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 from .cursor import string_bytes
-from .journal import Birth, Entry, ObjectName, Operation, Transaction
-from .values import Value
+from .journal import Entry, ObjectName, Operation, Transaction
+from .schema import Field
+from .values import WITH_ELEMENTS, Value, identity_bytes
 
-BIRTH_CODE = b"\x07"  # M-11: no value begins so (V-1)
 Version = Tuple[int, bytes]  # M-1: stamp, root
+Rank = Tuple[Version, bytes, bytes, bytes, int]
 
 
 @dataclass(frozen=True)
 class Write:
+    """Of a set or dictionary: to one element."""
+
     version: Version
     value: Value
 
     def order(self) -> Tuple[Version, bytes]:
         return self.version, self.value.encoding()  # M-1
+
+    def is_in(self) -> bool:
+        return self.value.kind not in WITH_ELEMENTS or self.value.elements()[0][1]
+
+    def rank(self) -> Rank:
+        """Among the writes to the fields of one name (M-14)."""
+        encoding = self.value.encoding()
+        rest = b"" if self.value.kind in WITH_ELEMENTS else encoding[1:]
+        name, kind = self.value.target or ("", 0)
+        return self.version, encoding[:1], rest, name.encode("utf-8"), kind
 
 
 @dataclass
@@ -30,6 +43,7 @@ class ObjectState:
     removed: Optional[Version] = None
     base: Optional[int] = None
     writes: Dict[str, Write] = field(default_factory=dict)
+    elements: Dict[Tuple[Field, bytes], Write] = field(default_factory=dict)
 
     def merge(self, entry: Entry, version: Version) -> None:
         if entry.operation == Operation.REMOVE:
@@ -39,23 +53,55 @@ class ObjectState:
         if entry.base is not None:
             self.base = entry.base if self.base is None else max(self.base, entry.base)
         for name, value in entry.fields.items():
+            if value.kind in WITH_ELEMENTS:
+                self.merge_elements(Field(name, value.kind, value.target), value, version)
+                continue
             write = Write(version, value)
             held = self.writes.get(name)
-            if held is None or held.order() < write.order():  # M-2
+            if held is None or held.rank() < write.rank():  # M-2
                 self.writes[name] = write
+
+    def merge_elements(self, place: Field, value: Value, version: Version) -> None:
+        for name, _, alone in value.elements():
+            write = Write(version, alone)
+            held = self.elements.get((place, name))
+            if held is None or held.order() < write.order():  # M-13
+                self.elements[place, name] = write
 
     def is_alive(self) -> bool:
         if self.updated is None:
             return False
         return self.removed is None or self.updated > self.removed  # M-3
 
+    def is_valid(self, write: Write) -> bool:
+        """M-4. If the highest write is void, so are all below it."""
+        return self.base is None or write.version[0] > self.base
+
     def values(self) -> Dict[str, Write]:
-        """Those that are not void (M-4). If the highest write is void, so are all below it."""
-        return {
-            name: write
-            for name, write in self.writes.items()
-            if self.base is None or write.version[0] > self.base
-        }
+        return {name: write for name, write in self.writes.items() if self.is_valid(write)}
+
+    def valid_elements(self) -> List[Tuple[Field, Write]]:
+        """In or out."""
+        return [(place, write) for (place, _), write in self.elements.items() if self.is_valid(write)]
+
+    def row(self) -> Dict[str, Value]:
+        """What is shown of each name (M-14)."""
+        highest: Dict[str, Tuple[Rank, Field]] = {}
+        values, elements = self.values(), self.valid_elements()
+        for place, write in [*((Field(name, write.value.kind, write.value.target), write)
+                               for name, write in values.items()), *elements]:
+            if place.name not in highest or highest[place.name][0] < write.rank():
+                highest[place.name] = write.rank(), place
+        row: Dict[str, Value] = {}
+        for name, (_, shown) in highest.items():
+            if shown.kind not in WITH_ELEMENTS:
+                row[name] = values[name].value
+                continue
+            ins = [write.value for place, write in elements if place == shown and write.is_in()]
+            if ins:
+                ins.sort(key=lambda value: value.elements()[0][0])
+                row[name] = Value(shown.kind, tuple(value.content[0] for value in ins), shown.target)
+        return row
 
 
 State = Dict[ObjectName, ObjectState]
@@ -70,26 +116,24 @@ def fold(transactions: Iterable[Transaction]) -> State:
     return state
 
 
-def alive(state: State) -> Dict[ObjectName, Dict[str, Write]]:
-    return {name: held.values() for name, held in state.items() if held.is_alive()}
+def alive(state: State) -> Dict[ObjectName, ObjectState]:
+    return {name: held for name, held in state.items() if held.is_alive()}
 
 
 def digest(state: State) -> str:
     total = 0
-    for name, writes in alive(state).items():
+    for name, held in alive(state).items():
         number = object_number(name)
         total += int.from_bytes(number, "big")
-        for field_name, write in writes.items():
+        elements = [(place.name, write) for place, write in held.valid_elements() if write.is_in()]
+        for field_name, write in [*held.values().items(), *elements]:
             total += int.from_bytes(value_number(number, field_name, write), "big")
     return f"{total % (1 << 128):032x}"  # M-11
 
 
 def object_number(name: ObjectName) -> bytes:
     kind = bytes([name.primary_kind])
-    identity = name.identity.encoding()
-    if isinstance(name.identity, Birth):
-        identity = BIRTH_CODE + identity
-    return shortened(b"O" + string_bytes(name.type) + kind + identity)
+    return shortened(b"O" + string_bytes(name.type) + kind + identity_bytes(name.identity))
 
 
 def value_number(number: bytes, field_name: str, write: Write) -> bytes:

@@ -2,14 +2,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, List, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from .cursor import Cursor, FormatError
 from .journal import FIELD_LIMIT, TYPE_LIMIT, Operation, checked_name
-from .values import Kind
+from .values import RELATIONS, Kind, Target
 
 PRIMARY_KINDS = (Kind.NULL, Kind.INTEGER, Kind.TEXT)
-FIELD_KINDS = (Kind.INTEGER, Kind.REAL, Kind.TEXT, Kind.BYTES, Kind.CODED)
+FIELD_KINDS = tuple(kind for kind in Kind if kind != Kind.NULL)
+
+
+class Field(NamedTuple):
+    """A name and a kind, and for a relation the type of its objects (J-14)."""
+
+    name: str
+    kind: Kind
+    target: Optional[Target] = None
+
+
+class EncodedField(NamedTuple):
+    """A field whose target is an index yet."""
+
+    offset: int
+    name: str
+    kind: Kind
+    target: Optional[int]
 
 
 @dataclass(frozen=True)
@@ -17,7 +34,7 @@ class Type:
     name: str
     primary_kind: Kind
     primary_name: str
-    fields: Tuple[Tuple[str, Kind], ...]
+    fields: Tuple[Field, ...]
 
 
 @dataclass(frozen=True)
@@ -35,7 +52,7 @@ class KnownSchema:
     """The facts of all segments that were merged (J-14)."""
 
     def __init__(self) -> None:
-        self.types: Dict[Tuple[str, Kind], Set[Tuple[str, Kind]]] = {}
+        self.types: Dict[Target, Set[Field]] = {}
 
     def learn(self, schema: Tuple[Type, ...]) -> None:
         for type in schema:
@@ -48,9 +65,11 @@ class KnownSchema:
 
 
 def read_schema(cursor: Cursor) -> Tuple[Type, ...]:
-    schema: List[Type] = []
-    known: Set[Tuple[str, Kind]] = set()
-    for _ in range(read_count(cursor, TYPE_LIMIT, "types")):
+    heads: List[Tuple[str, Kind, str]] = []
+    fields: List[List[EncodedField]] = []
+    known: Set[Target] = set()
+    count = read_count(cursor, TYPE_LIMIT, "types")
+    for _ in range(count):
         offset = cursor.offset
         name = checked_name(cursor.string(), offset)
         kind = read_kind(cursor, PRIMARY_KINDS)
@@ -59,18 +78,29 @@ def read_schema(cursor: Cursor) -> Tuple[Type, ...]:
         known.add((name, kind))
         offset = cursor.offset
         primary_name = "" if kind == Kind.NULL else checked_name(cursor.string(), offset)
-        schema.append(Type(name, kind, primary_name, read_fields(cursor)))
-    return tuple(schema)
+        heads.append((name, kind, primary_name))
+        fields.append([read_field(cursor, count) for _ in
+                       range(read_count(cursor, FIELD_LIMIT, "fields"))])
+    # A target may be a type that comes later.
+    targets = [(name, kind) for name, kind, _ in heads]
+    return tuple(Type(*head, known_fields(encoded, targets)) for head, encoded in zip(heads, fields))
 
 
-def read_fields(cursor: Cursor) -> Tuple[Tuple[str, Kind], ...]:
-    fields: Dict[Tuple[str, Kind], None] = {}
-    for _ in range(read_count(cursor, FIELD_LIMIT, "fields")):
-        offset = cursor.offset
-        name = checked_name(cursor.string(), offset)
-        field = (name, read_kind(cursor, FIELD_KINDS))
+def read_field(cursor: Cursor, types: int) -> EncodedField:
+    offset = cursor.offset
+    name = checked_name(cursor.string(), offset)
+    kind = read_kind(cursor, FIELD_KINDS)
+    target = read_index(cursor, types, "type") if kind in RELATIONS else None
+    return EncodedField(offset, name, kind, target)
+
+
+def known_fields(encoded: List[EncodedField], targets: List[Target]) -> Tuple[Field, ...]:
+    fields: Dict[Field, None] = {}
+    for each in encoded:
+        target = None if each.target is None else targets[each.target]
+        field = Field(each.name, each.kind, target)
         if field in fields:
-            raise FormatError("field stands twice", offset)  # S-7
+            raise FormatError("field stands twice", each.offset)  # S-7
         fields[field] = None
     return tuple(fields)
 
@@ -104,7 +134,7 @@ def read_shape_fields(cursor: Cursor, type: Type) -> Tuple[int, ...]:
         index = read_index(cursor, len(type.fields), "field")
         if fields and index <= fields[-1]:
             raise FormatError("fields of a shape do not rise", offset)
-        name = type.fields[index][0]
+        name = type.fields[index].name
         if name in names:
             raise FormatError("shape has two fields of one name", offset)  # S-7
         names.add(name)

@@ -9,7 +9,7 @@ from magicreader.encoder import NO_NAME, encode_segment
 from magicreader.folder import SegmentName
 from magicreader.journal import Birth, Entry, ObjectName, Operation, Transaction
 from magicreader.segment import segment_name
-from magicreader.values import Kind, Value
+from magicreader.values import Identity, Kind, Target, Value, identity_bytes
 
 DATA_SET = bytes(range(16))
 TEXTS = ["", "é", "e\u0301", "a\0b", "\U0001F600", "E621E1F8-C36C-495A-93FC-0C247A3E6E5F",
@@ -19,8 +19,13 @@ TYPES = [("Note", Kind.NULL), ("Note", Kind.TEXT), ("Tag", Kind.INTEGER), ("Grö
 FIELDS = ["title", "count", "data", "é"]
 
 
-def random_value(generator: random.Random) -> Value:
+def random_value(generator: random.Random, target: Optional[Target] = None) -> Value:
+    """A relation's objects are of the target, or of any type if there is none."""
     kind = generator.choice(list(Kind))
+    if kind == Kind.ASSET:
+        return Value(kind, generator.randbytes(32).hex() + generator.choice(["", ".x", ".Jpeg2"]))
+    if kind >= Kind.REFERENCE:
+        return Value(kind, random_content(generator, kind, target), target)
     if kind == Kind.NULL:
         return Value(kind, None)
     if kind == Kind.INTEGER:
@@ -34,6 +39,28 @@ def random_value(generator: random.Random) -> Value:
     return Value(kind, generator.randbytes(generator.randrange(200)))
 
 
+def random_content(generator: random.Random, kind: Kind, target: Optional[Target]) -> object:
+    def identity() -> Identity:
+        return random_identity(generator, (target or generator.choice(TYPES))[1])
+
+    if kind == Kind.REFERENCE:
+        return identity()
+    if kind == Kind.LIST:
+        return tuple(identity() for _ in range(generator.randrange(5)))
+    count = generator.randrange(1, 5)
+    if kind == Kind.SET:
+        members = {identity_bytes(each): each for each in (identity() for _ in range(count))}
+        return tuple((members[name], generator.random() < 0.7) for name in sorted(members))
+    keys = sorted({generator.choice([b'""', b'"aa"', b'"b"', b"10", b"9"]) for _ in range(count)})
+    return tuple((key, identity() if generator.random() < 0.7 else None) for key in keys)
+
+
+def random_identity(generator: random.Random, kind: Kind) -> Identity:
+    if kind == Kind.NULL:  # few births, so that an element is written more than once
+        return Birth(generator.randrange(1, 4), b"born", generator.randrange(2))
+    return random_primary(generator, kind)
+
+
 def random_primary(generator: random.Random, kind: Kind) -> Value:
     if kind == Kind.INTEGER:
         return Value(kind, generator.choice(INTEGERS))
@@ -42,7 +69,7 @@ def random_primary(generator: random.Random, kind: Kind) -> Value:
 
 def random_fields(generator: random.Random) -> Dict[str, Value]:
     names = generator.sample(FIELDS, generator.randrange(len(FIELDS) + 1))
-    return {name: random_value(generator) for name in names}
+    return {name: random_value(generator, generator.choice(TYPES)) for name in names}
 
 
 class History:

@@ -18,7 +18,7 @@ from magicreader.journal import ForkError
 from magicreader.merge import digest, fold
 from magicreader.notation import objects_json, segment_json
 from magicreader.pull import Pull
-from magicreader.schema import KnownSchema, SchemaError, Type
+from magicreader.schema import Field, KnownSchema, SchemaError, Type
 from magicreader.segment import read_segment
 from magicreader.values import Kind
 
@@ -110,12 +110,12 @@ class FolderTests(FolderFixture):
 
     def test_the_limits_of_the_schema_hold_for_all_segments_together(self) -> None:
         known = KnownSchema()
-        fields = tuple((f"f{index}", Kind.TEXT) for index in range(1000))
+        fields = tuple(Field(f"f{index}", Kind.TEXT) for index in range(1000))
         known.learn((Type("A", Kind.NULL, "", fields),))
         known.learn((Type("A", Kind.NULL, "", fields[:1]), Type("A", Kind.TEXT, "id", fields[:2])))
         known.learn(tuple(Type(f"T{index}", Kind.NULL, "", ()) for index in range(4094)))
         with self.assertRaisesRegex(SchemaError, "fields"):
-            known.learn((Type("A", Kind.NULL, "", (("f0", Kind.REAL),)),))
+            known.learn((Type("A", Kind.NULL, "", (Field("f0", Kind.REAL),)),))
         with self.assertRaisesRegex(SchemaError, "types"):
             known.learn((Type("B", Kind.NULL, "", ()),))
 

@@ -8,7 +8,7 @@ from typing import Optional
 from magicreader.journal import (Birth, Entry, ForkError, Journal, ObjectName, Operation,
                                  Transaction)
 from magicreader.merge import alive, digest, fold
-from magicreader.values import Kind, Value
+from magicreader.values import Kind, Target, Value
 
 from .fixtures import History
 
@@ -30,9 +30,7 @@ def written(stamp: int, operation: Operation, root: bytes = A, base: Optional[in
 class MergeTests(unittest.TestCase):
     def check(self, *transactions: Transaction, **expected: str) -> None:
         for order in (transactions, transactions[::-1], transactions * 2):
-            writes = alive(fold(order)).get(OBJECT)
-            self.assertIsNotNone(writes)
-            self.assertEqual({name: write.value for name, write in (writes or {}).items()},
+            self.assertEqual({name: write.value for name, write in alive(fold(order))[OBJECT].values().items()},
                              {name: text(content) for name, content in expected.items()})
 
     def test_highest_write_wins(self) -> None:
@@ -75,6 +73,64 @@ class MergeTests(unittest.TestCase):
         total = int.from_bytes(number, "big")
         total += int.from_bytes(hashlib.sha256(value_bytes).digest()[:16], "big")
         state = fold([Transaction(A, 1, 3, b"tag!", A, (entry,))])
+        self.assertEqual(digest(state), f"{total % 2**128:032x}")
+
+
+NOTE, TAG = ("Note", Kind.TEXT), ("Tag", Kind.TEXT)
+
+
+def members(*ins: str, out: str = "", target: Target = NOTE) -> Value:
+    elements = [(text(each), True) for each in ins] + [(text(each), False) for each in out]
+    return Value(Kind.SET, tuple(sorted(elements, key=lambda each: each[0].encoding())), target)
+
+
+def places(**objects: Optional[str]) -> Value:
+    content = tuple((f'"{key}"'.encode(), None if each is None else text(each))
+                    for key, each in sorted(objects.items()))
+    return Value(Kind.DICTIONARY, content, NOTE)
+
+
+def update(stamp: int, root: bytes = A, base: Optional[int] = None, **fields: Value) -> Transaction:
+    operation = Operation.UPDATE if base is None else Operation.REVIVAL
+    return Transaction(root, 1, stamp, b"tag!", root, (Entry(OBJECT, operation, fields, base),))
+
+
+class RelationTests(unittest.TestCase):
+    def check(self, *transactions: Transaction, **expected: Value) -> None:
+        for order in (transactions, transactions[::-1], transactions * 2):
+            self.assertEqual(alive(fold(order))[OBJECT].row(), expected)
+
+    def test_elements_fold_by_themselves(self) -> None:
+        made = update(1, s=members("a", "b"), d=places(x="a", y="b"))
+        self.check(made, update(2, s=members("d", out="a"), d=places(x="c")),
+                   update(3, B, s=members("c", out="b"), d=places(y=None, z="d")),
+                   s=members("c", "d"), d=places(x="c", z="d"))
+        self.check(made, update(2, s=members(out="ab"), d=places(x=None, y=None)))
+        self.check(update(1, s=members("a")), update(1, s=members(out="a")), s=members("a"))
+
+    def test_revivals(self) -> None:
+        made, remove = update(1, s=members("a", "b")), written(2, Operation.REMOVE)
+        self.check(made, remove, update(4, s=members("c"), base=2), s=members("c"))
+        self.check(made, remove, update(4, s=members("c"), base=2), update(3, B, s=members("d")),
+                   s=members("c", "d"))
+        self.check(made, remove, update(3, B, s=members("c", out="b")), s=members("a", "c"))
+
+    def test_rivals(self) -> None:
+        made, tags = update(1, x=members("a")), members("t", target=TAG)
+        self.check(made, update(2, x=text("z")), x=text("z"))
+        self.check(made, update(2, x=text("z")), update(3, B, x=members("b")), x=members("a", "b"))
+        self.check(made, update(2, x=tags), x=tags)
+        self.check(made, update(2, x=tags), update(3, x=members(out="a")))
+        self.check(made, update(1, x=tags), x=tags)
+        self.check(made, update(1, x=text("z")), x=members("a"))
+        self.check(update(1, x=Value(Kind.REFERENCE, text("a"), NOTE)),
+                   update(1, x=Value(Kind.REFERENCE, text("a"), TAG)), x=Value(Kind.REFERENCE, text("a"), TAG))
+
+    def test_digest_by_hand(self) -> None:
+        state = fold([update(3, x=members("a", out="b"))])
+        number = hashlib.sha256(b"O\x04Note\x01\x01\x0a").digest()[:16]
+        value = b"V" + number + b"\x01x" + bytes(7) + b"\x03" + A + b"\x0a\x01\x03\x01a\x01"
+        total = sum(int.from_bytes(each, "big") for each in (number, hashlib.sha256(value).digest()[:16]))
         self.assertEqual(digest(state), f"{total % 2**128:032x}")
 
 

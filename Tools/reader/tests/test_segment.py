@@ -11,7 +11,7 @@ from magicreader.cursor import FormatError, UnsupportedFormat, varint_bytes
 from magicreader.encoder import (encode_body, encode_file, encode_schema, encode_segment,
                                  encode_shapes, needed_schema)
 from magicreader.journal import Birth, Entry, ObjectName, Operation, Transaction
-from magicreader.schema import Shape, Type
+from magicreader.schema import Field, Shape, Type
 from magicreader.segment import HEADER_SIZE, LAYOUT, read_segment
 from magicreader.values import Kind, Value
 
@@ -106,6 +106,7 @@ class SegmentTests(unittest.TestCase):
         read_segment(encode_segment(one_transaction(note(birth)), DATA_SET, WRITER))
         self.refuse_transactions(one_transaction(note(Birth(100, b"born", 0))), "birth")
         self.refuse_transactions(one_transaction(note(Birth(99, b"born", 1 << 22))), "ordinal")
+        self.refuse_transactions(one_transaction(note(Birth(0, b"born", 0))), "before all stamps")
         self.refuse_transactions(one_transaction(), "no entries")
         self.refuse_transactions(one_transaction(note(FIVE), note(FIVE)), "twice of an object")
         self.refuse_transactions(one_transaction(note(FIVE), stamp=HIGHEST_STAMP + 1), "stamp")
@@ -146,13 +147,13 @@ class SegmentTests(unittest.TestCase):
         for control in "\0\n\x1f\x7f\x80\x9f":
             self.refuse_schema((note_type, Type("a" + control, Kind.NULL, "", ())), "control")
         self.refuse_schema((note_type, Type("A", Kind.REAL, "id", ())), "kind")
-        self.refuse_schema((note_type, Type("A", Kind.NULL, "", (("f", Kind.NULL),))), "kind")
-        twice = (("f", Kind.TEXT), ("f", Kind.REAL))
+        self.refuse_schema((note_type, Type("A", Kind.NULL, "", (Field("f", Kind.NULL),))), "kind")
+        twice = (Field("f", Kind.TEXT), Field("f", Kind.REAL))
         read_segment(encode_segment(one_transaction(note(FIVE)), DATA_SET, WRITER,
                                     schema=(note_type, Type("A", Kind.TEXT, "f", twice))))
         twice = twice[:1] * 2
         self.refuse_schema((note_type, Type("A", Kind.NULL, "", twice)), "field stands twice")
-        many = tuple((f"f{index}", Kind.TEXT) for index in range(1001))
+        many = tuple(Field(f"f{index}", Kind.TEXT) for index in range(1001))
         self.refuse_schema((note_type, Type("A", Kind.NULL, "", many)), "1001 fields")
         types = tuple(Type(f"T{index}", Kind.NULL, "", ()) for index in range(4096))
         self.refuse_schema((note_type,) + types, "4097 types")
@@ -166,8 +167,44 @@ class SegmentTests(unittest.TestCase):
         data = encode_segment(null, DATA_SET, WRITER)
         self.assertEqual(read_segment(data).transactions, null)
 
+    def test_relations(self) -> None:
+        tag, own = ("Tag", Kind.NULL), ("Note", Kind.INTEGER)
+        born = Birth(7, b"born", 1)
+        values = {"parent": Value(Kind.REFERENCE, FIVE, own), "tags": Value(Kind.LIST, (born, born), tag),
+                  "links": Value(Kind.SET, ((FIVE, True),), own),
+                  "names": Value(Kind.DICTIONARY, ((b"1", None), (b"2", born)), tag)}
+        transactions = one_transaction(note(FIVE, **values))
+        data = encode_segment(transactions, DATA_SET, WRITER)
+        segment = read_segment(data)
+        self.assertEqual(segment.transactions, transactions)
+        self.assertEqual([(type.name, len(type.fields)) for type in segment.schema], [("Note", 4), ("Tag", 0)])
+        size = 18 + 4 * 4 + 3 + 36 + 5 + 24 + 16 * 6  # J-20
+        with mock.patch("magicreader.body.TRANSACTION_LIMIT", size):
+            read_segment(data)
+        with mock.patch("magicreader.body.TRANSACTION_LIMIT", size - 1):
+            self.refuse(data, "over the limit")
+
+    def test_identities_are_named_as_the_target_is(self) -> None:
+        tag, text = ("Tag", Kind.NULL), ("Text", Kind.TEXT)
+        for target, identity in ((tag, FIVE), (tag, TITLE), (text, FIVE), (text, Birth(7, b"born", 1))):
+            for kind, content in ((Kind.REFERENCE, identity), (Kind.LIST, (identity,)),
+                                  (Kind.SET, ((identity, False),)), (Kind.DICTIONARY, ((b"1", identity),))):
+                self.refuse_transactions(one_transaction(note(FIVE, f=Value(kind, content, target))), "target")
+
+    def test_sets_and_dictionaries_are_not_null(self) -> None:
+        null = one_transaction(note(FIVE, f=Value(Kind.NULL, None)))
+        body = encode_body(null, needed_schema(null))
+        for kind in (Kind.REFERENCE, Kind.LIST, Kind.SET, Kind.DICTIONARY):
+            changed = body.replace(b"\x01f\x03", b"\x01f" + bytes([kind, 0]))
+            file = encode_file(changed, null, DATA_SET, WRITER)
+            if kind in (Kind.REFERENCE, Kind.LIST):
+                self.assertEqual(read_segment(file).transactions, null)
+            else:
+                self.refuse(file, "elements are kept")
+        self.refuse(encode_file(body.replace(b"\x01f\x03", b"\x01f\x08\x01"), null, DATA_SET, WRITER), "no type 1")
+
     def test_a_shape_has_a_field_name_once(self) -> None:
-        schema = (Type("N", Kind.NULL, "", (("f", Kind.TEXT), ("f", Kind.REAL))),)
+        schema = (Type("N", Kind.NULL, "", (Field("f", Kind.TEXT), Field("f", Kind.REAL))),)
         for places, why in (((0, 1), "one name"), ((1, 0), "rise"), ((2,), "no field 2")):
             shape = Shape(0, Operation.BIRTH, places)
             start = encode_schema(schema) + b"\0" + encode_shapes([shape])

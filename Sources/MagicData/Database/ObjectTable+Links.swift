@@ -1,0 +1,98 @@
+internal import GRDB
+package import MagicJournal
+
+/// One link of an owner, with what tells it from others.
+package struct Link: Sendable, Hashable {
+  package let target: Int64
+  /// Of a dictionary.
+  package var name: [UInt8] = []
+}
+
+extension ObjectTable {
+  // MARK: Naming objects of other types
+
+  /// The z index of an object that may not have arrived yet: it takes its place when it comes (L-8).
+  func zIndex(of key: ObjectKey, in target: StoredType) throws -> Int64 {
+    let table = ObjectTable(target, db)
+    if let place = try table.place(of: key) ?? table.absentPlace(of: key) { return place.zIndex }
+    return try table.reserve(key).zIndex
+  }
+
+  /// What names the object at a z index, whether it has a row or not.
+  package func key(at zIndex: Int64) throws -> ObjectKey? {
+    var select = try SQL(db, type.selectKey)
+    try select.bind(zIndex)
+    if try select.step() { return try ObjectKey(value: select.value(0, type.keyKind), of: type.schema) }
+    var absent = try SQL(db, Statements.selectAbsentKey)
+    try absent.bind(type.id)
+    try absent.bind(zIndex)
+    return try absent.step() ? try ObjectKey(value: absent.value(0, type.keyKind), of: type.schema) : nil
+  }
+
+  // MARK: Links
+
+  /// Those of one owner, also to objects that have no row.
+  package func links(of zIndex: Int64, _ relation: StoredRelation) throws -> [Link] {
+    var select = try SQL(db, relation.select)
+    try select.bind(zIndex)
+    var links: [Link] = []
+    while try select.step() {
+      links.append(Link(target: select.integer(0), name: relation.kind == .dictionary ? select.bytes(1) : []))
+    }
+    return links
+  }
+
+  /// Brings an owner's links to what its fields say.
+  func link(_ zIndex: Int64, _ fields: [FieldValue], isNew: Bool = false) throws {
+    for field in fields {
+      guard let relation = type.relations[field.field], relation.kind.isLinked else { continue }
+      switch field.value {
+      case .list(let keys):
+        if !isNew { try unlink(zIndex, relation) }
+        for (position, key) in keys.enumerated() {
+          var insert = try SQL(db, relation.insert)
+          try insert.bind(zIndex)
+          try insert.bind(self.zIndex(of: key, in: relation.target))
+          try insert.bind(position)
+          try insert.run()
+        }
+      case .set(let elements):
+        for element in elements {
+          let target = try self.zIndex(of: element.key, in: relation.target)
+          var change = try SQL(db, element.isIn ? relation.insert : relation.deleteElement)
+          try change.bind(zIndex)
+          try change.bind(target)
+          try change.run()
+        }
+      case .dictionary(let elements):
+        for element in elements {
+          let target = try element.key.map { try self.zIndex(of: $0, in: relation.target) }
+          var change = try SQL(db, target == nil ? relation.deleteElement : relation.insert)
+          try change.bind(zIndex)
+          if let target { try change.bind(target) }
+          try change.bind(element.name)
+          try change.run()
+        }
+      default:
+        if !isNew { try unlink(zIndex, relation) }
+      }
+    }
+    guard !isNew else { return }
+    for field in type.linkedRivals(of: fields.map(\.field)) {
+      if let relation = type.relations[field] { try unlink(zIndex, relation) }
+    }
+  }
+
+  /// An owner that has no row has no links: its entries know them.
+  func unlink(_ zIndex: Int64) throws {
+    for field in type.linked {
+      if let relation = type.relations[field] { try unlink(zIndex, relation) }
+    }
+  }
+
+  private func unlink(_ zIndex: Int64, _ relation: StoredRelation) throws {
+    var delete = try SQL(db, relation.deleteAll)
+    try delete.bind(zIndex)
+    try delete.run()
+  }
+}

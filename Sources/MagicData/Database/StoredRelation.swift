@@ -1,0 +1,57 @@
+package import MagicJournal
+
+/// Where a field's objects are: the target's table, and the table of links if a field holds several.
+package struct StoredRelation: Sendable {
+  package let kind: Value.Kind
+  /// Without its fields.
+  package let target: StoredType
+  /// Quoted; of links, if the kind has such.
+  private let table: String
+
+  init(kind: Value.Kind, target: StoredType, table: String) {
+    self.kind = kind
+    self.target = target
+    self.table = table
+  }
+
+  /// Both ends are z indexes. A link to an object that has no row is kept and not shown (L-8).
+  var createTable: [String] {
+    let columns =
+      switch kind {
+      case .list: "owner INTEGER NOT NULL, position INTEGER NOT NULL, target INTEGER NOT NULL, PRIMARY KEY (owner, position)"
+      case .dictionary: "owner INTEGER NOT NULL, key BLOB NOT NULL, target INTEGER NOT NULL, PRIMARY KEY (owner, key)"
+      default: "owner INTEGER NOT NULL, target INTEGER NOT NULL, PRIMARY KEY (owner, target)"
+      }
+    let index = Statements.quoted(unquoted + ".reverse")
+    return ["CREATE TABLE \(table) (\(columns)) WITHOUT ROWID", "CREATE INDEX \(index) ON \(table) (target, owner)"]
+  }
+
+  private var unquoted: String { String(table.dropFirst().dropLast()).replacing("\"\"", with: "\"") }
+
+  /// Target and, of a dictionary, the key, in the order in which an instance has them.
+  var select: String {
+    switch kind {
+    case .list: "SELECT target FROM \(table) WHERE owner = ? ORDER BY position"
+    case .dictionary: "SELECT target, key FROM \(table) WHERE owner = ? ORDER BY key"
+    default: "SELECT target FROM \(table) WHERE owner = ? ORDER BY target"
+    }
+  }
+
+  var insert: String {
+    switch kind {
+    case .list: "INSERT INTO \(table) (owner, target, position) VALUES (?, ?, ?)"
+    case .dictionary: "INSERT OR REPLACE INTO \(table) (owner, target, key) VALUES (?, ?, ?)"
+    default: "INSERT OR IGNORE INTO \(table) (owner, target) VALUES (?, ?)"
+    }
+  }
+
+  /// One element of a set or a dictionary.
+  var deleteElement: String {
+    kind == .dictionary
+      ? "DELETE FROM \(table) WHERE owner = ? AND key = ?" : "DELETE FROM \(table) WHERE owner = ? AND target = ?"
+  }
+
+  var deleteAll: String { "DELETE FROM \(table) WHERE owner = ?" }
+  /// The owners of a target.
+  var selectOwners: String { "SELECT DISTINCT owner FROM \(table) WHERE target = ? ORDER BY owner" }
+}

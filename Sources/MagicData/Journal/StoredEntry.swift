@@ -1,0 +1,102 @@
+internal import MagicJournal
+
+/// An entry as a row of `magic_journal` has it (J-18): with what only this database knows of its object.
+struct StoredEntry {
+  var entry: Entry
+  let zIndex: Int64
+  /// Of the same object.
+  let previous: EntryPlace
+
+  func encode(to writer: inout ByteWriter) {
+    writer.varint(entry.type)
+    writer.byte(entry.operation.code)
+    writer.varint(UInt64(bitPattern: zIndex))
+    writer.varint(UInt64(bitPattern: previous.bits))
+    if let base = entry.operation.base { writer.fixed(base.bits) }
+    switch entry.key {
+    case .primary(let value):
+      value.encode(to: &writer)
+    case .birth(let birth):
+      writer.append(birth.bytes)
+    }
+    for field in entry.fields {
+      writer.varint(field.field)
+      field.value.encode(to: &writer)
+    }
+  }
+
+  init(entry: Entry, zIndex: Int64, previous: EntryPlace) {
+    self.entry = entry
+    self.zIndex = zIndex
+    self.previous = previous
+  }
+
+  init(from reader: inout ByteReader, _ types: [StoredType]) throws(JournalError) {
+    let type = try reader.index(below: types.count, "type")
+    let schema = types[type].schema
+    let start = reader
+    let code = try reader.byte()
+    zIndex = Int64(bitPattern: try reader.varint())
+    previous = EntryPlace(bits: Int64(bitPattern: try reader.varint()))
+    let operation: Entry.Operation
+    switch code {
+    case 0: operation = .remove
+    case 1: operation = .update
+    case 2: operation = .revival(base: Stamp(try reader.fixed(UInt64.self)))
+    case 3: operation = .birth
+    default: throw start.damaged("an unknown operation")
+    }
+    let key: ObjectKey =
+      schema.primary == nil ? .birth(try Birth(bytes: Array(try reader.take(16)))) : .primary(try Value(from: &reader))
+    var fields: [FieldValue] = []
+    while !reader.isAtEnd {
+      let start = reader
+      let field = FieldValue(field: try reader.index(below: schema.fields.count, "field"), value: try Value(from: &reader))
+      guard field.value.fits(schema.fields[field.field]) else { throw start.damaged("a value that its field cannot hold") }
+      fields.append(field)
+    }
+    entry = Entry(type: type, key: key, operation: operation, fields: fields)
+  }
+}
+
+/// The entries of one row of `magic_journal`, each with its length before it.
+struct EntryRow: Sendable {
+  private(set) var bytes = ByteWriter()
+  private(set) var count = 0
+
+  /// So many bytes that three rows fit a page of SQLite's.
+  private static let cut = 1_300
+
+  var isEmpty: Bool { count == 0 }
+  var isFull: Bool { count == EntryPlace.perRow || bytes.count >= EntryRow.cut }
+
+  mutating func append(_ entry: borrowing StoredEntry, _ scratch: inout ByteWriter) {
+    scratch.removeAll()
+    entry.encode(to: &scratch)
+    bytes.block(scratch.bytes)
+    count += 1
+  }
+
+  /// The bytes of each entry.
+  static func parts(of data: [UInt8]) throws(JournalError) -> [ByteReader] {
+    var reader = ByteReader(data)
+    var parts: [ByteReader] = []
+    while !reader.isAtEnd { parts.append(try reader.stream()) }
+    return parts
+  }
+
+  /// The same row with another entry in one's place.
+  static func replacing(_ index: Int, in data: [UInt8], by entry: StoredEntry) throws(JournalError) -> EntryRow {
+    var row = EntryRow()
+    for (number, part) in try parts(of: data).enumerated() {
+      if number == index {
+        var scratch = ByteWriter()
+        row.append(entry, &scratch)
+      } else {
+        row.bytes.block(part.rest)
+        row.count += 1
+      }
+    }
+    return row
+  }
+}

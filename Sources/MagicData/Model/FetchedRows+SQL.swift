@@ -1,0 +1,17 @@
+internal import GRDB
+internal import MagicJournal
+
+extension FetchedRows {
+  /// The objects of a type in the order of their z indexes, or the one with a key. `complete`: only those that can be shown (M-6).
+  init(_ type: MappedType, _ db: Database, key: ObjectKey? = nil, complete: Bool = true) throws {
+    let required = complete ? type.required : []
+    var select = try SQL(db, type.stored.select(type.columns, required: required, byKey: key != nil))
+    if let key { try select.bind(key.value) }
+    let hasPrimary = type.stored.schema.primary != nil
+    while try select.step() {
+      places.append(ObjectPlace(zIndex: select.integer(0), last: select.place(2)))
+      if !hasPrimary { births.append(try Birth(bytes: select.bytes(1))) }
+      for read in type.reads { values.append(select.value(read.column, read.kind)) }
+    }
+  }
+}

@@ -1,0 +1,51 @@
+internal import MagicJournal
+
+/// What a wrapper is: a slot of a storage.
+struct PropertySlot {
+  let storage: Storage
+  let slot: Int32
+
+  init(_ place: Place) {
+    (storage, slot) = Opening.slot(at: place)
+  }
+
+  var index: Int { Int(slot) }
+
+  var hasValue: Bool { storage[index].slot.hasValue }
+
+  func get<Wrapped: Magical>(_ type: Wrapped.Type) -> Wrapped? {
+    storage[index].slot.get(type)
+  }
+
+  func set<Wrapped: Magical>(_ value: Wrapped?) {
+    storage.set(value.map { Slot($0) } ?? .null, at: index)
+  }
+
+  func setDefault(_ value: some Magical) {
+    storage.setDefault(Slot(value), at: index)
+  }
+
+  /// A program that reads what was never set stops here.
+  func required<Wrapped: Magical>(_ type: Wrapped.Type) -> Wrapped {
+    if let value = get(type) { return value }
+    let place = storage.header.place
+    let name = storage.header.count > 1 ? Layout.name(ofPropertyAt: index, firstAt: place) : Layout.name(ofPropertyAt: place)
+    preconditionFailure(
+      """
+      \(name ?? "The value of \(place.typeName) declared at \(place.fileName):\(place.line)") (\(type)) was read before it was set; set it \
+      first, give it a default, or make it an @OptionMagicValue
+      """)
+  }
+}
+
+/// What the layout needs to know of a property's wrapper.
+protocol MagicProperty {
+  static var role: PropertyRole { get }
+  static var valueType: any Magical.Type { get }
+  static var codec: Codec { get }
+  var property: PropertySlot { get }
+}
+
+enum PropertyRole: Sendable {
+  case primary, required, optional
+}

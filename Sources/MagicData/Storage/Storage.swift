@@ -1,0 +1,128 @@
+internal import MagicJournal
+
+/// Where an object stands in a database: what the storage of its first property knows.
+struct Record {
+  /// Which opened database it is.
+  let origin: Origin
+  let place: ObjectPlace
+  /// Of an object that no primary value names.
+  let birth: Birth?
+}
+
+/// The database that an instance was fetched from or saved in.
+final class Origin: Sendable {
+  /// The database file; a copy of a file has the same, so an object's key is checked as well.
+  let id: Identifier
+
+  init(id: Identifier) {
+    self.id = id
+  }
+}
+
+/// The memory of an object's properties: one for all of them where the wrappers found each other (`Opening`), else one for each.
+///
+/// Copies of an instance share it. It belongs to the instance's owner and is touched by nobody else.
+final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
+  struct Header {
+    let count: Int
+    /// For who reads what was never set.
+    let place: Place
+    /// Only in the storage of an object's first property, and only once it was saved or fetched.
+    var record: Record?
+    /// What the database holds, as far as this instance knows, where that is not what the slot holds.
+    var originals: [(slot: Int, stored: Slot)] = []
+    /// Of the save that began last.
+    fileprivate var mark: UInt8 = 0
+  }
+
+  struct Property {
+    var slot = Slot.unset
+    /// Whether the value was set since it was fetched or saved.
+    var isEdited = false
+    /// Whether the instance knows what the database holds: it was fetched, or saved.
+    var isStored = false
+    /// Marks the save that is on its way with this value. An assignment puts it to 0, so that it is not taken for saved.
+    var save: UInt8 = 0
+    /// Counts assignments: defaults are told from what an `init` has set.
+    var edits: UInt32 = 0
+  }
+
+  static func make(_ count: Int, _ place: Place) -> Storage {
+    let storage = create(minimumCapacity: count) { _ in Header(count: count, place: place) }
+    storage.withUnsafeMutablePointerToElements { $0.initialize(repeating: Property(), count: count) }
+    return unsafeDowncast(storage, to: Storage.self)
+  }
+
+  deinit {
+    let count = header.count
+    withUnsafeMutablePointerToElements { properties in
+      for index in 0..<count {
+        if case .held(let held) = properties[index].slot, held.holdsInstances { ReleaseQueue.add(held) }
+      }
+      _ = properties.deinitialize(count: count)
+    }
+    ReleaseQueue.drain()
+  }
+
+  // MARK: One property
+
+  subscript(slot: Int) -> Property {
+    _read { yield withUnsafeMutablePointerToElements { $0 }[slot] }
+    _modify { yield &withUnsafeMutablePointerToElements { $0 }[slot] }
+  }
+
+  /// The owner sets a value.
+  func set(_ value: Slot, at slot: Int) {
+    if self[slot].isStored, !self[slot].isEdited { keepOriginal(slot) }
+    self[slot].slot = value
+    self[slot].isEdited = true
+    self[slot].save = 0
+    self[slot].edits &+= 1
+  }
+
+  /// The first value, given where the property is declared.
+  func setDefault(_ value: Slot, at slot: Int) {
+    self[slot].slot = value
+    self[slot].isEdited = true
+    self[slot].edits = 1
+  }
+
+  /// Marks a save. Of two at once, into two databases, the first finds its mark gone and takes nothing for saved.
+  func nextMark() -> UInt8 {
+    header.mark = header.mark == .max ? 1 : header.mark + 1
+    return header.mark
+  }
+
+  /// What the database holds of it, as far as the instance knows.
+  func stored(at slot: Int) -> Slot? {
+    guard self[slot].isStored else { return nil }
+    return header.originals.first { $0.slot == slot }?.stored ?? self[slot].slot
+  }
+
+  private func keepOriginal(_ slot: Int) {
+    // One that could not be read has its original already.
+    guard !header.originals.contains(where: { $0.slot == slot }) else { return }
+    header.originals.append((slot, self[slot].slot))
+  }
+
+  /// The database holds what the slot holds.
+  func setStored(at slot: Int) {
+    self[slot].isStored = true
+    self[slot].isEdited = false
+    if !header.originals.isEmpty { header.originals.removeAll { $0.slot == slot } }
+  }
+
+  /// The database holds something else than the slot.
+  func setStored(_ stored: Slot, at slot: Int, isEdited: Bool) {
+    setStored(at: slot)
+    header.originals.append((slot, stored))
+    self[slot].isEdited = isEdited
+  }
+
+  /// The instance knows nothing of the database.
+  func forget(at slot: Int, isEdited: Bool) {
+    setStored(at: slot)
+    self[slot].isStored = false
+    self[slot].isEdited = isEdited
+  }
+}

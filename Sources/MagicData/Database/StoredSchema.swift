@@ -24,7 +24,9 @@ package struct StoredSchema: Sendable {
         throw StoredSchema.damaged
       }
       let target = fields.isNull(4) ? nil : fields.int(4)
-      guard target.map({ types.indices.contains($0) }) ?? true, kind.isRelation == (target != nil) else { throw StoredSchema.damaged }
+      guard target.map({ types.indices.contains($0) }) ?? true, kind.isRelation == (target != nil) else {
+        throw StoredSchema.damaged
+      }
       append(
         .init(name: try Name(fields.text(1)), kind: kind, target: target.map { types[$0].schema.identity }), to: type,
         column: fields.text(3))
@@ -44,7 +46,7 @@ package struct StoredSchema: Sendable {
   func checkTakenOver(_ layout: Layout, _ db: Database) throws {
     guard let stored = ids[layout.schema.identity].map({ types[$0] }) else { return }
     for property in layout.properties where property.role == .required && !property.canBeAbsent {
-      let field = TypeSchema.Field(name: property.name, kind: property.kind)
+      let field = property.field
       guard stored.schema.index(of: field) == nil, try ObjectTable(stored, db).hasRows() else { continue }
       let other = stored.schema.fields.first { $0.name == field.name }
       throw MagicDataError(
@@ -74,7 +76,8 @@ package struct StoredSchema: Sendable {
       throw MagicDataError(.tooLarge, "a database has at most \(Limits.types) types")
     }
     let stored = StoredType(
-      id: types.count, schema: TypeSchema(name: type.name, primary: type.primary), table: try freeTable(for: type.name.text, db))
+      id: types.count, schema: TypeSchema(name: type.name, primary: type.primary), table: try freeTable(for: type.name.text, db)
+    )
     var insert = try SQL(db, Statements.insertType)
     try insert.bind(stored.id)
     try insert.bind(type.name.text)

@@ -136,11 +136,18 @@ package struct StoredType: Sendable {
     }
   }
 
+  /// Which objects are read.
+  enum Condition: Sendable {
+    case nothing, key, zIndex
+  }
+
   /// z index, key, last entry and `fields`, of the objects that have all of `required`.
-  func select(_ fields: [Int], required: [Int] = [], byKey: Bool = false) -> String {
-    texts[.select(fields, required: required, byKey: byKey)] {
+  func select(_ fields: [Int], required: [Int] = [], by condition: Condition = .nothing) -> String {
+    texts[.select(fields, required: required, condition)] {
       let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
-      let conditions = required.map { quotedColumns[$0] + " IS NOT NULL" } + (byKey ? ["\(quotedKey) = ?"] : [])
+      let conditions =
+        required.map { quotedColumns[$0] + " IS NOT NULL" }
+        + (condition == .key ? ["\(quotedKey) = ?"] : condition == .zIndex ? ["z_index = ?"] : [])
       return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
         + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
     }
@@ -156,7 +163,7 @@ private final class StatementTexts: Sendable {
     case last
     case insert([Int])
     case update([Int])
-    case select([Int], required: [Int], byKey: Bool)
+    case select([Int], required: [Int], StoredType.Condition)
   }
 
   private let texts = Locked<[Use: String]>([:])

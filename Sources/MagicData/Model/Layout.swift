@@ -4,17 +4,22 @@ internal import MagicJournal
 /// A type's properties, in the order of their declaration: worked out once for a type, not for each object.
 final class Layout: Sendable {
   struct Property: Sendable {
-    let name: Name
-    let kind: Value.Kind
+    let field: TypeSchema.Field
     let role: PropertyRole
     let codec: Codec
+    /// Of a property that holds objects.
+    let relation: (any RelationCodec)?
     /// Whether an object without a stored value can be shown: it has a default, or may be nil.
     let canBeAbsent: Bool
     /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
     let initial: Value?
     let initialEdits: UInt32
+
+    var name: Name { field.name }
+    var kind: Value.Kind { field.kind }
   }
 
+  let type: any MagicObject.Type
   let name: Name
   /// Never empty.
   let properties: [Property]
@@ -24,6 +29,9 @@ final class Layout: Sendable {
   let primary: Int?
   /// The type as replication knows it.
   let schema: TypeSchema
+  /// The types of the objects that it holds, by their names alone.
+  let targets: [TypeSchema]
+  let hasRelations: Bool
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
 
@@ -51,15 +59,26 @@ final class Layout: Sendable {
     let children = wrappers(of: probe)
     let name: Name
     let properties: [Property]
+    var targets: [TypeSchema] = []
     do {
       name = try Name(type.magicName)
       properties = try children.map { label, wrapper in
         let type = Swift.type(of: wrapper)
         let state = wrapper.property.storage[wrapper.property.index]
+        let name = try Name(String(label.dropFirst()))
+        let (kind, relation) = (type.valueType.magicKind, relation(type.valueType))
+        guard relation != nil || (type.valueType as? any CodedCollection.Type)?.holdsObjects != true else {
+          throw MagicDataError(
+            .model,
+            "\(Object.self).\(name) cannot be stored: objects stand in a MagicalSet, an array or a dictionary of one level")
+        }
+        let target = try relation.map { try Layout.target($0.target) }
+        if let target { targets.append(target) }
         return Property(
-          name: try Name(String(label.dropFirst())), kind: type.valueType.magicKind, role: type.role, codec: type.codec,
-          canBeAbsent: type.role == .optional || (type.role == .required && wrapper.property.hasValue),
-          initial: type.role == .primary ? nil : try state.slot.value(), initialEdits: state.edits)
+          field: TypeSchema.Field(name: name, kind: kind, target: target?.identity), role: type.role, codec: type.codec,
+          relation: relation,
+          canBeAbsent: type.role == .optional || kind.isLinked || (type.role == .required && wrapper.property.hasValue),
+          initial: type.role == .primary || relation != nil ? nil : try state.slot.value(), initialEdits: state.edits)
       }
     } catch let error as JournalError {
       throw MagicDataError(.model, "\(type) cannot be stored: \(error.message)", cause: error)
@@ -76,21 +95,38 @@ final class Layout: Sendable {
     let second = Object()
     let offsets = offsets(of: children.map(\.wrapper.property), in: probe)
     let same = offsets == Layout.offsets(of: wrappers(of: second).map(\.wrapper.property), in: second)
-    let layout = Layout(name, properties, offsets: same ? offsets : nil)
+    let layout = Layout(type, name, properties, targets, offsets: same ? offsets : nil)
     // A wrapper that already shares a storage belongs to places that are known.
     let places = children.map(\.wrapper.property.storage.header)
     return (layout, places.allSatisfy { $0.count == 1 } ? places.map(\.place) : [])
   }
 
-  private init(_ name: Name, _ properties: [Property], offsets: [Int]?) {
+  private init(
+    _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], offsets: [Int]?
+  ) {
+    self.type = type
+    self.targets = targets
+    hasRelations = !targets.isEmpty
     self.name = name
     self.properties = properties
     self.offsets = offsets
     primary = properties.firstIndex { $0.role == .primary }
-    let fields = properties.map { TypeSchema.Field(name: $0.name, kind: $0.kind) }
+    let fields = properties.map(\.field)
     schema = TypeSchema(
       name: name, primary: primary.map { fields[$0] }, fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1)
     )
+  }
+
+  private static func relation<Value: Magical>(_ type: Value.Type) -> (any RelationCodec)? { Codec.relation(type) }
+
+  /// What is to be known of a type of which others hold objects: how they are named. (Its layout may be in the making.)
+  private static func target<Object: MagicObject>(_ type: Object.Type) throws -> TypeSchema {
+    let primary = wrappers(of: Object()).first { Swift.type(of: $0.wrapper).role == .primary }
+    return TypeSchema(
+      name: try Name(type.magicName),
+      primary: try primary.map { label, wrapper in
+        TypeSchema.Field(name: try Name(String(label.dropFirst())), kind: Swift.type(of: wrapper).valueType.magicKind)
+      })
   }
 
   // MARK: Finding the wrappers

@@ -80,6 +80,13 @@ final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
     self[slot].edits &+= 1
   }
 
+  /// Lets go of a value that is about to be set anew.
+  func empty(at slot: Int) {
+    if self[slot].isStored, !self[slot].isEdited { keepOriginal(slot) }
+    self[slot].isEdited = true
+    self[slot].slot = .unset
+  }
+
   /// The first value, given where the property is declared.
   func setDefault(_ value: Slot, at slot: Int) {
     self[slot].slot = value

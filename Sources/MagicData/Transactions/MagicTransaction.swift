@@ -81,7 +81,7 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func has<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Bool {
-    try await scope.row(of: Object.self, primary) != nil
+    try await scope.has(of: Object.self, primary)
   }
 
   /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on.

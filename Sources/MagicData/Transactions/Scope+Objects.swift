@@ -4,6 +4,7 @@ extension Scope {
   nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int {
     let type = try await mapped(Object.self)
     let instance = try Instance(object, type.layout)
+    if type.layout.hasRelations { return try await update([instance], try await types(of: Object.self))[0] }
     return try await exclusively {
       let (save, mark) = try instance.save()
       let saved = try await change { transaction in try transaction.save(save, as: type) }
@@ -17,6 +18,10 @@ extension Scope {
   nonisolated(nonsending) func update<Object: MagicObject>(part objects: [Object]) async throws {
     let type = try await mapped(Object.self)
     let instances = try objects.map { try Instance($0, type.layout) }
+    if type.layout.hasRelations {
+      _ = try await update(instances, try await types(of: Object.self))
+      return
+    }
     try await exclusively {
       var index = 0
       while index < instances.count {
@@ -31,6 +36,26 @@ extension Scope {
           instance.saved(saved[number], values[number], mark: saves[number].mark, in: store.origin)
         }
         index += run.count
+      }
+    }
+  }
+
+  /// Instances and all objects that they hold.
+  private nonisolated(nonsending) func update(
+    _ instances: [Instance], _ types: [ObjectIdentifier: MappedType]
+  ) async throws -> [Int] {
+    try await exclusively {
+      let graph = try ObjectGraph(instances, types)
+      let save = graph.save
+      let saved = try await change { transaction in try transaction.save(save) }
+      for (number, node) in graph.nodes.enumerated() {
+        guard let saved = saved[number] else { continue }
+        onRollback(node.instance.undo(in: store.origin))
+        node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store.origin)
+      }
+      return try save.roots.map { number in
+        guard let saved = saved[number] else { throw MagicDataError(.failed, "an object of the graph was not saved") }
+        return Int(saved.place.zIndex)
       }
     }
   }
@@ -57,6 +82,10 @@ extension Scope {
 
   nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
     guard let type = try await mappedForReading(Object.self) else { return [] }
+    if type.layout.hasRelations {
+      let types = try await typesForReading(of: type)
+      return try make(try await read { db in try FetchedGraph(FetchedRows(type, db), types, db) }).compactMap { $0 }
+    }
     let rows = try await read { db in try FetchedRows(type, db) }
     var objects: [Object] = []
     objects.reserveCapacity(rows.count)
@@ -73,16 +102,31 @@ extension Scope {
   nonisolated(nonsending) func object<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Object {
-    guard let (rows, layout) = try await row(of: Object.self, primary) else {
-      throw MagicDataError(
-        .notFound, "there is no \(Object.magicName) with this primary value; has(of:primary:) tells beforehand")
+    if let (type, key) = try await look(Object.self, primary) {
+      if type.layout.hasRelations {
+        let types = try await typesForReading(of: type)
+        let graph = try await read(shortly: true) { db in try FetchedGraph(FetchedRows(type, db, key: key), types, db) }
+        if graph.types[0].rows.count > 0, let object = try (make(graph, first: true) as [Object?]).first ?? nil {
+          return object
+        }
+      } else {
+        let rows = try await read(shortly: true) { db in try FetchedRows(type, db, key: key) }
+        if rows.count == 1 { return try make(rows, 0, type.layout) }
+      }
     }
-    return try make(rows, 0, layout)
+    throw MagicDataError(
+      .notFound, "there is no \(Object.magicName) with this primary value; has(of:primary:) tells beforehand")
   }
 
-  nonisolated(nonsending) func row<Object: MagicObject>(
-    of: Object.Type, _ primary: some MagicalPrimary
-  ) async throws -> (FetchedRows, Layout)? {
+  nonisolated(nonsending) func has<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) async throws -> Bool {
+    guard let (type, key) = try await look(Object.self, primary) else { return false }
+    return try await read(shortly: true) { db in try FetchedRows(type, db, key: key).count == 1 }
+  }
+
+  /// Where an object with a primary value would be; `nil` if there was never one of its type.
+  private nonisolated(nonsending) func look<Object: MagicObject>(
+    _: Object.Type, _ primary: some MagicalPrimary
+  ) async throws -> (MappedType, ObjectKey)? {
     let layout = try store.known(Object.self)?.layout ?? store.layout(Object.self)
     let value = try primary.magicValue
     guard let index = layout.primary else {
@@ -97,8 +141,7 @@ extension Scope {
         """)
     }
     guard let type = try await mappedForReading(Object.self) else { return nil }
-    let rows = try await read(shortly: true) { db in try FetchedRows(type, db, key: .primary(value)) }
-    return rows.count == 1 ? (rows, layout) : nil
+    return (type, .primary(value))
   }
 
   private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout) throws -> Object {
@@ -107,5 +150,45 @@ extension Scope {
     try instance.fetched(rows, row, in: store.origin)
     onRollback(instance.forgetting(in: store.origin))
     return object
+  }
+
+  /// The objects of a graph's first type, by row; `nil` for one that has a value which cannot be read.
+  ///
+  /// - Parameter first: what makes the first row's object unreadable is thrown.
+  private func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object?] {
+    let objects = FetchedObjects()
+    var roots: [Object?] = []
+    var instances: [[Instance?]] = []
+    for (number, ofType) in graph.types.enumerated() {
+      func make<Type: MagicObject>(_: Type.Type) throws {
+        let made = FetchedObjects.OfType<Type>()
+        var rows: [Instance?] = []
+        for row in 0..<ofType.rows.count {
+          do {
+            let object = Type()
+            let instance = try Instance(object, ofType.type.layout)
+            try instance.fetched(ofType.rows, row, in: store.origin)
+            onRollback(instance.forgetting(in: store.origin))
+            made.byZIndex[ofType.rows.places[row].zIndex] = object
+            rows.append(instance)
+            if number == 0, let root = object as? Object { roots.append(root) }
+          } catch let error as MagicDataError where error.code == .value && !(first && number == 0 && row == 0) {
+            rows.append(nil)
+            if number == 0 { roots.append(nil) }
+          }
+        }
+        instances.append(rows)
+        objects.add(made)
+      }
+      try make(ofType.type.layout.type)
+    }
+    for (number, ofType) in graph.types.enumerated() {
+      for (place, relation) in ofType.type.relations.enumerated() {
+        for (row, instance) in instances[number].enumerated() {
+          try instance?.fetched(relation.index, ofType.links[place][row], relation.codec, among: objects)
+        }
+      }
+    }
+    return roots
   }
 }

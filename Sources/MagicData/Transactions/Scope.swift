@@ -76,6 +76,33 @@ enum Scope {
     }
   }
 
+  /// The places of a type and of all types of objects that it may hold; their tables are made if need be.
+  nonisolated(nonsending) func types<Object: MagicObject>(of type: Object.Type) async throws -> [ObjectIdentifier: MappedType] {
+    var types: [ObjectIdentifier: MappedType] = [:]
+    var next: [any MagicObject.Type] = [type]
+    while let type = next.popLast() {
+      guard types[ObjectIdentifier(type)] == nil else { continue }
+      let mapped = try await mapped(type)
+      types[ObjectIdentifier(type)] = mapped
+      next += mapped.relations.map(\.codec.target)
+    }
+    return types
+  }
+
+  /// The same for who only reads, the type itself first: without those of which the database has never had objects.
+  nonisolated(nonsending) func typesForReading(of type: MappedType) async throws -> [MappedType] {
+    var types = [type]
+    var seen: Set<ObjectIdentifier> = [ObjectIdentifier(type.layout.type)]
+    var index = 0
+    while index < types.count {
+      for relation in types[index].relations where seen.insert(ObjectIdentifier(relation.codec.target)).inserted {
+        if let mapped = try await mappedForReading(relation.codec.target) { types.append(mapped) }
+      }
+      index += 1
+    }
+    return types
+  }
+
   /// Puts the instance's memory back if the transaction is rolled back.
   func onRollback(_ undo: @autoclosure () -> () -> Void) {
     if case .transaction(let open) = self { open.undo.append(undo()) }

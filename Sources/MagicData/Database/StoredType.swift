@@ -130,6 +130,7 @@ package struct StoredType: Sendable {
   var selectZIndex: String { texts[.zIndex] { "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
   var selectKey: String { texts[.key] { "SELECT \(quotedKey), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(quotedKey), magic_last FROM \(quotedTable) ORDER BY z_index" }
+  var count: String { "SELECT count(*) FROM \(quotedTable)" }
   var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
   var updateLast: String { texts[.last] { "UPDATE \(quotedTable) SET magic_last = ? WHERE z_index = ?" } }
   var delete: String { texts[.delete] { "DELETE FROM \(quotedTable) WHERE z_index = ?" } }

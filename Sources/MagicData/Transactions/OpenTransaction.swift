@@ -126,6 +126,7 @@ final class OpenTransaction {
       try transaction.finish()
       try db.commit()
     }
+    store.commits.committed()
     isOver = true
     for (type, mapped) in types { store.remember(mapped, as: type) }
   }

@@ -1,18 +1,24 @@
-/// Lets one writer of this process in at a time, in the order in which they came. A transaction stays in while its body waits for
-/// other things, when SQLite's own queue would let others write into it.
-final class WriteGate: Sendable {
+/// Lets so many in at a time, in the order in which they came; the others wait without a thread.
+///
+/// With one place it keeps the writers of this process apart: a transaction stays in while its body waits for other things, when SQLite's
+/// own queue would let others write into it.
+final class Gate: Sendable {
   private struct State {
-    var isTaken = false
+    var free: Int
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
 
-  private let state = Locked(State())
+  private let state: Locked<State>
+
+  init(places: Int) {
+    state = Locked(State(free: places))
+  }
 
   nonisolated(nonsending) func enter() async {
     await withCheckedContinuation { continuation in
       let isFree = state.withLock { state in
-        guard state.isTaken else {
-          state.isTaken = true
+        guard state.free == 0 else {
+          state.free -= 1
           return true
         }
         state.waiting.append(continuation)
@@ -25,7 +31,7 @@ final class WriteGate: Sendable {
   func leave() {
     let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
       guard !state.waiting.isEmpty else {
-        state.isTaken = false
+        state.free += 1
         return nil
       }
       return state.waiting.removeFirst()

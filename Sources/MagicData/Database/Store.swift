@@ -17,8 +17,7 @@ package final class Store: Sendable {
   /// Whether this opening made the database.
   package let isNew: Bool
   /// Names the file to the objects that are fetched from it.
-  var id: Identifier { origin.id }
-  let origin: Origin
+  let id: Identifier
   /// Of this process's writers.
   let gate = Gate(places: 1)
   let longReads = Gate(places: maxLongReads)
@@ -54,9 +53,8 @@ package final class Store: Sendable {
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
       let known = try database.read(Store.name)
-      origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
+      id = try known ?? database.write { db in try Store.prepare(db, surroundings) }
       isNew = known == nil
-      origin.belongs(to: self)
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
     }

@@ -70,7 +70,7 @@ struct Instance {
   }
 
   /// Names the object in a database, if it has a name there.
-  func key(in database: Origin) throws -> ObjectKey? {
+  func key(in database: Store) throws -> ObjectKey? {
     if let primary = try primary() { return .primary(primary) }
     guard let record, record.origin.id == database.id else { return nil }
     return try key(record)
@@ -189,7 +189,7 @@ struct Instance {
 
   /// After a save: what was set since stays set.
   func saved(
-    _ saved: SavedObject, _ object: ObjectSave, mark: UInt8, held: [Int: Held] = [:], in database: Origin
+    _ saved: SavedObject, _ object: ObjectSave, mark: UInt8, held: [Int: Held] = [:], in database: Store
   ) {
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
@@ -237,7 +237,7 @@ struct Instance {
   // MARK: Rolling back
 
   /// Makes the instance remember what it remembers here, if a transaction is rolled back; unless it was saved in another database since.
-  func undo(in database: Origin) -> () -> Void {
+  func undo(in database: Store) -> () -> Void {
     let record = record
     let memories = layout.properties.indices.map { index in
       let (storage, slot) = property(index)
@@ -259,7 +259,7 @@ struct Instance {
   }
 
   /// Makes an instance that was fetched forget where, if the transaction is rolled back in which it was: the row may never have been.
-  func forgetting(in database: Origin) -> () -> Void {
+  func forgetting(in database: Store) -> () -> Void {
     {
       guard record.map({ $0.origin.id == database.id }) ?? true else { return }
       for index in layout.properties.indices {
@@ -274,7 +274,7 @@ struct Instance {
 
   /// Takes over a row. A value that cannot be read as its property's type counts as not arrived (L-8, M-6): a property that can be absent is
   /// left as it is, for another the error is thrown.
-  func fetched(_ rows: FetchedRows, _ row: Int, in database: Origin) throws {
+  func fetched(_ rows: FetchedRows, _ row: Int, in database: Store) throws {
     let start = row * layout.properties.count
     for index in layout.properties.indices {
       // Objects come when all of them are there.

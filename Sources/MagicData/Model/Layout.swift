@@ -158,10 +158,11 @@ final class Layout: Sendable {
     return try Layout.withBytes(of: object) { bytes in
       // `offsets` found a wrapper here in two instances, and a type's layout does not change.
       let first = bytes.loadUnaligned(fromByteOffset: offsets[0], as: UnsafeRawPointer.self)
-      let isShared = slots.indices.allSatisfy { index in
-        bytes.loadUnaligned(fromByteOffset: offsets[index], as: UnsafeRawPointer.self) == first
-          && bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(slots[index])
-      }
+      let isShared =
+        offsets.allSatisfy { bytes.loadUnaligned(fromByteOffset: $0, as: UnsafeRawPointer.self) == first }
+        && slots.indices.allSatisfy { index in
+          bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(slots[index])
+        }
       if isShared { return .shared(Unmanaged<Storage>.fromOpaque(first).takeUnretainedValue()) }
       let properties = offsets.map { bytes.load(fromByteOffset: $0, as: PropertySlot.self) }
       guard properties[0].slot == 0 else {

@@ -8,8 +8,8 @@ extension Scope {
     return try await exclusively {
       let (save, mark) = try instance.save()
       let saved = try await change { transaction in try transaction.save(save, as: type) }
-      onRollback(instance.undo(in: store.origin))
-      instance.saved(saved, save, mark: mark, in: store.origin)
+      onRollback(instance.undo(in: store))
+      instance.saved(saved, save, mark: mark, in: store)
       return Int(saved.place.zIndex)
     }
   }
@@ -32,8 +32,8 @@ extension Scope {
         let values = saves.map(\.0)
         let saved = try await change { transaction in try values.map { try transaction.save($0, as: type) } }
         for (number, instance) in run.enumerated() {
-          onRollback(instance.undo(in: store.origin))
-          instance.saved(saved[number], values[number], mark: saves[number].mark, in: store.origin)
+          onRollback(instance.undo(in: store))
+          instance.saved(saved[number], values[number], mark: saves[number].mark, in: store)
         }
         index += run.count
       }
@@ -50,8 +50,8 @@ extension Scope {
       let saved = try await change { transaction in try transaction.save(save) }
       for (number, node) in graph.nodes.enumerated() {
         guard let saved = saved[number] else { continue }
-        onRollback(node.instance.undo(in: store.origin))
-        node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store.origin)
+        onRollback(node.instance.undo(in: store))
+        node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store)
       }
       return try save.roots.map { number in
         guard let saved = saved[number] else { throw MagicDataError(.failed, "an object of the graph was not saved") }
@@ -64,13 +64,13 @@ extension Scope {
     let type = try await mapped(Object.self)
     let instance = try Instance(object, type.layout)
     try await exclusively {
-      guard let key = try instance.key(in: store.origin),
+      guard let key = try instance.key(in: store),
         try await change({ transaction in try transaction.remove(key, type) })
       else {
         throw MagicDataError(
           .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
       }
-      onRollback(instance.undo(in: store.origin))
+      onRollback(instance.undo(in: store))
       instance.removed()
     }
   }
@@ -147,8 +147,8 @@ extension Scope {
   private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout) throws -> Object {
     let object = Object()
     let instance = try Instance(object, layout)
-    try instance.fetched(rows, row, in: store.origin)
-    onRollback(instance.forgetting(in: store.origin))
+    try instance.fetched(rows, row, in: store)
+    onRollback(instance.forgetting(in: store))
     return object
   }
 
@@ -185,8 +185,8 @@ extension Scope {
       do {
         let object = Object()
         let instance = try Instance(object, ofType.type.layout)
-        try instance.fetched(ofType.rows, row, in: store.origin)
-        onRollback(instance.forgetting(in: store.origin))
+        try instance.fetched(ofType.rows, row, in: store)
+        onRollback(instance.forgetting(in: store))
         made.byZIndex[ofType.rows.places[row].zIndex] = object
         return instance
       } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {

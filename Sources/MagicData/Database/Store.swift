@@ -12,6 +12,8 @@ package final class Store: Sendable {
   }
 
   package let database: any DatabaseWriter
+  /// A connection for single look-ups, made when the first one comes: the pool takes longer to hand out one of its own than a look-up takes.
+  private let lookUps = Locked<DatabaseQueue?>(nil)
   package let location: DatabaseLocation?
   package let surroundings: Surroundings
   /// Whether this opening made the database.
@@ -78,7 +80,26 @@ package final class Store: Sendable {
   /// Waits for those who read, which have to be given a thread of Swift's pool to end; so it is not spent on one.
   func closeConnections() async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-      DispatchQueue.global().async { [database] in continuation.resume(with: Result { try database.close() }) }
+      DispatchQueue.global().async { [database, lookUps] in
+        continuation.resume(
+          with: Result {
+            try lookUps.withLock { try $0?.close() }
+            try database.close()
+          })
+      }
+    }
+  }
+
+  /// The connection for single look-ups; `nil` for a database in memory, which has one connection for everything.
+  func lookUp() throws -> DatabaseQueue? {
+    guard let location, database is DatabasePool else { return nil }
+    return try lookUps.withLock { queue in
+      if let queue { return queue }
+      var configuration = Store.configuration(mustExist: true)
+      configuration.readonly = true
+      let made = try DatabaseQueue(path: location.file.path, configuration: configuration)
+      queue = made
+      return made
     }
   }
 

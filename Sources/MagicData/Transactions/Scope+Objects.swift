@@ -110,7 +110,7 @@ extension Scope {
           return object
         }
       } else {
-        let rows = try await read(shortly: true) { db in try FetchedRows(type, db, key: key) }
+        let rows = try await lookUp { db in try FetchedRows(type, db, key: key) }
         if rows.count == 1 { return try make(rows, 0, type.layout) }
       }
     }
@@ -120,7 +120,7 @@ extension Scope {
 
   nonisolated(nonsending) func has<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) async throws -> Bool {
     guard let (type, key) = try await look(Object.self, primary) else { return false }
-    return try await read(shortly: true) { db in try FetchedRows(type, db, key: key).count == 1 }
+    return try await lookUp { db in try FetchedRows(type, db, key: key).count == 1 }
   }
 
   /// Where an object with a primary value would be; `nil` if there was never one of its type.

@@ -51,6 +51,14 @@ enum Scope {
     }
   }
 
+  /// One statement that takes microseconds.
+  nonisolated(nonsending) func lookUp<Result: Sendable>(
+    _ body: @Sendable @escaping (Connection) throws -> Result
+  ) async throws -> Result {
+    if case .database(let store) = self { return try await store.lookUp(body) }
+    return try await read(shortly: true, body)
+  }
+
   /// The same for who only reads: `nil` if the database has never had such objects. Nothing is made then.
   nonisolated(nonsending) func mappedForReading<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType? {
     if let mapped = store.known(type) { return mapped }

@@ -236,38 +236,53 @@ struct Instance {
 
   // MARK: Rolling back
 
-  /// Makes the instance remember what it remembers here, if a transaction is rolled back; unless it was saved in another database since.
-  func undo(in database: Store) -> () -> Void {
+  /// What the instance remembers of a database here, for the case that a transaction is rolled back.
+  func memory(of database: Store) -> InstanceMemory {
     let record = record
-    let memories = layout.properties.indices.map { index in
+    var edited = PropertySet()
+    var isNew = record == nil
+    for index in layout.properties.indices {
       let (storage, slot) = property(index)
-      return (stored: storage.stored(at: slot), isEdited: storage[slot].isEdited, edits: storage[slot].edits)
+      if storage[slot].isEdited { edited.insert(index) }
+      if storage[slot].isStored { isNew = false }
     }
-    return {
-      guard self.record.map({ $0.origin.id == database.id }) ?? true else { return }
-      for (index, memory) in memories.enumerated() {
-        let (storage, slot) = property(index)
+    guard !isNew else { return InstanceMemory(instance: self, database: database, content: .new(edited)) }
+    let properties = layout.properties.indices.map { index in
+      let (storage, slot) = property(index)
+      return InstanceMemory.Property(
+        stored: storage.stored(at: slot), isEdited: storage[slot].isEdited, edits: storage[slot].edits)
+    }
+    return InstanceMemory(instance: self, database: database, content: .known(record, properties))
+  }
+
+  /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: the row may never have
+  /// been.
+  func memoryOfNothing(in database: Store) -> InstanceMemory {
+    InstanceMemory(instance: self, database: database, content: .nothing)
+  }
+
+  /// Puts a memory back, unless the instance was saved in another database since.
+  fileprivate func restore(_ content: InstanceMemory.Content, of database: Store) {
+    guard record.map({ $0.origin.id == database.id }) ?? true else { return }
+    for index in layout.properties.indices {
+      let (storage, slot) = property(index)
+      switch content {
+      case .new(let edited):
+        // Whatever was set since was set before the save or after it.
+        storage.forget(at: slot, isEdited: edited.contains(index) || storage[slot].isEdited)
+      case .known(_, let properties):
+        let memory = properties[index]
         let isEdited = memory.isEdited || storage[slot].edits != memory.edits
         if let stored = memory.stored {
           storage.setStored(stored, at: slot, isEdited: isEdited)
         } else {
           storage.forget(at: slot, isEdited: isEdited)
         }
-      }
-      self.record = record
-    }
-  }
-
-  /// Makes an instance that was fetched forget where, if the transaction is rolled back in which it was: the row may never have been.
-  func forgetting(in database: Store) -> () -> Void {
-    {
-      guard record.map({ $0.origin.id == database.id }) ?? true else { return }
-      for index in layout.properties.indices {
-        let (storage, slot) = property(index)
+      case .nothing:
         storage.forget(at: slot, isEdited: storage[slot].isEdited)
       }
-      record = nil
     }
+    record = if case .known(let before, _) = content { before } else { nil }
   }
 
   // MARK: Fetching
@@ -358,5 +373,29 @@ extension Slot {
   /// What a database holds, which no property's type has read.
   fileprivate init(stored value: Value) {
     self = value == .null ? .null : .held(RawValue(value))
+  }
+}
+
+/// What an instance remembers of a database: a transaction that is rolled back puts it back.
+struct InstanceMemory {
+  fileprivate struct Property {
+    let stored: Slot?
+    let isEdited: Bool
+    let edits: UInt32
+  }
+
+  fileprivate enum Content {
+    /// Of an instance that was never saved nor fetched: what had been set.
+    case new(PropertySet)
+    case known(Record?, [Property])
+    case nothing
+  }
+
+  fileprivate let instance: Instance
+  fileprivate let database: Store
+  fileprivate let content: Content
+
+  func restore() {
+    instance.restore(content, of: database)
   }
 }

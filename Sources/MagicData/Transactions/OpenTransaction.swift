@@ -6,7 +6,7 @@ internal import GRDB
 final class OpenTransaction {
   let store: Store
   /// Puts back what the instances that were saved remember, in reverse order, if it comes to a rollback.
-  var undo: [() -> Void] = []
+  var memories: [InstanceMemory] = []
   private var progress: LocalTransaction.Progress
   private var types: [(type: any MagicObject.Type, mapped: MappedType)] = []
   /// How many nested transactions are open: only the innermost may be used.
@@ -96,7 +96,7 @@ final class OpenTransaction {
   nonisolated(nonsending) func nested<Result>(
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
-    let before = (progress: progress, undo: undo.count, types: types.count)
+    let before = (progress: progress, memories: memories.count, types: types.count)
     let savepoint = "magic_\(depth)"
     try Task.checkCancellation()
     try await connection { db in try db.execute(sql: "SAVEPOINT \(savepoint)") }
@@ -110,7 +110,7 @@ final class OpenTransaction {
     } catch {
       progress = before.progress
       types.removeLast(types.count - before.types)
-      rewind(to: before.undo)
+      rewind(to: before.memories)
       // SQLite may have rolled everything back already; what went wrong first is what counts.
       try? await store.accessNow("the transaction could not go on") { db in
         if db.isInsideTransaction { try db.execute(sql: "ROLLBACK TO \(savepoint); RELEASE \(savepoint)") }
@@ -141,6 +141,6 @@ final class OpenTransaction {
   }
 
   private func rewind(to count: Int) {
-    while undo.count > count { undo.removeLast()() }
+    while memories.count > count { memories.removeLast().restore() }
   }
 }

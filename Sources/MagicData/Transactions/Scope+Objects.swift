@@ -8,7 +8,7 @@ extension Scope {
     return try await exclusively {
       let (save, mark) = try instance.save()
       let saved = try await change { transaction in try transaction.save(save, as: type) }
-      onRollback(instance.undo(in: store))
+      onRollback(instance.memory(of: store))
       instance.saved(saved, save, mark: mark, in: store)
       return Int(saved.place.zIndex)
     }
@@ -32,7 +32,7 @@ extension Scope {
         let values = saves.map(\.0)
         let saved = try await change { transaction in try values.map { try transaction.save($0, as: type) } }
         for (number, instance) in run.enumerated() {
-          onRollback(instance.undo(in: store))
+          onRollback(instance.memory(of: store))
           instance.saved(saved[number], values[number], mark: saves[number].mark, in: store)
         }
         index += run.count
@@ -50,7 +50,7 @@ extension Scope {
       let saved = try await change { transaction in try transaction.save(save) }
       for (number, node) in graph.nodes.enumerated() {
         guard let saved = saved[number] else { continue }
-        onRollback(node.instance.undo(in: store))
+        onRollback(node.instance.memory(of: store))
         node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store)
       }
       return try save.roots.map { number in
@@ -70,7 +70,7 @@ extension Scope {
         throw MagicDataError(
           .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
       }
-      onRollback(instance.undo(in: store))
+      onRollback(instance.memory(of: store))
       instance.removed()
     }
   }
@@ -148,7 +148,7 @@ extension Scope {
     let object = Object()
     let instance = try Instance(object, layout)
     try instance.fetched(rows, row, in: store)
-    onRollback(instance.forgetting(in: store))
+    onRollback(instance.memoryOfNothing(in: store))
     return object
   }
 
@@ -186,7 +186,7 @@ extension Scope {
         let object = Object()
         let instance = try Instance(object, ofType.type.layout)
         try instance.fetched(ofType.rows, row, in: store)
-        onRollback(instance.forgetting(in: store))
+        onRollback(instance.memoryOfNothing(in: store))
         made.byZIndex[ofType.rows.places[row].zIndex] = object
         return instance
       } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {

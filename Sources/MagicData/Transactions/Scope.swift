@@ -112,7 +112,7 @@ enum Scope {
   }
 
   /// Puts the instance's memory back if the transaction is rolled back.
-  func onRollback(_ undo: @autoclosure () -> () -> Void) {
-    if case .transaction(let open) = self { open.undo.append(undo()) }
+  func onRollback(_ memory: @autoclosure () -> InstanceMemory) {
+    if case .transaction(let open) = self { open.memories.append(memory()) }
   }
 }

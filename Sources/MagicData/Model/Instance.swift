@@ -92,7 +92,7 @@ struct Instance {
     let mark = first.nextMark()
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
-      if let relation = layout.properties[index].relation {
+      if layout.relational.contains(index), let relation = layout.properties[index].relation {
         storage[slot].save = mark
         try save(index, relation, storage, slot, into: &object, number)
         continue
@@ -146,7 +146,7 @@ struct Instance {
     }
     let (members, names) = try relation.members(of: held)
     let isDefault =
-      record == nil && !state.isStored && members.isEmpty && state.edits == layout.properties[index].initialEdits
+      record == nil && !state.isStored && members.isEmpty && state.edits == layout.initialEdits[index]
     object.present.insert(index)
     if state.isEdited, !isDefault {
       object.edited.insert(index)
@@ -173,7 +173,7 @@ struct Instance {
   /// What the slots of relations hold while a save is on its way.
   func heldRelations() -> [Int: Held] {
     var helds: [Int: Held] = [:]
-    for index in layout.properties.indices where layout.properties[index].relation != nil {
+    for index in layout.properties.indices where layout.relational.contains(index) {
       let (storage, slot) = property(index)
       if case .held(let held) = storage[slot].slot { helds[index] = held }
     }
@@ -183,7 +183,7 @@ struct Instance {
   /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
   /// from that.)
   private func isDefault(_ index: Int, _ state: Storage.Property, _ value: Value, isNew: Bool) -> Bool {
-    isNew && !state.isStored && state.edits == layout.properties[index].initialEdits
+    isNew && !state.isStored && state.edits == layout.initialEdits[index]
       && layout.properties[index].initial == value
   }
 
@@ -194,7 +194,7 @@ struct Instance {
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
       let isAsSaved = storage[slot].save == mark
-      if layout.properties[index].relation != nil {
+      if layout.relational.contains(index) {
         savedRelation(saved.links[index], held[index], storage, slot, isAsSaved)
         continue
       }
@@ -293,13 +293,12 @@ struct Instance {
     let start = row * layout.properties.count
     for index in layout.properties.indices {
       // Objects come when all of them are there.
-      if layout.properties[index].relation != nil { continue }
+      if layout.relational.contains(index) { continue }
       let (storage, slot) = property(index)
-      let property = layout.properties[index]
       let value = rows.values[start + index]
       do {
-        let fetched = try property.codec.slot(of: value)
-        guard fetched.hasValue || property.role == .optional && !storage[slot].slot.hasValue else {
+        let fetched = try layout.codecs[index].slot(of: value)
+        guard fetched.hasValue || layout.roles[index] == .optional && !storage[slot].slot.hasValue else {
           // Its default stands for what is not stored.
           storage.setStored(.null, at: slot, isEdited: false)
           continue
@@ -307,6 +306,7 @@ struct Instance {
         storage[slot].slot = fetched
         storage.setStored(at: slot)
       } catch let error as MagicDataError where error.code == .value {
+        let property = layout.properties[index]
         guard property.canBeAbsent else {
           throw MagicDataError(.value, "a \(layout.name) cannot be read: \(property.name): \(error.message)", cause: error)
         }
@@ -343,25 +343,25 @@ struct Instance {
   // MARK: Values
 
   private func value(_ index: Int) throws -> Value? {
-    let property = layout.properties[index]
     let (storage, slot) = self.property(index)
-    if property.role == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
+    if layout.roles[index] == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
     do {
       let value = try storage[slot].slot.value()
       guard (value?.length ?? 0) <= Limits.valueBytes else {
         throw MagicDataError(
-          .tooLarge, "\(layout.name).\(property.name) is above the limit of \(Limits.valueBytes) bytes for one value")
+          .tooLarge,
+          "\(layout.name).\(layout.properties[index].name) is above the limit of \(Limits.valueBytes) bytes for one value")
       }
       return value
     } catch let error as MagicDataError where error.code == .value {
-      throw MagicDataError(.value, "\(layout.name).\(property.name): \(error.message)", cause: error)
+      throw MagicDataError(.value, "\(layout.name).\(layout.properties[index].name): \(error.message)", cause: error)
     }
   }
 
   /// A primary value that was never set gets its default.
   private func settlePrimary(_ index: Int) {
     let (storage, slot) = property(index)
-    if let value = layout.properties[index].codec.primaryDefault { storage.set(value, at: slot) }
+    if let value = layout.codecs[index].primaryDefault { storage.set(value, at: slot) }
   }
 
   private func unset(_ property: Layout.Property) -> MagicDataError {

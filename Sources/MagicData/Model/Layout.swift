@@ -23,6 +23,11 @@ final class Layout: Sendable {
   let name: Name
   /// Never empty.
   let properties: [Property]
+  /// What each object asks of each property, apart: a whole `Property` would be copied, reference by reference.
+  let codecs: [Codec]
+  let roles: [PropertyRole]
+  let initialEdits: [UInt32]
+  let relational: PropertySet
   /// By property: its slot in a storage that all share. Reverses have slots between them.
   let slots: [Int]
   /// Where each wrapper is in an instance, and after them those of reverses; `nil` if the type's instances have to be looked through one by one.
@@ -115,6 +120,12 @@ final class Layout: Sendable {
     hasRelations = !targets.isEmpty
     self.name = name
     self.properties = properties
+    codecs = properties.map(\.codec)
+    roles = properties.map(\.role)
+    initialEdits = properties.map(\.initialEdits)
+    var relational = PropertySet()
+    for index in properties.indices where properties[index].relation != nil { relational.insert(index) }
+    self.relational = relational
     self.offsets = offsets
     primary = properties.firstIndex { $0.role == .primary }
     let fields = properties.map(\.field)

@@ -135,14 +135,20 @@ package struct StoredType: Sendable {
     }
   }
 
-  /// z index, key, last entry and `fields`, of the objects that have all of `required`.
-  func select(_ fields: [Int], required: [Int] = [], byKey: Bool = false) -> String {
+  /// z index, key, last entry and `fields`, of the objects that have one of each group of `required`.
+  func select(_ fields: [Int], required: [[Int]] = [], byKey: Bool = false) -> String {
     texts[.select(fields, required: required, byKey: byKey)] {
       let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
-      let conditions = required.map { quotedColumns[$0] + " IS NOT NULL" } + (byKey ? ["\(quotedKey) = ?"] : [])
+      let conditions = required.map(condition) + (byKey ? ["\(quotedKey) = ?"] : [])
       return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
         + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
     }
+  }
+
+  /// That one of a group of fields has a value.
+  func condition(_ group: [Int]) -> String {
+    let conditions = group.map { quotedColumns[$0] + " IS NOT NULL" }
+    return conditions.count == 1 ? conditions[0] : "(" + conditions.joined(separator: " OR ") + ")"
   }
 }
 
@@ -155,7 +161,7 @@ private final class StatementTexts: Sendable {
     case last
     case insert([Int])
     case update([Int])
-    case select([Int], required: [Int], byKey: Bool)
+    case select([Int], required: [[Int]], byKey: Bool)
   }
 
   private let texts = Locked<[Use: String]>([:])

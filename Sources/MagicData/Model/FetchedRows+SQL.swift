@@ -11,7 +11,13 @@ extension FetchedRows {
     while try select.step() {
       places.append(ObjectPlace(zIndex: select.integer(0), last: select.place(2)))
       if !hasPrimary { births.append(try Birth(bytes: select.bytes(1))) }
+      let start = values.count
       for read in type.reads { values.append(select.value(read.column, read.kind)) }
+      for (index, former) in type.former where values[start + index] == .null {
+        for (column, kind) in former where values[start + index] == .null {
+          values[start + index] = kind.readable(select.value(column, kind.kind))
+        }
+      }
     }
   }
 }

@@ -175,7 +175,8 @@ struct Instance {
       do {
         let fetched = try property.codec.slot(of: value)
         guard fetched.hasValue || property.role == .optional && !storage[slot].slot.hasValue else {
-          // Its default stands for what is not stored.
+          // Its default, or what a migration fills in, stands for what is not stored.
+          try fillIn(property, storage, slot)
           storage.setStored(.null, at: slot, isEdited: false)
           continue
         }
@@ -185,11 +186,16 @@ struct Instance {
         guard property.canBeAbsent else {
           throw MagicDataError(.value, "a \(layout.name) cannot be read: \(property.name): \(error.message)", cause: error)
         }
+        try fillIn(property, storage, slot)
         storage.setStored(Slot(stored: value), at: slot, isEdited: false)
       }
     }
     first.header.record = Record(
       origin: database, place: rows.places[row], birth: rows.births.isEmpty ? nil : rows.births[row])
+  }
+
+  private func fillIn(_ property: Layout.Property, _ storage: Storage, _ slot: Int) throws {
+    if let value = property.fillIn { storage[slot].slot = try property.codec.slot(of: value) }
   }
 
   // MARK: Values

@@ -10,6 +10,12 @@ final class Layout: Sendable {
     let codec: Codec
     /// Whether an object without a stored value can be shown: it has a default, or may be nil.
     let canBeAbsent: Bool
+    /// What its values are stored under: its name, or the first that it had.
+    let storedName: Name
+    /// How values are read that only a kind has which it was stored as before.
+    let formerKinds: [FormerKind]
+    /// What an object shows that has no value for it.
+    let fillIn: Value?
     /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
     let initial: Value?
     let initialEdits: UInt32
@@ -22,7 +28,7 @@ final class Layout: Sendable {
   private let offsets: [Int]?
 
   let primary: Int?
-  /// The type as replication knows it.
+  /// The type as replication knows it: a field for each property but the primary one, and behind them one for each of their former kinds.
   let schema: TypeSchema
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
@@ -53,16 +59,23 @@ final class Layout: Sendable {
     let properties: [Property]
     do {
       name = try Name(type.magicName)
-      properties = try children.map { label, wrapper in
+      let declared = try DeclaredChanges(type.createMigrations(), of: probe, children.map(\.wrapper.property))
+      properties = try children.enumerated().map { index, child in
+        let (label, wrapper) = child
         let type = Swift.type(of: wrapper)
         let state = wrapper.property.storage[wrapper.property.index]
+        let (name, fillIn) = (try Name(String(label.dropFirst())), declared.fillIn(index))
         return Property(
-          name: try Name(String(label.dropFirst())), kind: type.valueType.magicKind, role: type.role, codec: type.codec,
-          canBeAbsent: type.role == .optional || (type.role == .required && wrapper.property.hasValue),
+          name: name, kind: type.valueType.magicKind, role: type.role, codec: type.codec,
+          canBeAbsent: type.role == .optional || (type.role == .required && (wrapper.property.hasValue || fillIn != nil)),
+          storedName: declared.storedName(index, named: name), formerKinds: declared.formerKinds(index), fillIn: fillIn,
           initial: type.role == .primary ? nil : try state.slot.value(), initialEdits: state.edits)
       }
+      try declared.check(properties)
     } catch let error as JournalError {
       throw MagicDataError(.model, "\(type) cannot be stored: \(error.message)", cause: error)
+    } catch let error as MagicDataError {
+      throw MagicDataError(error.code, "\(type) cannot be stored: \(error.message)", cause: error.cause)
     }
     guard !properties.isEmpty else {
       throw MagicDataError(.model, "\(type) cannot be stored: it has no property with @MagicValue or its relatives")
@@ -87,10 +100,13 @@ final class Layout: Sendable {
     self.properties = properties
     self.offsets = offsets
     primary = properties.firstIndex { $0.role == .primary }
-    let fields = properties.map { TypeSchema.Field(name: $0.name, kind: $0.kind) }
+    let fields = properties.map { TypeSchema.Field(name: $0.storedName, kind: $0.kind) }
+    let former = properties.flatMap { property in
+      property.formerKinds.map { TypeSchema.Field(name: property.storedName, kind: $0.kind) }
+    }
     schema = TypeSchema(
-      name: name, primary: primary.map { fields[$0] }, fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1)
-    )
+      name: name, primary: primary.map { fields[$0] },
+      fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1) + former)
   }
 
   // MARK: Finding the wrappers

@@ -96,7 +96,7 @@ import Testing
     #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
     let stored = try await #require(Dump(magic).objects.values.first)
     #expect(stored == ["title text": .text("Oats"), "stars real": .real(0.5), "colour text": .text("white")])
-    #expect(try await columns() == ["z_index", "id", "title", "stars", "mood", "stars~2", "colour"])
+    #expect(try await columns() == ["z_index", "id", "magic_last", "title", "stars", "mood", "stars~2", "colour"])
   }
 
   @Test func aFilledValueHasToBeSetInANewObject() async throws {
@@ -114,7 +114,7 @@ import Testing
     (note.id, note.heading, note.stars, note.colour) = ("n", "Oats", 1, "red")
     try await fresh.update(note)
     let columns = try await fresh.store.read { db in try db.columns(in: "Note").map(\.name) }
-    #expect(columns == ["z_index", "id", "title", "stars", "colour", "mood", "stars~2"])
+    #expect(columns == ["z_index", "id", "magic_last", "title", "stars", "colour", "mood", "stars~2"])
     enum Older {
       struct Note: MagicObject {
         @PrimaryMagicValue var id: String
@@ -202,7 +202,7 @@ import Testing
     note.rating = "six"
     try await magic.update(note)
     #expect(try await magic.object(of: Both.Note.self).map(\.rating) == ["six"])
-    #expect(try await columns() == ["z_index", "id", "title", "stars", "mood", "stars~2"])
+    #expect(try await columns() == ["z_index", "id", "magic_last", "title", "stars", "mood", "stars~2"])
   }
 
   @Test func aChangeThatIsNotDeclaredIsAnErrorAndChangesNothing() async throws {

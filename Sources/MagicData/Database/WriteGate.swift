@@ -1,35 +1,68 @@
+internal import Dispatch
+
 /// Lets one writer of this process in at a time, in the order in which they came. A transaction stays in while its body waits for
 /// other things, when SQLite's own queue would let others write into it.
 final class WriteGate: Sendable {
+  private enum Waiting {
+    case task(CheckedContinuation<Void, Never>)
+    case thread(DispatchSemaphore)
+
+    func letIn() {
+      switch self {
+      case .task(let continuation): continuation.resume()
+      case .thread(let semaphore): semaphore.signal()
+      }
+    }
+  }
+
   private struct State {
     var isTaken = false
-    var waiting: [CheckedContinuation<Void, Never>] = []
+    var waiting: [Waiting] = []
+
+    /// Whether the gate was free.
+    mutating func enter(or waiter: @autoclosure () -> Waiting) -> Bool {
+      guard isTaken else {
+        isTaken = true
+        return true
+      }
+      waiting.append(waiter())
+      return false
+    }
   }
 
   private let state = Locked(State())
 
   nonisolated(nonsending) func enter() async {
     await withCheckedContinuation { continuation in
-      let isFree = state.withLock { state in
-        guard state.isTaken else {
-          state.isTaken = true
-          return true
-        }
-        state.waiting.append(continuation)
-        return false
-      }
+      let isFree = state.withLock { $0.enter(or: .task(continuation)) }
       if isFree { continuation.resume() }
     }
   }
 
+  /// Holds up the thread, for so long at most. `false` if it was not let in.
+  func enter(within seconds: Double) -> Bool {
+    let semaphore = DispatchSemaphore(value: 0)
+    if state.withLock({ $0.enter(or: .thread(semaphore)) }) { return true }
+    if semaphore.wait(timeout: .now() + seconds) == .success { return true }
+    return state.withLock { state in
+      let index = state.waiting.firstIndex { waiter in
+        if case .thread(let other) = waiter { other === semaphore } else { false }
+      }
+      // It may have been let in at the last moment.
+      guard let index else { return true }
+      state.waiting.remove(at: index)
+      return false
+    }
+  }
+
   func leave() {
-    let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+    let next = state.withLock { state -> Waiting? in
       guard !state.waiting.isEmpty else {
         state.isTaken = false
         return nil
       }
       return state.waiting.removeFirst()
     }
-    next?.resume()
+    next?.letIn()
   }
 }

@@ -63,6 +63,9 @@ struct DeclaredChanges {
         throw MagicDataError(
           .model, "\(other) and \(property.name) are both stored as \(property.storedName); give one of them another name")
       }
+      guard property.formerKinds.isEmpty || !([property.kind] + property.formerKinds.map(\.kind)).contains(where: \.isRelation) else {
+        throw MagicDataError(.model, "\(property.name) is a relation, or was one, which is not converted; give the property another name")
+      }
       let kinds = [property.kind] + property.formerKinds.map(\.kind)
       guard Set(kinds).count == kinds.count, property.role != .primary || kinds.count == 1 else {
         throw MagicDataError(

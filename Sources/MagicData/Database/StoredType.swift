@@ -145,6 +145,11 @@ package struct StoredType: Sendable {
     }
   }
 
+  func selectCount(required: [[Int]]) -> String {
+    "SELECT count(*) FROM \(quotedTable)"
+      + (required.isEmpty ? "" : " WHERE " + required.map(condition).joined(separator: " AND "))
+  }
+
   /// That one of a group of fields has a value.
   func condition(_ group: [Int]) -> String {
     let conditions = group.map { quotedColumns[$0] + " IS NOT NULL" }

@@ -47,6 +47,12 @@ struct Instance {
     return try storage.stored(at: slot)?.value().map { .primary($0) }
   }
 
+  /// Whether the primary value is that of the object as which the instance was fetched or saved.
+  func isAsRecorded() throws -> Bool {
+    guard let record, let key = try key(record) else { return false }
+    return try primary().map { .primary($0) == key } ?? true
+  }
+
   /// Names the object in a database, if it has a name there.
   func key(in database: Origin) throws -> ObjectKey? {
     if let primary = try primary() { return .primary(primary) }

@@ -32,7 +32,7 @@ private struct CatValue: MagicConvertible, Equatable {
 private struct SessionValue: MagicConvertible {
   let title: String
 
-  init(title: String) { self.title = title }
+  init(_ title: String) { self.title = title }
   init(_ model: Session) { title = model.title }
 
   func makeModel() -> Session {
@@ -95,10 +95,10 @@ private struct SessionValue: MagicConvertible {
 
   @Test func withoutAPrimaryValueEachSaveAdds() async throws {
     let sessions = magic.values(of: SessionValue.self)
-    try await sessions.save(SessionValue(title: "one"))
-    try await sessions.save(SessionValue(title: "one"))
+    try await sessions.save(SessionValue("one"))
+    try await sessions.save(SessionValue("one"))
     #expect(try await sessions.fetchAll().map(\.title) == ["one", "one"])
-    await #expect { try await sessions.delete(SessionValue(title: "one")) } throws: { ($0 as? MagicDataError)?.code == .model }
+    await #expect { try await sessions.delete(SessionValue("one")) } throws: { ($0 as? MagicDataError)?.code == .model }
   }
 
   @Test func anErrorOfAConversionComesOut() async throws {
@@ -134,7 +134,7 @@ private struct SessionValue: MagicConvertible {
 
 @Suite struct FactTests {
   @Test func aTypeTellsWhetherItHasAPrimaryValue() {
-    struct Empty: MagicObject { init() {} }
+    struct Empty: MagicObject {}
     #expect(Cat.hasPrimaryValue)
     #expect(Cat("Tom", 4).hasPrimaryValue)
     #expect(!Session.hasPrimaryValue)

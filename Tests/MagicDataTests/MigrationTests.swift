@@ -82,7 +82,9 @@ import Testing
     #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
     let stored = try await #require(Dump(magic).objects.values.first)
     #expect(
-      stored == ["title text": .text("Milk"), "mood text": .text("calm"), "stars integer": .integer(5), "colour text": .text("red")])
+      stored == [
+        "title text": .text("Milk"), "mood text": .text("calm"), "stars integer": .integer(5), "colour text": .text("red"),
+      ])
   }
 
   @Test func whatIsSetIsStoredUnderTheFirstNameAndTheOwnKind() async throws {
@@ -225,7 +227,8 @@ import Testing
     for _ in 0..<2 {
       await #expect { try await magic.object(of: Kind.Note.self) } throws: { error in
         (error as? MagicDataError)?.code == .model
-          && ["Note.stars", "column stars", "table Note", "integer", "text", "createMigrations()"].allSatisfy("\(error)".contains)
+          && ["Note.stars", "column stars", "table Note", "integer", "text", "createMigrations()"].allSatisfy(
+            "\(error)".contains)
       }
     }
     let other = try await MagicData(path: folder["db"])
@@ -239,7 +242,7 @@ import Testing
     #expect(try await old.object(of: Old.Note.self).map(\.title) == ["Milk"])
   }
 
-  /// H-23: what an app does not declare, and does not know, stays. So a removed value needs no step, but one keeps its name from being used.
+  /// H-23: what an app does not declare, and does not know, stays. So a removed value needs no step; one guards its name.
   @Test func whatIsRemovedStaysForOtherApps() async throws {
     enum Short {
       struct Note: MagicObject {

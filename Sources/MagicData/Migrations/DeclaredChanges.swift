@@ -31,7 +31,11 @@ struct DeclaredChanges {
     if let name {
       guard change.name == nil || change.name == name else {
         throw MagicDataError(
-          .model, "a migration calls \(name) what another one calls \(change.name?.text ?? ""): values keep their first name, which is to be declared alone")
+          .model,
+          """
+          a migration calls \(name) what another one calls \(change.name?.text ?? ""): values keep their first name, which is to be \
+          declared alone
+          """)
       }
       change.name = name
     }
@@ -57,16 +61,19 @@ struct DeclaredChanges {
     for property in properties {
       if removed.contains(property.storedName) {
         throw MagicDataError(
-          .model, "\(property.name) would read the values of the removed \(property.storedName); give the property another name")
+          .model, "\(property.name) would read the values of the removed \(property.storedName); give the property another name"
+        )
       }
       if let other = names.updateValue(property.name, forKey: property.storedName) {
         throw MagicDataError(
           .model, "\(other) and \(property.name) are both stored as \(property.storedName); give one of them another name")
       }
-      guard property.formerKinds.isEmpty || !([property.kind] + property.formerKinds.map(\.kind)).contains(where: \.isRelation) else {
-        throw MagicDataError(.model, "\(property.name) is a relation, or was one, which is not converted; give the property another name")
-      }
       let kinds = [property.kind] + property.formerKinds.map(\.kind)
+      guard kinds.count == 1 || !kinds.contains(where: \.isRelation) else {
+        throw MagicDataError(
+          .model, "\(property.name) is converted, and is a relation or was one, which cannot be; give the property another name"
+        )
+      }
       guard Set(kinds).count == kinds.count, property.role != .primary || kinds.count == 1 else {
         throw MagicDataError(
           .model,

@@ -73,7 +73,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   @concurrent public func delete(_ value: Converted) async throws {
     guard Converted.Model.hasPrimaryValue else {
       throw MagicDataError(
-        .model, "\(Converted.Model.magicName) has no primary value, so the object of a value cannot be found; remove the object itself")
+        .model, "\(Converted.Model.magicName) has no primary value to find a value's object by; remove the object itself")
     }
     try await scope.remove(value.makeModel())
   }

@@ -19,6 +19,6 @@ extension MagicData {
   public nonisolated(nonsending) func has<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Bool {
-    try await Scope.database(store).row(of: Object.self, primary) != nil
+    try await Scope.database(store).has(of: Object.self, primary)
   }
 }

@@ -50,7 +50,7 @@ public final class MagicBlockingTransaction {
 
   /// Whether there is an object with a primary value, with what this transaction has changed so far.
   public func has<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Bool {
-    try place.scope.blockingRow(of: Object.self, primary) != nil
+    try place.scope.blockingHas(of: Object.self, primary)
   }
 
   /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on.

@@ -52,7 +52,7 @@ extension MagicData {
 
     /// Whether there is an object with a primary value.
     public func has<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Bool {
-      try scope.blockingRow(of: Object.self, primary) != nil
+      try scope.blockingHas(of: Object.self, primary)
     }
 
     /// Runs several updates, removes and reads as one: all of it is stored, or nothing; see ``MagicData/transaction(_:)``.

@@ -6,9 +6,11 @@ internal import MagicJournal
 /// Writing is our own: Foundation's encoder leaves sets and some dictionaries in an order that changes from run to run.
 /// Reading is Foundation's.
 enum CanonicalJSON {
-  static func value(of value: some Encodable) throws -> Value {
+  static func value(of value: some Encodable) throws -> Value { .coded(try bytes(of: value)) }
+
+  static func bytes(of value: some Encodable) throws -> [UInt8] {
     do {
-      return .coded(try CanonicalEncoder.node(of: value, at: [], depth: 0).bytes)
+      return try CanonicalEncoder.node(of: value, at: [], depth: 0).bytes
     } catch {
       throw MagicDataError(.value, "a \(type(of: value)) cannot be encoded as JSON: \(error)", cause: error)
     }

@@ -10,9 +10,11 @@ final class MappedType: Sendable {
   let inOrder: [(index: Int, field: Int)]
   /// What a fetch reads: the fields, and for each property the column of the row and its kind.
   let columns: [Int]
-  let reads: [(column: Int32, kind: Value.Kind)]
+  let reads: [(column: Int32, kind: Value.Kind)?]
   /// By property that was stored in other kinds before: where those are in the row.
   let former: [Int: [(column: Int32, kind: FormerKind)]]
+  /// The properties that hold objects, with where they are.
+  let relations: [(index: Int, codec: any RelationCodec, stored: StoredRelation)]
   /// The fields that an object has to have to be shown (M-6): of each group one, the property's own kind or a former one.
   let required: [[Int]]
 
@@ -23,13 +25,18 @@ final class MappedType: Sendable {
     let fields = layout.properties.map { $0.role == .primary ? nil : rest.popFirst() }
     self.fields = fields
     inOrder = fields.enumerated().compactMap { index, field in field.map { (index, $0) } }.sorted { $0.field < $1.field }
-    columns = fields.compactMap { $0 } + rest
+    columns = zip(layout.properties, fields).compactMap { $0.kind.isLinked ? nil : $1 } + rest
     // Before the fields stand the z index, the key and the last entry.
     var column: Int32 = 2
-    let reads = zip(layout.properties, fields).map { property, field -> (column: Int32, kind: Value.Kind) in
+    let reads = zip(layout.properties, fields).map { property, field -> (column: Int32, kind: Value.Kind)? in
+      if property.kind.isLinked { return nil }
       guard field != nil else { return (column: 1, kind: stored.keyKind) }
       column += 1
       return (column: column, kind: property.kind)
+    }
+    relations = layout.properties.enumerated().compactMap { index, property in
+      guard let codec = property.relation, let relation = fields[index].flatMap({ stored.relations[$0] }) else { return nil }
+      return (index, codec, relation)
     }
     var (former, groups): ([Int: [(column: Int32, kind: FormerKind)]], [[Int]]) = ([:], [])
     for (index, property) in layout.properties.enumerated() {
@@ -58,7 +65,7 @@ final class MappedType: Sendable {
   static func make(_ layout: Layout, _ db: Connection) throws -> MappedType {
     var schema = try StoredSchema(db)
     try schema.checkTakenOver(layout, db)
-    let learnt = try schema.learn(Schema(types: [layout.schema]), db)[0]
+    let learnt = try schema.learn(Schema(types: [layout.schema] + layout.targets), db)[0]
     return MappedType(layout, schema.types[learnt.id], learnt.fields)
   }
 }

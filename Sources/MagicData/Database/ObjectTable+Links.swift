@@ -18,11 +18,16 @@ extension ObjectTable {
     return try table.reserve(key).zIndex
   }
 
-  /// What names the object at a z index, whether it has a row or not.
-  package func key(at zIndex: Int64) throws -> ObjectKey? {
+  /// What names the object that has a row at a z index.
+  func key(ofRow zIndex: Int64) throws -> ObjectKey? {
     var select = try SQL(db, type.selectKey)
     try select.bind(zIndex)
-    if try select.step() { return try ObjectKey(value: select.value(0, type.keyKind), of: type.schema) }
+    return try select.step() ? try ObjectKey(value: select.value(0, type.keyKind), of: type.schema) : nil
+  }
+
+  /// What names the object at a z index, whether it has a row or not.
+  package func key(at zIndex: Int64) throws -> ObjectKey? {
+    if let key = try key(ofRow: zIndex) { return key }
     var absent = try SQL(db, Statements.selectAbsentKey)
     try absent.bind(type.id)
     try absent.bind(zIndex)

@@ -34,11 +34,15 @@ extension Store {
   // MARK: At length, in GRDB's queues
 
   private func readPastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    try await Store.failing("the database could not be read") { try await database.read(body) }
+    await longReads.enter()
+    defer { longReads.leave() }
+    return try await Store.failing("the database could not be read") { try await database.read(body) }
   }
 
   private func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    try await Store.failing("the database could not be written") { try await database.write(body) }
+    let result = try await Store.failing("the database could not be written") { try await database.write(body) }
+    commits.committed()
+    return result
   }
 
   // MARK: Shortly, on a thread of Swift's pool
@@ -50,6 +54,11 @@ extension Store {
     return try await exclusively { try await readNow(body) }
   }
 
+  /// For a caller that cannot wait: on its own thread.
+  func readOnCaller<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    try Store.failing("the database could not be read") { try database.read(body) }
+  }
+
   @concurrent private func readNow<Result: Sendable>(
     _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
@@ -58,6 +67,7 @@ extension Store {
 
   /// A transaction for what takes microseconds. The caller has passed the gate.
   func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+    defer { commits.committed() }
     let failed = "the database could not be written"
     let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? Store.committed(db, body) : nil }
     if let result { return result }

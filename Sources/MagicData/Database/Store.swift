@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Foundation
 package import GRDB
 internal import MagicJournal
@@ -18,13 +19,19 @@ package final class Store: Sendable {
   /// Names the file to the objects that are fetched from it.
   var id: Identifier { origin.id }
   let origin: Origin
-  let gate = WriteGate()
+  /// Of this process's writers.
+  let gate = Gate(places: 1)
+  let longReads = Gate(places: maxLongReads)
+  let commits = CommitSignal()
   private let types = Locked<Types>(Types())
   /// Goes away with the store.
   private let temporaryFolder: URL?
 
   /// How long a write waits for another process's before it gives up.
   static let busySeconds: TimeInterval = 10
+  /// A long read has its connection until a thread of Swift's pool is free. If short ones, on such threads, had to wait for that, none
+  /// might ever be: so there are connections left for them, which are opened only if they are needed.
+  private static let (maxLongReads, maxReads) = (5, 128)
 
   package init(_ kind: Kind, _ surroundings: Surroundings = .system) throws {
     self.surroundings = surroundings
@@ -49,6 +56,7 @@ package final class Store: Sendable {
       let known = try database.read(Store.name)
       origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
       isNew = known == nil
+      origin.belongs(to: self)
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
     }
@@ -61,11 +69,19 @@ package final class Store: Sendable {
   }
 
   func close() async throws {
+    commits.close()
     // Others may be reading from the WAL, which then stays; that is no failure.
     if database is DatabasePool {
       _ = try? await database.writeWithoutTransaction { db in try db.checkpoint(.full) }
     }
-    try database.close()
+    try await closeConnections()
+  }
+
+  /// Waits for those who read, which have to be given a thread of Swift's pool to end; so it is not spent on one.
+  func closeConnections() async throws {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      DispatchQueue.global().async { [database] in continuation.resume(with: Result { try database.close() }) }
+    }
   }
 
   private static func open(_ location: DatabaseLocation, mustExist: Bool) throws -> DatabasePool {
@@ -89,6 +105,7 @@ package final class Store: Sendable {
 
   private static func configuration(mustExist: Bool) -> Configuration {
     var configuration = Configuration()
+    configuration.maximumReaderCount = maxReads
     configuration.busyMode = .timeout(busySeconds)
     configuration.foreignKeysEnabled = false
     // A transaction of ours lasts over several accesses; the gate keeps others out of it.

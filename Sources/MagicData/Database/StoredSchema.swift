@@ -24,7 +24,9 @@ package struct StoredSchema: Sendable {
         throw StoredSchema.damaged
       }
       let target = fields.isNull(4) ? nil : fields.int(4)
-      guard target.map({ types.indices.contains($0) }) ?? true, kind.isRelation == (target != nil) else { throw StoredSchema.damaged }
+      guard target.map({ types.indices.contains($0) }) ?? true, kind.isRelation == (target != nil) else {
+        throw StoredSchema.damaged
+      }
       append(
         .init(name: try Name(fields.text(1)), kind: kind, target: target.map { types[$0].schema.identity }), to: type,
         column: fields.text(3))
@@ -44,23 +46,23 @@ package struct StoredSchema: Sendable {
   /// property of another kind than its name is stored in, and one that is new and would hide them all.
   func checkTakenOver(_ layout: Layout, _ db: Database) throws {
     guard let stored = ids[layout.schema.identity].map({ types[$0] }) else { return }
-    for property in layout.properties where property.role != .primary {
-      let known = stored.schema.fields.indices.filter { stored.schema.fields[$0].name == property.storedName }
-      let kinds = known.map { stored.schema.fields[$0].kind }
-      guard !kinds.contains(property.kind) else { continue }
-      let undeclared = known.first { id in !property.formerKinds.contains { $0.kind == stored.schema.fields[id].kind } }
-      guard undeclared != nil || known.isEmpty && !property.canBeAbsent, try ObjectTable(stored, db).hasRows() else { continue }
+    for property in layout.properties where property.role != .primary && stored.schema.index(of: property.field) == nil {
+      let rivals = stored.schema.fields.indices.filter { stored.schema.fields[$0].name == property.field.name }
+      let undeclared = rivals.first { id in !property.formerKinds.contains { $0.kind == stored.schema.fields[id].kind } }
+      let isLacking = rivals.isEmpty && !property.canBeAbsent
+      guard undeclared != nil || isLacking, try ObjectTable(stored, db).hasRows() else { continue }
       throw MagicDataError(
         .model,
         undeclared.map {
           """
           \(layout.name).\(property.name) is stored as \(stored.schema.fields[$0].kind) (column \(stored.columns[$0]) of table \
-          \(stored.table)) and declared as \(property.kind); declare in createMigrations() how it is converted, or give the property another name
+          \(stored.table)) and declared as \(property.kind); declare in createMigrations() how it is converted, or give the property \
+          another name
           """
         }
           ?? """
           \(layout.name).\(property.name) is new and required, and the objects in table \(stored.table) have no column \
-          \(property.storedName) for it; give it a default, make it an @OptionMagicValue, or declare in createMigrations() what it was named \
+          \(property.field.name) for it; give it a default, make it an @OptionMagicValue, or declare in createMigrations() what it was named \
           before or is filled with
           """)
     }
@@ -81,7 +83,8 @@ package struct StoredSchema: Sendable {
       throw MagicDataError(.tooLarge, "a database has at most \(Limits.types) types")
     }
     let stored = StoredType(
-      id: types.count, schema: TypeSchema(name: type.name, primary: type.primary), table: try freeTable(for: type.name.text, db))
+      id: types.count, schema: TypeSchema(name: type.name, primary: type.primary), table: try freeTable(for: type.name.text, db)
+    )
     var insert = try SQL(db, Statements.insertType)
     try insert.bind(stored.id)
     try insert.bind(type.name.text)

@@ -3,20 +3,29 @@ internal import MagicJournal
 
 extension LocalTransaction {
   /// Adds or updates one object.
-  mutating func save(_ object: ObjectSave, as type: MappedType) throws -> SavedObject {
+  mutating func save(_ object: ObjectSave, as type: MappedType, _ relations: SavedRelations? = nil) throws -> SavedObject {
     let table = ObjectTable(type.stored, db)
-    if let record = object.record(in: store), let saved = try update(object, record, type, table) { return saved }
+    if let record = object.record(in: store), let saved = try update(object, record, type, table, relations) { return saved }
     // What was fetched from another database, or as another object, is as good as made by the app.
     let object = object.record == nil ? object : object.allEdited
-    guard let primary = object.primary else { return try create(object, nil, type, table) }
-    if let saved = try createNew(object, .primary(primary), type, table) { return saved }
-    return try meet(object, .primary(primary), type, table)
+    let (new, links) = try resolved(object, against: .nothing, type, relations)
+    var saved: SavedObject
+    if let primary = object.primary {
+      if let saved = try createNew(new, .primary(primary), type, table, links) { return saved }
+      if let saved = try meet(object, .primary(primary), type, table, relations) { return saved }
+      saved = try create(new, .primary(primary), type, table)
+    } else {
+      saved = try create(new, nil, type, table)
+    }
+    saved.links = links
+    return saved
   }
 
   /// A fetched instance: what was set since is what changed (J-8). `nil` if this database never knew the object.
   private mutating func update(
-    _ object: ObjectSave, _ record: ObjectSave.Record, _ type: MappedType, _ table: ObjectTable
+    _ object: ObjectSave, _ record: ObjectSave.Record, _ type: MappedType, _ table: ObjectTable, _ relations: SavedRelations?
   ) throws -> SavedObject? {
+    let (object, links) = try resolved(object, against: .stored(record.place.zIndex), type, relations)
     let changes = type.fields(of: object.changed, object)
     let key = record.key
     if !changes.isEmpty, !hasEntry(record.place.last) {
@@ -26,7 +35,8 @@ extension LocalTransaction {
         try append(
           Entry(type: type.stored.id, key: key, operation: .update, fields: changes), zIndex: record.place.zIndex,
           previous: record.place.last)
-        return SavedObject(place: ObjectPlace(zIndex: record.place.zIndex, last: place), key: key, extent: .changes)
+        let now = ObjectPlace(zIndex: record.place.zIndex, last: place)
+        return SavedObject(place: now, key: key, extent: .changes, links: links)
       }
     }
     // In a copy of the database file the z index may by now be another object's.
@@ -34,13 +44,13 @@ extension LocalTransaction {
     guard let place = try last.map({ ObjectPlace(zIndex: record.place.zIndex, last: $0) }) ?? table.place(of: key) else {
       guard let absent = try table.absentPlace(of: key) else { return nil }
       let revived = try revive(object, changes, key, absent, type)
-      return SavedObject(place: revived, key: key, extent: .changes)
+      return SavedObject(place: revived, key: key, extent: .changes, links: links)
     }
-    return SavedObject(place: try write(changes, key, place, table), key: key, extent: .changes)
+    return SavedObject(place: try write(changes, key, place, table), key: key, extent: .changes, links: links)
   }
 
   /// Writes changed fields of an object that has a row.
-  private mutating func write(
+  mutating func write(
     _ changes: [FieldValue], _ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable
   ) throws -> ObjectPlace {
     guard !changes.isEmpty else { return place }
@@ -53,6 +63,9 @@ extension LocalTransaction {
     let now = ObjectPlace(zIndex: place.zIndex, last: next)
     _ = try table.update(place.zIndex, key, changes, last: now.last, before: place.last)
     try append(entry, zIndex: place.zIndex, previous: place.last)
+    if table.type.needsFold(changes) {
+      try table.replace(key, try reader().state(from: now.last, of: table.type.id).row, now)
+    }
     return now
   }
 
@@ -75,36 +88,53 @@ extension LocalTransaction {
     return try insert(entry, absent, ObjectTable(stored, db))
   }
 
-  /// An instance that the app made, with a primary value that may be held here.
+  /// An instance that the app made, with a primary value that is held here; `nil` if it is not.
   private mutating func meet(
-    _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable
-  ) throws -> SavedObject {
+    _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable, _ relations: SavedRelations?
+  ) throws -> SavedObject? {
     let row = try FetchedRows(type, db, key: key, complete: false)
-    guard row.count == 1 else { return try create(object, key, type, table) }
+    guard row.count == 1 else { return nil }
+    let (object, links) = try resolved(object, against: .row(row.places[0].zIndex), type, relations)
     var changed = PropertySet()
-    for index in object.values.indices where object.edited.contains(index) && object.values[index] != row.values[index] {
-      changed.insert(index)
+    for index in object.values.indices where object.edited.contains(index) {
+      let isHeld =
+        if case .reference? = object.values[index].kind {
+          links[index]?.first.map { row.values[index] == .integer($0.target) } ?? false
+        } else {
+          object.values[index] == row.values[index] && type.layout.properties[index].relation == nil
+        }
+      if !isHeld { changed.insert(index) }
     }
     let place = try write(type.fields(of: changed, object), key, row.places[0], table)
-    return SavedObject(place: place, key: key, extent: .edits(row: row.values))
+    return SavedObject(place: place, key: key, extent: .edits(row: row.values), links: links)
   }
 
   /// Mostly an object that the app made is new: this asks for nothing beforehand. `nil` if it may be held or was removed.
   private mutating func createNew(
-    _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable
+    _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable, _ links: [Int: [Link]]
   ) throws -> SavedObject? {
-    guard try !hasAbsent(table) else { return nil }
+    guard try !hasAbsent(table), object.missing.isEmpty else { return nil }
     let fields = type.fields(of: object.present, object)
     let last = next
     guard let zIndex = try table.insert(new: key, fields, last: last) else { return nil }
     try append(Entry(type: type.stored.id, key: key, operation: .update, fields: fields), zIndex: zIndex, previous: .none)
-    return SavedObject(place: ObjectPlace(zIndex: zIndex, last: last), key: key, extent: .all)
+    return SavedObject(place: ObjectPlace(zIndex: zIndex, last: last), key: key, extent: .all, links: links)
   }
 
   /// A new object, or one that the app makes again after it was removed.
   private mutating func create(
     _ object: ObjectSave, _ key: ObjectKey?, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject {
+    guard
+      !type.layout.properties.indices.contains(where: {
+        object.missing.contains($0) && type.layout.properties[$0].role == .required
+      })
+    else {
+      throw MagicDataError(
+        .unsetValue,
+        "an object that this \(type.layout.name) needs was removed, or never fetched from its database; set it before it is saved"
+      )
+    }
     let fields = type.fields(of: object.present, object)
     guard let key else {
       let key = ObjectKey.birth(Birth(transaction: name, ordinal: ordinal))

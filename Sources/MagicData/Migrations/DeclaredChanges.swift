@@ -59,14 +59,14 @@ struct DeclaredChanges {
   func check(_ properties: [Layout.Property]) throws {
     var names: [Name: Name] = [:]
     for property in properties {
-      if removed.contains(property.storedName) {
+      if removed.contains(property.field.name) {
         throw MagicDataError(
-          .model, "\(property.name) would read the values of the removed \(property.storedName); give the property another name"
+          .model, "\(property.name) would read the values of the removed \(property.field.name); give the property another name"
         )
       }
-      if let other = names.updateValue(property.name, forKey: property.storedName) {
+      if let other = names.updateValue(property.name, forKey: property.field.name) {
         throw MagicDataError(
-          .model, "\(other) and \(property.name) are both stored as \(property.storedName); give one of them another name")
+          .model, "\(other) and \(property.name) are both stored as \(property.field.name); give one of them another name")
       }
       let kinds = [property.kind] + property.formerKinds.map(\.kind)
       guard kinds.count == 1 || !kinds.contains(where: \.isRelation) else {

@@ -5,14 +5,25 @@ extension FetchedRows {
   /// The objects of a type in the order of their z indexes, or the one with a key. `complete`: only those that can be shown (M-6).
   init(_ type: MappedType, _ db: Database, key: ObjectKey? = nil, complete: Bool = true, limit: Int = .max) throws {
     let required = complete ? type.required : []
-    var select = try SQL(db, type.stored.select(type.columns, required: required, byKey: key != nil))
+    var select = try SQL(db, type.stored.select(type.columns, required: required, by: key == nil ? .nothing : .key))
     if let key { try select.bind(key.value) }
+    try read(&select, type, limit: limit)
+  }
+
+  /// Adds the object at a z index, if it can be shown.
+  mutating func read(_ type: MappedType, _ db: Database, at zIndex: Int64) throws {
+    var select = try SQL(db, type.stored.select(type.columns, required: type.required, by: .zIndex))
+    try select.bind(zIndex)
+    try read(&select, type)
+  }
+
+  private mutating func read(_ select: inout SQL, _ type: MappedType, limit: Int = .max) throws {
     let hasPrimary = type.stored.schema.primary != nil
     while count < limit, try select.step() {
       places.append(ObjectPlace(zIndex: select.integer(0), last: select.place(2)))
       if !hasPrimary { births.append(try Birth(bytes: select.bytes(1))) }
       let start = values.count
-      for read in type.reads { values.append(select.value(read.column, read.kind)) }
+      for read in type.reads { values.append(read.map { select.value($0.column, $0.kind) } ?? .null) }
       for (index, former) in type.former where values[start + index] == .null {
         for (column, kind) in former where values[start + index] == .null {
           values[start + index] = kind.readable(select.value(column, kind.kind))

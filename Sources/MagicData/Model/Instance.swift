@@ -3,13 +3,18 @@ internal import MagicJournal
 /// An instance seen as its properties, on its owner's side.
 struct Instance {
   enum Places {
-    /// Slot by slot as the properties are declared.
+    /// Slot by slot as the wrappers are declared.
     case shared(Storage)
+    /// Property by property; then the reverses.
     case apart([PropertySlot])
   }
 
   let layout: Layout
   private let places: Places
+
+  init<Object: MagicObject>(of object: Object) throws {
+    try self.init(object, Layout.of(Object.self))
+  }
 
   init<Object: MagicObject>(_ object: Object, _ layout: Layout) throws {
     self.layout = layout
@@ -17,7 +22,7 @@ struct Instance {
   }
 
   /// The storage that knows where the object stands in a database.
-  private var first: Storage {
+  var first: Storage {
     switch places {
     case .shared(let storage): storage
     case .apart(let properties): properties[0].storage
@@ -27,7 +32,7 @@ struct Instance {
   @inline(__always)
   private func property(_ index: Int) -> (storage: Storage, slot: Int) {
     switch places {
-    case .shared(let storage): (storage, index)
+    case .shared(let storage): (storage, layout.slots[index])
     case .apart(let properties): (properties[index].storage, properties[index].index)
     }
   }
@@ -35,12 +40,29 @@ struct Instance {
   /// Equal for copies, which share their values.
   var identity: ObjectIdentifier { ObjectIdentifier(first) }
 
+  /// Which property a wrapper belongs to.
+  func index(of slot: PropertySlot) -> Int? {
+    layout.properties.indices.first { index in
+      let (storage, place) = property(index)
+      return storage === slot.storage && place == slot.index
+    }
+  }
+
   // MARK: The object it is
 
-  var record: Record? { first.header.record }
+  var record: Record? {
+    get { first.header.record }
+    nonmutating set {
+      first.header.record = newValue
+      // A reverse that stands alone has to know as well.
+      if case .apart(let properties) = places {
+        for reverse in properties.dropFirst(layout.properties.count) { reverse.storage.header.record = newValue }
+      }
+    }
+  }
 
   /// What names the object as which the instance was fetched or saved.
-  private func key(_ record: Record) throws -> ObjectKey? {
+  func key(_ record: Record) throws -> ObjectKey? {
     if let birth = record.birth { return .birth(birth) }
     guard let index = layout.primary else { return nil }
     let (storage, slot) = property(index)
@@ -68,12 +90,19 @@ struct Instance {
   // MARK: Saving
 
   /// The values to be saved, and a mark that each carries until it is set anew, for `saved`.
-  func save() throws -> (ObjectSave, mark: UInt8) {
+  ///
+  /// - Parameter number: gives each object that this one holds its number in the graph that is saved.
+  func save(_ number: (Instance) -> Int = { _ in 0 }) throws -> (ObjectSave, mark: UInt8) {
     var object = ObjectSave(properties: layout.properties.count)
     let record = record
     let mark = first.nextMark()
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
+      if let relation = layout.properties[index].relation {
+        storage[slot].save = mark
+        try save(index, relation, storage, slot, into: &object, number)
+        continue
+      }
       let value = try value(index)
       storage[slot].save = mark
       guard let value else {
@@ -95,6 +124,68 @@ struct Instance {
     return (object, mark)
   }
 
+  private func save(
+    _ index: Int, _ relation: any RelationCodec, _ storage: Storage, _ slot: Int, into object: inout ObjectSave,
+    _ number: (Instance) -> Int
+  ) throws {
+    object.values.append(.null)
+    let state = storage[slot]
+    guard case .held(let held) = state.slot else {
+      guard layout.properties[index].role == .optional else { throw unset(layout.properties[index]) }
+      guard case .null = state.slot else { return }
+      object.present.insert(index)
+      if state.isEdited {
+        object.edited.insert(index)
+        object.changed.insert(index)
+        // Of several objects none is left.
+        if relation.kind.isLinked {
+          object.relations.append(
+            RelationSave(
+              index: index, kind: relation.kind, members: [], names: [], baseline: try baseline(relation, storage, slot)))
+        }
+      }
+      return
+    }
+    guard !held.isMissing, !relation.isAsked(held) else {
+      object.missing.insert(index)
+      return
+    }
+    let (members, names) = try relation.members(of: held)
+    let isDefault =
+      record == nil && !state.isStored && members.isEmpty && state.edits == layout.properties[index].initialEdits
+    object.present.insert(index)
+    if state.isEdited, !isDefault {
+      object.edited.insert(index)
+      object.changed.insert(index)
+    }
+    object.relations.append(
+      RelationSave(
+        index: index, kind: relation.kind, members: members.map(number), names: names,
+        baseline: state.isEdited ? try baseline(relation, storage, slot) : nil))
+  }
+
+  /// The objects that the database held for a property when it was fetched or saved, as far as this instance showed them.
+  private func baseline(_ relation: any RelationCodec, _ storage: Storage, _ slot: Int) throws -> [RelationSave.Member]? {
+    guard case .held(let held)? = storage.stored(at: slot) else { return storage[slot].isStored ? [] : nil }
+    // What was never fetched is told from what the database holds.
+    if relation.isAsked(held) { return nil }
+    guard let links = held.links, !held.isMissing else { return [] }
+    return try zip(relation.members(of: held).instances, links).compactMap { member, link in
+      guard let record = member.record, let key = try member.key(record) else { return nil }
+      return RelationSave.Member(key: key, link: link)
+    }
+  }
+
+  /// What the slots of relations hold while a save is on its way.
+  func heldRelations() -> [Int: Held] {
+    var helds: [Int: Held] = [:]
+    for index in layout.properties.indices where layout.properties[index].relation != nil {
+      let (storage, slot) = property(index)
+      if case .held(let held) = storage[slot].slot { helds[index] = held }
+    }
+    return helds
+  }
+
   /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
   /// from that.)
   private func isDefault(_ index: Int, _ state: Storage.Property, _ value: Value, isNew: Bool) -> Bool {
@@ -103,10 +194,16 @@ struct Instance {
   }
 
   /// After a save: what was set since stays set.
-  func saved(_ saved: SavedObject, _ object: ObjectSave, mark: UInt8, in database: Origin) {
+  func saved(
+    _ saved: SavedObject, _ object: ObjectSave, mark: UInt8, held: [Int: Held] = [:], in database: Origin
+  ) {
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
       let isAsSaved = storage[slot].save == mark
+      if layout.properties[index].relation != nil {
+        savedRelation(saved.links[index], held[index], storage, slot, isAsSaved)
+        continue
+      }
       switch saved.stored(index, object) {
       case .unchanged:
         // It was set to what it was.
@@ -120,7 +217,18 @@ struct Instance {
       }
     }
     let birth: Birth? = if case .birth(let birth) = saved.key { birth } else { nil }
-    first.header.record = Record(origin: database, place: saved.place, birth: birth)
+    record = Record(origin: database, place: saved.place, birth: birth)
+  }
+
+  /// - Parameter links: as they are in the database; `nil` if the save left them as they were.
+  private func savedRelation(_ links: [Link]?, _ held: Held?, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool) {
+    if let links { held?.links = links }
+    if isAsSaved {
+      if let held, held.links == nil, !held.isMissing { held.links = [] }
+      storage.setStored(at: slot)
+    } else if links != nil || !storage[slot].isStored {
+      storage.setStored(held.map { .held($0) } ?? .null, at: slot, isEdited: true)
+    }
   }
 
   /// After a remove: what is set is set anew.
@@ -129,7 +237,7 @@ struct Instance {
       let (storage, slot) = property(index)
       storage.forget(at: slot, isEdited: true)
     }
-    first.header.record = nil
+    record = nil
   }
 
   // MARK: Rolling back
@@ -152,7 +260,7 @@ struct Instance {
           storage.forget(at: slot, isEdited: isEdited)
         }
       }
-      first.header.record = record
+      self.record = record
     }
   }
 
@@ -164,7 +272,7 @@ struct Instance {
         let (storage, slot) = property(index)
         storage.forget(at: slot, isEdited: storage[slot].isEdited)
       }
-      first.header.record = nil
+      record = nil
     }
   }
 
@@ -175,6 +283,8 @@ struct Instance {
   func fetched(_ rows: FetchedRows, _ row: Int, in database: Origin) throws {
     let start = row * layout.properties.count
     for index in layout.properties.indices {
+      // Objects come when all of them are there.
+      if layout.properties[index].relation != nil { continue }
       let (storage, slot) = property(index)
       let property = layout.properties[index]
       let value = rows.values[start + index]
@@ -196,12 +306,35 @@ struct Instance {
         storage.setStored(Slot(stored: value), at: slot, isEdited: false)
       }
     }
-    first.header.record = Record(
+    record = Record(
       origin: database, place: rows.places[row], birth: rows.births.isEmpty ? nil : rows.births[row])
   }
 
   private func fillIn(_ property: Layout.Property, _ storage: Storage, _ slot: Int) throws {
     if let value = property.fillIn { storage[slot].slot = try property.codec.slot(of: value) }
+  }
+
+  /// Takes over the objects of a property, after `fetched`.
+  func fetched(_ index: Int, _ links: [Link], _ relation: any RelationCodec, among objects: FetchedObjects) throws {
+    let (storage, slot) = property(index)
+    let isOptional = layout.properties[index].role == .optional
+    if let record,
+      let asked = relation.slot(
+        asking: StoredProperty(
+          origin: record.origin, owner: layout.type, zIndex: record.place.zIndex, index: index,
+          name: "\(layout.name).\(layout.properties[index].name)"))
+    {
+      storage[slot].slot = asked
+      storage.setStored(at: slot)
+      return
+    }
+    if links.isEmpty, isOptional || relation.kind == .reference {
+      if isOptional { storage[slot].slot = .null }
+      storage.setStored(at: slot)
+    } else {
+      storage[slot].slot = try relation.slot(of: links, among: objects) ?? .held(MissingObject(links))
+      storage.setStored(at: slot)
+    }
   }
 
   // MARK: Values

@@ -5,13 +5,14 @@ internal import MagicJournal
 final class Layout: Sendable {
   struct Property: Sendable {
     let name: Name
-    let kind: Value.Kind
+    /// What its values are stored as: under its name, or the first that it had.
+    let field: TypeSchema.Field
     let role: PropertyRole
     let codec: Codec
+    /// Of a property that holds objects.
+    let relation: (any RelationCodec)?
     /// Whether an object without a stored value can be shown: it has a default, or may be nil.
     let canBeAbsent: Bool
-    /// What its values are stored under: its name, or the first that it had.
-    let storedName: Name
     /// How values are read that only a kind has which it was stored as before.
     let formerKinds: [FormerKind]
     /// What an object shows that has no value for it.
@@ -19,17 +20,25 @@ final class Layout: Sendable {
     /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
     let initial: Value?
     let initialEdits: UInt32
+
+    var kind: Value.Kind { field.kind }
   }
 
+  let type: any MagicObject.Type
   let name: Name
   /// Never empty.
   let properties: [Property]
-  /// Where each wrapper is in an instance; `nil` if the type's instances have to be looked through one by one.
+  /// By property: its slot in a storage that all share. Reverses have slots between them.
+  let slots: [Int]
+  /// Where each wrapper is in an instance, and after them those of reverses; `nil` if the type's instances have to be looked through one by one.
   private let offsets: [Int]?
 
   let primary: Int?
   /// The type as replication knows it: a field for each property but the primary one, and behind them one for each of their former kinds.
   let schema: TypeSchema
+  /// The types of the objects that it holds, by their names alone.
+  let targets: [TypeSchema]
+  let hasRelations: Bool
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
 
@@ -41,7 +50,7 @@ final class Layout: Sendable {
       if let layout = known[ObjectIdentifier(type)] { return layout }
       known[ObjectIdentifier(type)] = layout
       names.withLock {
-        $0.append(contentsOf: zip(places, layout.properties).map { (place: $0, name: "\(layout.name).\($1.name)") })
+        $0.append(contentsOf: layout.namedPlaces(places))
       }
       OpenType.register(places)
       return layout
@@ -54,9 +63,11 @@ final class Layout: Sendable {
       throw MagicDataError(
         .model, "\(type) cannot be stored: its superclass is a MagicObject as well, and a model is a struct or a final class")
     }
-    let children = wrappers(of: probe)
+    let all = wrappers(of: probe)
+    let children = all.filter { Swift.type(of: $0.wrapper).role != .reverse }
     let name: Name
     let properties: [Property]
+    var targets: [TypeSchema] = []
     do {
       name = try Name(type.magicName)
       let declared = try DeclaredChanges(type.createMigrations(), of: probe, children.map(\.wrapper.property))
@@ -65,11 +76,20 @@ final class Layout: Sendable {
         let type = Swift.type(of: wrapper)
         let state = wrapper.property.storage[wrapper.property.index]
         let (name, fillIn) = (try Name(String(label.dropFirst())), declared.fillIn(index))
+        let (kind, relation) = (type.valueType.magicKind, relation(type.valueType))
+        guard relation != nil || (type.valueType as? any CodedCollection.Type)?.holdsObjects != true else {
+          throw MagicDataError(.model, "\(name): objects stand in a MagicalSet, an array or a dictionary of one level")
+        }
+        let target = try relation.map { try Layout.target($0.target) }
+        if let target { targets.append(target) }
+        let hasDefault = wrapper.property.hasValue || fillIn != nil
         return Property(
-          name: name, kind: type.valueType.magicKind, role: type.role, codec: type.codec,
-          canBeAbsent: type.role == .optional || (type.role == .required && (wrapper.property.hasValue || fillIn != nil)),
-          storedName: declared.storedName(index, named: name), formerKinds: declared.formerKinds(index), fillIn: fillIn,
-          initial: type.role == .primary ? nil : try state.slot.value(), initialEdits: state.edits)
+          name: name,
+          field: TypeSchema.Field(name: declared.storedName(index, named: name), kind: kind, target: target?.identity),
+          role: type.role, codec: type.codec, relation: relation,
+          canBeAbsent: type.role == .optional || kind.isLinked || (type.role == .required && hasDefault),
+          formerKinds: declared.formerKinds(index), fillIn: fillIn,
+          initial: type.role == .primary || relation != nil ? nil : try state.slot.value(), initialEdits: state.edits)
       }
       try declared.check(properties)
     } catch let error as JournalError {
@@ -87,26 +107,57 @@ final class Layout: Sendable {
       throw MagicDataError(.tooLarge, "\(type) cannot be stored: it has more than \(Limits.fieldsOfType) properties")
     }
     let second = Object()
-    let offsets = offsets(of: children.map(\.wrapper.property), in: probe)
-    let same = offsets == Layout.offsets(of: wrappers(of: second).map(\.wrapper.property), in: second)
-    let layout = Layout(name, properties, offsets: same ? offsets : nil)
+    let offsets = offsets(of: inOrder(all), in: probe)
+    let same = offsets == Layout.offsets(of: inOrder(wrappers(of: second)), in: second)
+    let slots = all.indices.filter { Swift.type(of: all[$0].wrapper).role != .reverse }
+    let layout = Layout(type, name, properties, targets, slots, offsets: same ? offsets : nil)
     // A wrapper that already shares a storage belongs to places that are known.
-    let places = children.map(\.wrapper.property.storage.header)
+    let places = all.map(\.wrapper.property.storage.header)
     return (layout, places.allSatisfy { $0.count == 1 } ? places.map(\.place) : [])
   }
 
-  private init(_ name: Name, _ properties: [Property], offsets: [Int]?) {
+  private init(
+    _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], _ slots: [Int],
+    offsets: [Int]?
+  ) {
+    self.type = type
+    self.slots = slots
+    self.targets = targets
+    hasRelations = !targets.isEmpty
     self.name = name
     self.properties = properties
     self.offsets = offsets
     primary = properties.firstIndex { $0.role == .primary }
-    let fields = properties.map { TypeSchema.Field(name: $0.storedName, kind: $0.kind) }
+    let fields = properties.map(\.field)
     let former = properties.flatMap { property in
-      property.formerKinds.map { TypeSchema.Field(name: property.storedName, kind: $0.kind) }
+      property.formerKinds.map { TypeSchema.Field(name: property.field.name, kind: $0.kind) }
     }
     schema = TypeSchema(
       name: name, primary: primary.map { fields[$0] },
       fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1) + former)
+  }
+
+  /// The properties' wrappers, then those of reverses.
+  private static func inOrder(_ wrappers: [(label: String, wrapper: any MagicProperty)]) -> [PropertySlot] {
+    let isReverse = { (wrapper: any MagicProperty) in Swift.type(of: wrapper).role == .reverse }
+    return (wrappers.filter { !isReverse($0.wrapper) } + wrappers.filter { isReverse($0.wrapper) }).map(\.wrapper.property)
+  }
+
+  private func namedPlaces(_ places: [Place]) -> [(place: Place, name: String)] {
+    let names = Dictionary(uniqueKeysWithValues: zip(slots, properties).map { ($0, "\(name).\($1.name)") })
+    return places.enumerated().map { ($1, names[$0] ?? "\(name)") }
+  }
+
+  private static func relation<Value: Magical>(_ type: Value.Type) -> (any RelationCodec)? { Codec.relation(type) }
+
+  /// What is to be known of a type of which others hold objects: how they are named. (Its layout may be in the making.)
+  private static func target<Object: MagicObject>(_ type: Object.Type) throws -> TypeSchema {
+    let primary = wrappers(of: Object()).first { Swift.type(of: $0.wrapper).role == .primary }
+    return TypeSchema(
+      name: try Name(type.magicName),
+      primary: try primary.map { label, wrapper in
+        TypeSchema.Field(name: try Name(String(label.dropFirst())), kind: Swift.type(of: wrapper).valueType.magicKind)
+      })
   }
 
   // MARK: Finding the wrappers
@@ -117,13 +168,13 @@ final class Layout: Sendable {
       throw MagicDataError(
         .model, "a \(Swift.type(of: object)) was given as a \(Object.self); a model is a struct or a final class")
     }
-    guard let offsets else { return .apart(Layout.wrappers(of: object).map(\.wrapper.property)) }
+    guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object))) }
     return try Layout.withBytes(of: object) { bytes in
       // `offsets` found a wrapper here in two instances, and a type's layout does not change.
       let first = bytes.loadUnaligned(fromByteOffset: offsets[0], as: UnsafeRawPointer.self)
-      let isShared = offsets.indices.allSatisfy { index in
+      let isShared = slots.indices.allSatisfy { index in
         bytes.loadUnaligned(fromByteOffset: offsets[index], as: UnsafeRawPointer.self) == first
-          && bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(index)
+          && bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(slots[index])
       }
       if isShared { return .shared(Unmanaged<Storage>.fromOpaque(first).takeUnretainedValue()) }
       let properties = offsets.map { bytes.load(fromByteOffset: $0, as: PropertySlot.self) }

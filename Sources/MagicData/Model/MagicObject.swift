@@ -1,3 +1,5 @@
+public import MagicJournal
+
 /// A type whose instances are kept in a ``MagicData``: a struct, or a final class, with properties in
 /// ``PrimaryMagicValue``, ``MagicValue`` and ``OptionMagicValue``.
 ///
@@ -13,7 +15,10 @@
 ///
 /// Copies of an instance share their values; two fetched instances do not. An instance belongs to the task that made or
 /// fetched it.
-public protocol MagicObject: SendableMetatype {
+///
+/// Objects can be values of other objects' properties: one (`@MagicValue var author: Author`), or several in a ``MagicalSet``, an array
+/// or a dictionary. To a `Codable` value they are their z index, or null while they are not saved; they are never decoded.
+public protocol MagicObject: Magical, Codable {
   /// The name of the type in the database and on every replica. By default the type's own, without what it is nested in.
   static var magicName: String { get }
 
@@ -30,4 +35,25 @@ extension MagicObject {
   public static var magicName: String { String(describing: self) }
 
   public static func createMigrations() -> [MagicMigration] { [] }
+
+  public static var magicKind: Value.Kind { .reference }
+  public var magicValue: Value { get throws { throw MagicDataError.relation } }
+  public init(magicValue: Value) throws { throw MagicDataError.relation }
+
+  /// Encodes the z index that the object was saved or fetched under; null if it was not.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    if let record = try Instance(of: self).record {
+      try container.encode(record.place.zIndex)
+    } else {
+      try container.encodeNil()
+    }
+  }
+
+  /// Always throws: a z index alone does not make an object.
+  public init(from decoder: any Decoder) throws {
+    throw DecodingError.dataCorrupted(
+      DecodingError.Context(
+        codingPath: decoder.codingPath, debugDescription: "a \(Self.self) cannot be decoded; fetch it from its database"))
+  }
 }

@@ -27,6 +27,12 @@ public struct MagicValue<Value: Magical> {
   public var wrappedValue: Value {
     get { property.required(Value.self) }
     nonmutating set { property.set(newValue) }
+    nonmutating _modify {
+      // Nobody else holds the value while it is changed, so that a collection is changed in place.
+      var value = property.take(Value.self)
+      defer { property.set(value) }
+      yield &value
+    }
   }
 
   public var projectedValue: Self { self }

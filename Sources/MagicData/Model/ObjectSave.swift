@@ -17,6 +17,9 @@ struct ObjectSave: Sendable {
   var edited = PropertySet()
   /// What was set and differs from what the database held then (L-7).
   var changed = PropertySet()
+  /// Objects that were there when the instance was fetched, and are not.
+  var missing = PropertySet()
+  var relations: [RelationSave] = []
   var record: Record?
   var primary: Value?
 
@@ -40,6 +43,24 @@ struct ObjectSave: Sendable {
   }
 }
 
+/// The objects of one property on their way to the database.
+struct RelationSave: Sendable {
+  /// An object that the database held for the property.
+  struct Member: Sendable {
+    let key: ObjectKey
+    let link: Link
+  }
+
+  let index: Int
+  let kind: Value.Kind
+  /// Numbers in the graph that is saved.
+  let members: [Int]
+  /// Of a dictionary.
+  let names: [[UInt8]]
+  /// What a change is told from; `nil` if nothing is known, or nothing was set.
+  let baseline: [Member]?
+}
+
 /// What a save did, for the instance that was saved.
 struct SavedObject: Sendable {
   enum Extent: Sendable {
@@ -57,9 +78,18 @@ struct SavedObject: Sendable {
     case other(Value)
   }
 
-  let place: ObjectPlace
+  var place: ObjectPlace
   let key: ObjectKey
   let extent: Extent
+  /// By property: the links that were written.
+  var links: [Int: [Link]] = [:]
+
+  init(place: ObjectPlace, key: ObjectKey, extent: Extent, links: [Int: [Link]] = [:]) {
+    self.place = place
+    self.key = key
+    self.extent = extent
+    self.links = links
+  }
 
   /// What the database holds of a property.
   func stored(_ index: Int, _ object: ObjectSave) -> Stored {

@@ -11,6 +11,14 @@ struct PropertySet: Sendable, Hashable {
     return word < more.count && more[word] & 1 << UInt64(index % 64) != 0
   }
 
+  mutating func remove(_ index: Int) {
+    if index < 64 {
+      first &= ~(1 << UInt64(index))
+    } else if index / 64 - 1 < more.count {
+      more[index / 64 - 1] &= ~(1 << UInt64(index % 64))
+    }
+  }
+
   mutating func insert(_ index: Int) {
     guard index >= 64 else {
       first |= 1 << UInt64(index)

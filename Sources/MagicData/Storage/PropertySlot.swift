@@ -17,6 +17,13 @@ struct PropertySlot {
     storage[index].slot.get(type)
   }
 
+  /// The value, which is put back at once: until then the property is unset.
+  func take<Wrapped: Magical>(_ type: Wrapped.Type) -> Wrapped {
+    let value = required(type)
+    storage.empty(at: index)
+    return value
+  }
+
   func set<Wrapped: Magical>(_ value: Wrapped?) {
     storage.set(value.map { Slot($0) } ?? .null, at: index)
   }
@@ -48,4 +55,6 @@ protocol MagicProperty {
 
 enum PropertyRole: Sendable {
   case primary, required, optional
+  /// No value of its own: who holds the object.
+  case reverse
 }

@@ -33,6 +33,10 @@ class Held {
 
   /// Whether it may be the last to hold other instances.
   var holdsInstances: Bool { false }
+  /// Whether it stands for an object that is not there.
+  var isMissing: Bool { false }
+  /// Of objects: what the database held for them.
+  final var links: [Link]?
 }
 
 /// A value that only the database knows: no property's type reads it.
@@ -46,8 +50,8 @@ final class RawValue: Held {
   override func encoded() -> Value { value }
 }
 
-final class HeldValue<Wrapped: Magical>: Held {
-  let value: Wrapped
+class HeldValue<Wrapped: Magical>: Held {
+  final let value: Wrapped
   /// As it stands in the database: a class may have changed since, and to encode takes time.
   private let stored: Value?
 
@@ -153,7 +157,7 @@ extension Slot {
     } else if Wrapped.self == Date.self {
       self = .real(unsafeBitCast(value, to: Date.self).timeIntervalSinceReferenceDate)
     } else {
-      self = .held(HeldValue(value))
+      self = .held(Wrapped.magicKind.isRelation ? HeldRelation(value, stored: nil) : HeldValue(value))
     }
   }
 
@@ -174,6 +178,7 @@ extension Slot {
     case .uuid(let high, let low):
       return unsafeBitCast(UUID(high, low), to: Wrapped.self)
     case .held(let held):
+      if held.isMissing { return nil }
       // A property's slot holds only what its own type put there.
       return unsafeDowncast(held, to: HeldValue<Wrapped>.self).value
     }

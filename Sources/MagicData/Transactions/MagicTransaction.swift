@@ -54,7 +54,7 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func has<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Bool {
-    try await place.scope.row(of: Object.self, primary) != nil
+    try await place.scope.has(of: Object.self, primary)
   }
 
   /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on.

@@ -175,6 +175,7 @@ final class OpenTransaction {
   }
 
   func committed() {
+    store.commits.committed()
     isOver = true
     for (type, mapped) in types { store.remember(mapped, as: type) }
   }

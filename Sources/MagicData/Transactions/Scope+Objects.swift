@@ -1,9 +1,11 @@
+internal import GRDB
 internal import MagicJournal
 
 /// The operations on objects: what they come to, and their asynchronous face. The blocking one is in `Scope+Blocking`.
 extension Scope {
   // MARK: Writes
 
+  /// An instance whose type holds no others.
   private func saving(_ instance: Instance, as type: MappedType) throws -> ObjectWrite<SavedObject, Int> {
     let (save, mark) = try instance.save()
     return ObjectWrite {
@@ -50,6 +52,30 @@ extension Scope {
     return runs
   }
 
+  /// Instances and all objects that they hold.
+  func saving<Object: MagicObject>(
+    graphs objects: [Object], as type: MappedType, among types: [ObjectIdentifier: MappedType]
+  ) throws -> () throws -> ObjectWrite<[SavedObject?], [Int]> {
+    let instances = try objects.map { try Instance($0, type.layout) }
+    return {
+      let graph = try ObjectGraph(instances, types)
+      let save = graph.save
+      return ObjectWrite { transaction in
+        try transaction.save(save)
+      } finish: { saved in
+        for (number, node) in graph.nodes.enumerated() {
+          guard let saved = saved[number] else { continue }
+          onRollback(node.instance.undo(in: store.origin))
+          node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store.origin)
+        }
+        return try save.roots.map { number in
+          guard let saved = saved[number] else { throw MagicDataError(.failed, "an object of the graph was not saved") }
+          return Int(saved.place.zIndex)
+        }
+      }
+    }
+  }
+
   func removing<Object: MagicObject>(_ object: Object, as type: MappedType) throws -> () throws -> ObjectWrite<Bool, Void> {
     let instance = try Instance(object, type.layout)
     return {
@@ -69,25 +95,50 @@ extension Scope {
 
   // MARK: Fetches
 
-  func objects<Object: MagicObject>(_: Object.Type, _ rows: FetchedRows, _ layout: Layout) throws -> [Object] {
-    var objects: [Object] = []
-    objects.reserveCapacity(rows.count)
-    for row in 0..<rows.count {
-      do {
-        objects.append(try make(rows, row, layout))
-      } catch let error as MagicDataError where error.code == .value {
-        continue
+  /// What a fetch reads: rows or, of a type that holds objects, a graph.
+  enum Fetched: Sendable {
+    case rows(FetchedRows, Layout)
+    case graph(FetchedGraph)
+
+    /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
+    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil, limit: Int = .max) throws {
+      let rows = try FetchedRows(type, db, key: key, limit: limit)
+      self = type.layout.hasRelations ? .graph(try FetchedGraph(rows, types, db)) : .rows(rows, type.layout)
+    }
+
+    var count: Int {
+      switch self {
+      case .rows(let rows, _): rows.count
+      case .graph(let graph): graph.types[0].rows.count
       }
     }
-    return objects
   }
 
-  func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout) throws -> Object {
-    let object = Object()
-    let instance = try Instance(object, layout)
-    try instance.fetched(rows, row, in: store.origin)
-    onRollback(instance.forgetting(in: store.origin))
-    return object
+  /// Those that can be read.
+  func objects<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> [Object] {
+    switch fetched {
+    case .graph(let graph): return try make(graph).compactMap { $0 }
+    case .rows(let rows, let layout):
+      var objects: [Object] = []
+      objects.reserveCapacity(rows.count)
+      for row in 0..<rows.count {
+        do {
+          objects.append(try make(rows, row, layout))
+        } catch let error as MagicDataError where error.code == .value {
+          continue
+        }
+      }
+      return objects
+    }
+  }
+
+  /// The one that was looked for; what makes it unreadable is thrown.
+  func first<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> Object? {
+    guard fetched.count > 0 else { return nil }
+    switch fetched {
+    case .graph(let graph): return try (make(graph, first: true) as [Object?])[0]
+    case .rows(let rows, let layout): return try make(rows, 0, layout)
+    }
   }
 
   /// What a primary value is looked up as.
@@ -116,12 +167,19 @@ extension Scope {
   // MARK: The asynchronous face
 
   nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int {
-    try await write(saving(object, as: mapped(Object.self)))
+    let type = try await mapped(Object.self)
+    guard type.layout.hasRelations else { return try await write(saving(object, as: type)) }
+    return try await write(saving(graphs: [object], as: type, among: types(of: Object.self)))[0]
   }
 
   /// Within a transaction: as many at a time as make a hop to the database worth while.
   nonisolated(nonsending) func update<Object: MagicObject>(part objects: [Object]) async throws {
-    for run in try await saving(all: objects, as: mapped(Object.self)) { try await write(run) }
+    let type = try await mapped(Object.self)
+    guard type.layout.hasRelations else {
+      for run in try saving(all: objects, as: type) { try await write(run) }
+      return
+    }
+    _ = try await write(saving(graphs: objects, as: type, among: types(of: Object.self)))
   }
 
   nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
@@ -135,22 +193,84 @@ extension Scope {
 
   nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
     guard let type = try await mappedForReading(Object.self) else { return [] }
-    return try objects(Object.self, try await read { db in try FetchedRows(type, db) }, type.layout)
+    return try objects(Object.self, try await fetch(type))
   }
 
   nonisolated(nonsending) func object<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Object {
-    guard let (rows, layout) = try await row(of: Object.self, primary) else { throw missing(Object.self) }
-    return try make(rows, 0, layout)
+    guard let object = try await find(Object.self, primary) else { throw missing(Object.self) }
+    return object
   }
 
-  nonisolated(nonsending) func row<Object: MagicObject>(
-    of: Object.Type, _ primary: some MagicalPrimary
-  ) async throws -> (FetchedRows, Layout)? {
+  nonisolated(nonsending) func find<Object: MagicObject>(_: Object.Type, _ primary: some MagicalPrimary) async throws -> Object?
+  {
     let key = try key(of: Object.self, primary)
     guard let type = try await mappedForReading(Object.self) else { return nil }
-    let rows = try await read(shortly: true) { db in try FetchedRows(type, db, key: key) }
-    return rows.count == 1 ? (rows, type.layout) : nil
+    return try first(Object.self, try await fetch(type, key: key))
+  }
+
+  nonisolated(nonsending) func has<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) async throws -> Bool {
+    let key = try key(of: Object.self, primary)
+    guard let type = try await mappedForReading(Object.self) else { return false }
+    return try await read(shortly: true) { db in try FetchedRows(type, db, key: key).count == 1 }
+  }
+
+  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil, limit: Int = .max) async throws -> Fetched {
+    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key, limit: limit) }
+  }
+
+  // MARK: Instances
+
+  private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout) throws -> Object {
+    let object = Object()
+    let instance = try Instance(object, layout)
+    try instance.fetched(rows, row, in: store.origin)
+    onRollback(instance.forgetting(in: store.origin))
+    return object
+  }
+
+  /// The objects of a graph's first type, by row; `nil` for one that has a value which cannot be read.
+  ///
+  /// - Parameter first: what makes the first row's object unreadable is thrown.
+  func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object?] {
+    let objects = try makeAll(graph, first: first).all(Object.self)
+    return graph.types[0].rows.places.map { objects?.byZIndex[$0.zIndex] }
+  }
+
+  /// The objects of a graph, each once and holding each other.
+  func makeAll(_ graph: FetchedGraph, first: Bool = false) throws -> FetchedObjects {
+    let objects = FetchedObjects()
+    let instances = try graph.types.enumerated().map { number, ofType in
+      try make(ofType, ofType.type.layout.type, into: objects, first: first && number == 0)
+    }
+    for (number, ofType) in graph.types.enumerated() {
+      for (place, relation) in ofType.type.relations.enumerated() {
+        for (row, instance) in instances[number].enumerated() {
+          try instance?.fetched(relation.index, ofType.links[place][row], relation.codec, among: objects)
+        }
+      }
+    }
+    return objects
+  }
+
+  private func make<Object: MagicObject>(
+    _ ofType: FetchedGraph.OfType, _: Object.Type, into objects: FetchedObjects, first: Bool
+  ) throws -> [Instance?] {
+    let made = FetchedObjects.OfType<Object>()
+    objects.add(made)
+    return try (0..<ofType.rows.count).map { row in
+      do {
+        let object = Object()
+        let instance = try Instance(object, ofType.type.layout)
+        try instance.fetched(ofType.rows, row, in: store.origin)
+        onRollback(instance.forgetting(in: store.origin))
+        made.byZIndex[ofType.rows.places[row].zIndex] = object
+        return instance
+      } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {
+        return nil
+      }
+    }
   }
 }

@@ -4,11 +4,13 @@ internal import MagicJournal
 /// Where an operation runs: in a transaction of its own, or in one that is open. The operations are written once, for both.
 enum Scope {
   case database(Store)
+  /// The same, for a fetch that is to know where the journal was.
+  case observed(Store, PositionNote)
   case transaction(OpenTransaction)
 
   var store: Store {
     switch self {
-    case .database(let store): store
+    case .database(let store), .observed(let store, _): store
     case .transaction(let open): open.store
     }
   }
@@ -19,7 +21,7 @@ enum Scope {
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
     switch self {
-    case .database(let store): try await store.exclusively(body)
+    case .database(let store), .observed(let store, _): try await store.exclusively(body)
     case .transaction: try await body()
     }
   }
@@ -29,7 +31,7 @@ enum Scope {
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     switch self {
-    case .database(let store): try await store.change(body)
+    case .database(let store), .observed(let store, _): try await store.change(body)
     case .transaction(let open): try await open.change(body)
     }
   }
@@ -48,6 +50,11 @@ enum Scope {
   ) async throws -> Result {
     switch self {
     case .database(let store): try await shortly ? store.readShortly(body) : store.read(body)
+    case .observed(let store, let note):
+      try await store.read { db in
+        try note.note(db)
+        return try body(db)
+      }
     case .transaction(let open): try await open.access(body)
     }
   }
@@ -67,7 +74,7 @@ enum Scope {
     switch self {
     case .transaction(let open):
       return try await open.mapped(type, layout)
-    case .database(let store):
+    case .database(let store), .observed(let store, _):
       // A type that is known costs no wait for whoever writes.
       var mapped = try await store.read { db in try MappedType.find(layout, db) }
       if mapped == nil { mapped = try await store.write { db in try MappedType.make(layout, db) } }
@@ -75,6 +82,33 @@ enum Scope {
       store.remember(mapped, as: type)
       return mapped
     }
+  }
+
+  /// The places of a type and of all types of objects that it may hold; their tables are made if need be.
+  nonisolated(nonsending) func types<Object: MagicObject>(of type: Object.Type) async throws -> [ObjectIdentifier: MappedType] {
+    var types: [ObjectIdentifier: MappedType] = [:]
+    var next: [any MagicObject.Type] = [type]
+    while let type = next.popLast() {
+      guard types[ObjectIdentifier(type)] == nil else { continue }
+      let mapped = try await mapped(type)
+      types[ObjectIdentifier(type)] = mapped
+      next += mapped.relations.map(\.codec.target)
+    }
+    return types
+  }
+
+  /// The same for who only reads, the type itself first: without those of which the database has never had objects.
+  nonisolated(nonsending) func typesForReading(of type: MappedType) async throws -> [MappedType] {
+    var types = [type]
+    var seen: Set<ObjectIdentifier> = [ObjectIdentifier(type.layout.type)]
+    var index = 0
+    while index < types.count {
+      for relation in types[index].relations where seen.insert(ObjectIdentifier(relation.codec.target)).inserted {
+        if let mapped = try await mappedForReading(relation.codec.target) { types.append(mapped) }
+      }
+      index += 1
+    }
+    return types
   }
 
   /// Puts the instance's memory back if the transaction is rolled back.

@@ -31,8 +31,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   /// The value whose object has a primary value; `nil` if there is none.
   /// - Throws: ``MagicDataError`` with `value` if a stored value cannot be read as its property's type; what the conversion throws.
   @concurrent public func fetch(primary: some MagicalPrimary) async throws -> Converted? {
-    guard let (rows, layout) = try await scope.row(of: Converted.Model.self, primary) else { return nil }
-    return try Converted(scope.make(rows, 0, layout))
+    try await scope.find(Converted.Model.self, primary).map(Converted.init)
   }
 
   /// How many objects there are. Those with a value that this version's type cannot be read from count as well.
@@ -44,9 +43,9 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   private nonisolated(nonsending) func objects(limit: Int?) async throws -> [Converted.Model] {
     guard let limit else { return try await scope.objects(of: Converted.Model.self) }
     guard limit > 0, let type = try await scope.mappedForReading(Converted.Model.self) else { return [] }
-    let rows = try await scope.read { db in try FetchedRows(type, db, limit: limit) }
-    let objects = try scope.objects(Converted.Model.self, rows, type.layout)
-    guard objects.count < rows.count else { return objects }
+    let fetched = try await scope.fetch(type, limit: limit)
+    let objects = try scope.objects(Converted.Model.self, fetched)
+    guard objects.count < fetched.count else { return objects }
     // Some of the first cannot be read; others follow in their place.
     return Array(try await scope.objects(of: Converted.Model.self).prefix(limit))
   }

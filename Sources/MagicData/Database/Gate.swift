@@ -1,8 +1,10 @@
 internal import Dispatch
 
-/// Lets one writer of this process in at a time, in the order in which they came. A transaction stays in while its body waits for
-/// other things, when SQLite's own queue would let others write into it.
-final class WriteGate: Sendable {
+/// Lets so many in at a time, in the order in which they came; the others wait, tasks without a thread.
+///
+/// With one place it keeps the writers of this process apart: a transaction stays in while its body waits for other things, when SQLite's
+/// own queue would let others write into it.
+final class Gate: Sendable {
   private enum Waiting {
     case task(CheckedContinuation<Void, Never>)
     case thread(DispatchSemaphore)
@@ -16,13 +18,13 @@ final class WriteGate: Sendable {
   }
 
   private struct State {
-    var isTaken = false
+    var free: Int
     var waiting: [Waiting] = []
 
-    /// Whether the gate was free.
+    /// Whether there was a place.
     mutating func enter(or waiter: @autoclosure () -> Waiting) -> Bool {
-      guard isTaken else {
-        isTaken = true
+      guard free == 0 else {
+        free -= 1
         return true
       }
       waiting.append(waiter())
@@ -30,7 +32,11 @@ final class WriteGate: Sendable {
     }
   }
 
-  private let state = Locked(State())
+  private let state: Locked<State>
+
+  init(places: Int) {
+    state = Locked(State(free: places))
+  }
 
   nonisolated(nonsending) func enter() async {
     await withCheckedContinuation { continuation in
@@ -58,7 +64,7 @@ final class WriteGate: Sendable {
   func leave() {
     let next = state.withLock { state -> Waiting? in
       guard !state.waiting.isEmpty else {
-        state.isTaken = false
+        state.free += 1
         return nil
       }
       return state.waiting.removeFirst()

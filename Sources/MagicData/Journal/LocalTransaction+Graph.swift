@@ -1,0 +1,188 @@
+internal import GRDB
+internal import MagicJournal
+
+/// Where the objects of a graph are, as far as they were saved.
+struct GraphPlaces {
+  struct Place {
+    let key: ObjectKey
+    let zIndex: Int64
+  }
+
+  var places: [Place?]
+}
+
+extension LocalTransaction {
+  /// Adds or updates the objects of a graph. `nil` for those that needed no look.
+  mutating func save(_ graph: GraphSave) throws -> [SavedObject?] {
+    var places = GraphPlaces(places: Array(repeating: nil, count: graph.objects.count))
+    var saved: [SavedObject?] = Array(repeating: nil, count: graph.objects.count)
+    var deferred: [(number: Int, relation: RelationSave)] = []
+    let roots = Set(graph.roots)
+    for number in graph.order {
+      guard let type = graph.types[number] else { continue }
+      let object = graph.objects[number]
+      if !roots.contains(number), object.edited.isEmpty, let record = object.record(in: store) {
+        places.places[number] = GraphPlaces.Place(key: record.key, zIndex: record.place.zIndex)
+        continue
+      }
+      let late = object.relations.filter { $0.members.contains { places.places[$0] == nil } }
+      let done = try save(object, as: type, SavedRelations(places: places, late: Set(late.map(\.index))))
+      places.places[number] = GraphPlaces.Place(key: done.key, zIndex: done.place.zIndex)
+      saved[number] = done
+      for relation in late where object.edited.contains(relation.index) || done.extent.isNew {
+        deferred.append((number, relation))
+      }
+    }
+    for (number, relation) in deferred {
+      guard let type = graph.types[number], let done = saved[number] else { continue }
+      saved[number] = try link(relation, done, type, places)
+    }
+    return saved
+  }
+
+  /// What waited for objects that hold each other.
+  private mutating func link(
+    _ relation: RelationSave, _ done: SavedObject, _ type: MappedType, _ places: GraphPlaces
+  ) throws -> SavedObject {
+    let table = ObjectTable(type.stored, db)
+    // The object's place is another one by now if it was written again.
+    guard let field = type.fields[relation.index], let place = try table.place(of: done.key) else { return done }
+    let baseline: RelationBaseline = done.extent.isNew ? .nothing : .row(place.zIndex)
+    let (value, links) = try self.value(relation, field, baseline, type, places)
+    var done = done
+    done.links[relation.index] = links
+    guard let value else { return done }
+    done.place = try write([FieldValue(field: field, value: value)], done.key, place, table)
+    return done
+  }
+
+  // MARK: What a relation writes
+
+  /// What a relation is told from.
+  enum RelationBaseline {
+    /// What the instance knew, of the object at a z index.
+    case stored(Int64)
+    case nothing
+    /// What the database holds.
+    case row(Int64)
+  }
+
+  /// The object with its relations as values that a journal can have: only those that change something.
+  func resolved(
+    _ object: ObjectSave, against baseline: RelationBaseline, _ type: MappedType, _ relations: SavedRelations?
+  ) throws -> (object: ObjectSave, links: [Int: [Link]]) {
+    guard !object.relations.isEmpty, let relations else { return (object, [:]) }
+    var object = object
+    var links: [Int: [Link]] = [:]
+    for relation in object.relations {
+      guard let field = type.fields[relation.index] else { continue }
+      let isWanted = if case .nothing = baseline { true } else { object.edited.contains(relation.index) }
+      guard isWanted, !relations.late.contains(relation.index) else {
+        object.present.remove(relation.index)
+        object.edited.remove(relation.index)
+        object.changed.remove(relation.index)
+        continue
+      }
+      var told = baseline
+      if case .stored(let zIndex) = baseline, relation.baseline == nil { told = .row(zIndex) }
+      let (value, written) = try self.value(relation, field, told, type, relations.places)
+      links[relation.index] = written
+      if let value {
+        object.values[relation.index] = value
+      } else {
+        object.present.remove(relation.index)
+        object.edited.remove(relation.index)
+        object.changed.remove(relation.index)
+      }
+    }
+    return (object, links)
+  }
+
+  /// `nil` if it changes nothing.
+  private func value(
+    _ relation: RelationSave, _ field: Int, _ baseline: RelationBaseline, _ type: MappedType, _ places: GraphPlaces
+  ) throws -> (Value?, [Link]) {
+    guard let stored = type.stored.relations[field] else { return (nil, []) }
+    let members = try relation.members.map { number in
+      guard let place = places.places[number] else { throw MagicDataError(.failed, "an object of the graph was not saved") }
+      return place
+    }
+    let target = ObjectTable(stored.target, db)
+    switch relation.kind {
+    case .reference:
+      guard let member = members.first else { return (.null, []) }
+      return (.reference(member.key), [Link(target: member.zIndex)])
+    case .list:
+      let now = members.map { Link(target: $0.zIndex) }
+      return (try list(members, now, baseline, relation, stored, target), now)
+    case .dictionary:
+      let now = zip(members, relation.names).map { Link(target: $0.zIndex, name: $1) }
+      var before: [[UInt8]: Int64] = [:]
+      for member in try known(baseline, relation, stored, target) { before[member.link.name] = member.link.target }
+      var elements = zip(members, now).filter { before[$1.name] != $1.target }.map {
+        DictionaryElement(name: $1.name, key: $0.key)
+      }
+      let kept = Set(now.map(\.name))
+      elements += before.keys.filter { !kept.contains($0) }.map { DictionaryElement(name: $0, key: nil) }
+      return (elements.isEmpty ? nil : .dictionary(of: elements), now)
+    default:
+      var seen: Set<Int64> = []
+      let members = members.filter { seen.insert($0.zIndex).inserted }
+      let before = try known(baseline, relation, stored, target)
+      let held = Set(before.map(\.link.target))
+      var elements = members.filter { !held.contains($0.zIndex) }.map { SetElement(key: $0.key) }
+      elements += before.filter { !seen.contains($0.link.target) }.map { SetElement(key: $0.key, isIn: false) }
+      return (elements.isEmpty ? nil : .set(of: elements), members.map { Link(target: $0.zIndex) })
+    }
+  }
+
+  /// The members that a change is told from.
+  private func known(
+    _ baseline: RelationBaseline, _ relation: RelationSave, _ stored: StoredRelation, _ target: ObjectTable
+  ) throws -> [RelationSave.Member] {
+    switch baseline {
+    case .nothing: return []
+    case .stored: return relation.baseline ?? []
+    case .row(let zIndex):
+      // What is hidden was not there to be taken out.
+      return try target.links(of: zIndex, stored).compactMap { link in
+        guard let key = try target.key(ofRow: link.target) else { return nil }
+        return RelationSave.Member(key: key, link: link)
+      }
+    }
+  }
+
+  /// An array as one value. What is hidden in it here comes back after what it stood behind (L-7).
+  private func list(
+    _ members: [GraphPlaces.Place], _ now: [Link], _ baseline: RelationBaseline, _ relation: RelationSave,
+    _ stored: StoredRelation,
+    _ target: ObjectTable
+  ) throws -> Value? {
+    var keys = members.map(\.key)
+    guard case .stored(let zIndex) = baseline, let known = relation.baseline else { return .list(keys) }
+    if known.map(\.link) == now { return nil }
+    var targets = now.map(\.target)
+    var last: Int64?
+    for link in try target.links(of: zIndex, stored) {
+      if try target.key(ofRow: link.target) == nil, let key = try target.key(at: link.target) {
+        let place = last.map { (targets.lastIndex(of: $0) ?? -1) + 1 } ?? 0
+        targets.insert(link.target, at: place)
+        keys.insert(key, at: place)
+      }
+      last = link.target
+    }
+    return .list(keys)
+  }
+}
+
+/// What the relations of an object need to become values.
+struct SavedRelations {
+  let places: GraphPlaces
+  /// Those that wait for objects that are not saved yet.
+  let late: Set<Int>
+}
+
+extension SavedObject.Extent {
+  /// Whether the object was made by the save.
+  var isNew: Bool { if case .all = self { true } else { false } }
+}

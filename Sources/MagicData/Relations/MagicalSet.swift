@@ -1,0 +1,154 @@
+public import MagicJournal
+
+/// A set of objects that an object holds.
+///
+/// Two members are the same object if they share their values, or if both are saved in one database under one z index. An object that is
+/// the same as a member takes its place; what is not saved yet and shares its values with no member is added.
+public struct MagicalSet<Element: MagicObject>: Magical {
+  private var elements: [Element] = []
+  private var places = MemberPlaces()
+
+  public init() {}
+
+  public init(_ elements: some Sequence<Element>) {
+    for element in elements { insert(element) }
+  }
+
+  /// Adds an object, or puts it in the place of the member that it is the same as.
+  ///
+  /// - Complexity: O(1) on average for an object that is saved or shares its values with a member.
+  /// - Returns: whether it was added.
+  @discardableResult
+  public mutating func insert(_ element: Element) -> Bool {
+    let member = Member(element)
+    if let place = places.find(member) {
+      elements[place] = element
+      places.set(member, at: place)
+      return false
+    }
+    places.set(member, at: elements.count)
+    elements.append(element)
+    return true
+  }
+
+  /// Takes an object out of the set; it stays in the database.
+  ///
+  /// - Complexity: O(*n*).
+  /// - Returns: the member that was the same object; `nil` if there was none.
+  @discardableResult
+  public mutating func remove(_ element: Element) -> Element? {
+    guard let place = places.find(Member(element)) else { return nil }
+    let removed = elements.remove(at: place)
+    renew()
+    return removed
+  }
+
+  /// Takes out the members for which `shouldBeRemoved` says so; they stay in the database.
+  public mutating func removeAll(where shouldBeRemoved: (Element) throws -> Bool) rethrows {
+    try elements.removeAll(where: shouldBeRemoved)
+    renew()
+  }
+
+  /// Takes out all members; they stay in the database.
+  public mutating func removeAll() {
+    elements.removeAll()
+    renew()
+  }
+
+  /// Whether an object is the same as a member.
+  public func contains(_ element: Element) -> Bool {
+    var places = places
+    return places.find(Member(element)) != nil
+  }
+
+  private mutating func renew() {
+    places = MemberPlaces()
+    for (place, element) in elements.enumerated() { places.set(Member(element), at: place) }
+  }
+
+  public static var magicKind: Value.Kind { .set }
+  public var magicValue: Value { get throws { throw MagicDataError.relation } }
+  public init(magicValue: Value) throws { throw MagicDataError.relation }
+}
+
+extension MagicalSet: Collection {
+  public var startIndex: Int { elements.startIndex }
+  public var endIndex: Int { elements.endIndex }
+  public func index(after index: Int) -> Int { index + 1 }
+  public subscript(index: Int) -> Element { elements[index] }
+}
+
+extension MagicalSet: RandomAccessCollection {}
+
+extension MagicalSet: ExpressibleByArrayLiteral {
+  public init(arrayLiteral elements: Element...) {
+    self.init(elements)
+  }
+}
+
+extension MagicalSet: RelationMembers {
+  typealias Target = Element
+  static var relationKind: Value.Kind { .set }
+  var members: [Element] { elements }
+  var names: [[UInt8]] { [] }
+
+  init(members: [Element], names: [[UInt8]]) {
+    elements = members
+    renew()
+  }
+}
+
+/// What tells a member from others.
+struct Member {
+  /// Of the values that copies share.
+  let identity: ObjectIdentifier?
+  private let storage: Storage?
+
+  init(_ object: some MagicObject) {
+    // An object whose type cannot be stored is told from nothing; the update that comes says why.
+    let instance = try? Instance(of: object)
+    identity = instance?.identity
+    storage = instance?.first
+  }
+
+  /// Once it is saved. Of two databases' objects the z indexes mean nothing to each other.
+  var saved: SavedMember? {
+    storage?.header.record.map { SavedMember(database: $0.origin.id, zIndex: $0.place.zIndex) }
+  }
+}
+
+struct SavedMember: Hashable {
+  let database: Identifier
+  let zIndex: Int64
+}
+
+/// Where a set's members stand, by what tells them apart.
+struct MemberPlaces {
+  private var byIdentity: [ObjectIdentifier: Int] = [:]
+  private var bySaved: [SavedMember: Int] = [:]
+  /// Members that had no z index when they came: they may have one by now.
+  private var unsaved: [(member: Member, place: Int)] = []
+
+  mutating func find(_ member: Member) -> Int? {
+    if let identity = member.identity, let place = byIdentity[identity] { return place }
+    guard let saved = member.saved else { return nil }
+    if let place = bySaved[saved] { return place }
+    guard !unsaved.isEmpty else { return nil }
+    unsaved.removeAll { member, place in
+      guard let saved = member.saved else { return false }
+      bySaved[saved] = place
+      return true
+    }
+    return bySaved[saved]
+  }
+
+  mutating func set(_ member: Member, at place: Int) {
+    if let identity = member.identity { byIdentity[identity] = place }
+    if let saved = member.saved { bySaved[saved] = place } else { unsaved.append((member, place)) }
+  }
+}
+
+extension MagicDataError {
+  /// Relations are stored by the objects that they name, not by a value.
+  static let relation = MagicDataError(.value, "an object is stored by itself and has no value of its own within another")
+}

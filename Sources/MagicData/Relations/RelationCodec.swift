@@ -1,0 +1,114 @@
+internal import MagicJournal
+
+/// How a property that holds objects becomes objects to save and back: made once a property.
+protocol RelationCodec: Sendable {
+  var kind: Value.Kind { get }
+  var target: any MagicObject.Type { get }
+  /// The objects of a slot that holds this property's type, and a dictionary's names.
+  func members(of held: Held) throws -> (instances: [Instance], names: [[UInt8]])
+  /// What a property holds whose objects were fetched; `nil` for one object that is not there.
+  func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot?
+  /// What a property holds whose objects are fetched when they are asked for; `nil` for those that come with their owner.
+  func slot(asking property: StoredProperty) -> Slot?
+  /// Whether a slot holds only the way to ask.
+  func isAsked(_ held: Held) -> Bool
+  /// Whether its objects are fetched when they are asked for.
+  var isAsync: Bool { get }
+}
+
+extension RelationCodec {
+  func slot(asking property: StoredProperty) -> Slot? { nil }
+  func isAsked(_ held: Held) -> Bool { false }
+  var isAsync: Bool { false }
+}
+
+struct OneCodec<Target: MagicObject>: RelationCodec {
+  var kind: Value.Kind { .reference }
+  var target: any MagicObject.Type { Target.self }
+
+  func members(of held: Held) throws -> (instances: [Instance], names: [[UInt8]]) {
+    guard let held = held as? HeldRelation<Target> else { return ([], []) }
+    return ([try Instance(of: held.value)], [])
+  }
+
+  func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot? {
+    guard let link = links.first, let object = objects.all(Target.self)?.byZIndex[link.target] else { return nil }
+    return .held(HeldRelation(object, stored: links))
+  }
+}
+
+struct ManyCodec<Members: RelationMembers & Magical>: RelationCodec {
+  var kind: Value.Kind { Members.relationKind }
+  var target: any MagicObject.Type { Members.Target.self }
+
+  func members(of held: Held) throws -> (instances: [Instance], names: [[UInt8]]) {
+    guard let held = held as? HeldRelation<Members> else { return ([], []) }
+    let layout = try Layout.of(Members.Target.self)
+    return (try held.value.members.map { try Instance($0, layout) }, try held.value.names)
+  }
+
+  func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot? {
+    // A link to an object that is not there is hidden (L-8).
+    var shown: [Link] = []
+    var members: [Members.Target] = []
+    let objects = objects.all(Members.Target.self)
+    for link in links {
+      guard let object = objects?.byZIndex[link.target] else { continue }
+      shown.append(link)
+      members.append(object)
+    }
+    let names = kind == .dictionary ? shown.map(\.name) : []
+    return .held(HeldRelation(try Members(members: members, names: names), stored: shown))
+  }
+}
+
+/// Objects in a slot, with the links that the database had for them.
+final class HeldRelation<Wrapped: Magical>: HeldValue<Wrapped> {
+  init(_ value: Wrapped, stored: [Link]?) {
+    super.init(value)
+    links = stored
+  }
+
+  override var holdsInstances: Bool { true }
+}
+
+/// In the place of an object that was removed, or has not arrived.
+final class MissingObject: Held {
+  init(_ links: [Link]) {
+    super.init()
+    self.links = links
+  }
+
+  override var isMissing: Bool { true }
+}
+
+extension Codec {
+  /// `nil` for a type that holds no objects.
+  static func relation<Wrapped: Magical>(_ type: Wrapped.Type) -> (any RelationCodec)? {
+    if let object = type as? any MagicObject.Type { return one(object) }
+    if let asked = type as? any AsyncProperty.Type { return asked.inner }
+    if let many = type as? any (RelationMembers & Magical).Type { return self.many(many) }
+    return nil
+  }
+
+  private static func one<Target: MagicObject>(_: Target.Type) -> any RelationCodec { OneCodec<Target>() }
+
+  private static func many<Members: RelationMembers & Magical>(_: Members.Type) -> any RelationCodec { ManyCodec<Members>() }
+}
+
+/// The objects of one fetch: one instance for each row, whoever holds it.
+final class FetchedObjects {
+  final class OfType<Object: MagicObject> {
+    var byZIndex: [Int64: Object] = [:]
+  }
+
+  private var types: [ObjectIdentifier: AnyObject] = [:]
+
+  func all<Object: MagicObject>(_: Object.Type) -> OfType<Object>? {
+    types[ObjectIdentifier(Object.self)].map { unsafeDowncast($0, to: OfType<Object>.self) }
+  }
+
+  func add<Object: MagicObject>(_ objects: OfType<Object>) {
+    types[ObjectIdentifier(Object.self)] = objects
+  }
+}

@@ -1,0 +1,392 @@
+import Foundation
+import GRDB
+import MagicData
+import MagicJournal
+import TestSupport
+import Testing
+
+private struct Author: MagicObject {
+  @PrimaryMagicValue var id: UUID
+  @MagicValue var name: String
+  init() {}
+  init(_ name: String) { self.name = name }
+}
+
+private struct Page: MagicObject {
+  @MagicValue var text: String
+  init() {}
+  init(_ text: String) { self.text = text }
+}
+
+private struct Book: MagicObject {
+  @PrimaryMagicValue var title: String
+  @MagicValue var author: Author
+  @OptionMagicValue var editor: Author?
+  @MagicValue var readers: MagicalSet<Author>
+  @MagicValue var pages: [Page]
+  @MagicValue var index: [String: Page]
+  @OptionMagicValue var notes: [Page]?
+
+  init() {
+    readers = []
+    pages = []
+    index = [:]
+  }
+
+  init(_ title: String, _ author: Author) {
+    self.init()
+    _title.wrappedValue = title
+    _author.wrappedValue = author
+  }
+}
+
+private struct Node: MagicObject {
+  @MagicValue var number: Int
+  @OptionMagicValue var next: Node?
+  @MagicValue var others: MagicalSet<Node> = []
+  init() {}
+  init(_ number: Int) { self.number = number }
+}
+
+@Suite struct RelationTests {
+  let folder: TemporaryFolder
+  let magic: MagicData
+
+  init() async throws {
+    folder = try TemporaryFolder()
+    magic = try await MagicData(path: folder["db"])
+  }
+
+  private func book(_ title: String = "Emma") async throws -> Book {
+    try await magic.object(of: Book.self, primary: title)
+  }
+
+  private func entries() async throws -> [[Entry]] {
+    try await magic.store.read { db in
+      var entries: [[Entry]] = []
+      try JournalReader(db).forEachTransaction { entries.append($0.entries) }
+      return entries
+    }
+  }
+
+  private func count(_ sql: String) async throws -> Int {
+    try await magic.store.read { db in try Int.fetchOne(db, sql: sql) ?? -1 }
+  }
+
+  @Test func aGraphIsSavedAndFetchedAsAWhole() async throws {
+    let (jane, anne) = (Author("Jane"), Author("Anne"))
+    let book = Book("Emma", jane)
+    let (one, two) = (Page("one"), Page("two"))
+    book.editor = jane
+    book.readers = [jane, anne]
+    book.pages = [one, two, one]
+    book.index = ["a": two, "b": one, "é": two]
+    #expect(try await magic.update(book) == 1)
+    #expect(try await magic.object(of: Author.self).count == 2)
+    #expect(try await magic.object(of: Page.self).count == 2)
+    let fetched = try await self.book()
+    #expect(fetched.author.name == "Jane")
+    #expect(fetched.editor?.id == jane.id)
+    #expect(Set(fetched.readers.map(\.name)) == ["Jane", "Anne"])
+    #expect(fetched.pages.map(\.text) == ["one", "two", "one"])
+    #expect(fetched.index.mapValues(\.text) == ["a": "two", "b": "one", "é": "two"])
+    #expect(fetched.notes == nil)
+    // One instance for each row.
+    fetched.author.name = "J. A."
+    #expect(fetched.editor?.name == "J. A.")
+    fetched.pages[0].text = "eins"
+    #expect(fetched.pages[2].text == "eins")
+    #expect(fetched.index["b"]?.text == "eins")
+    #expect(try await entries().map(\.count) == [5])
+  }
+
+  @Test func anUpdateSavesTheWholeGraphBelow() async throws {
+    let book = Book("Emma", Author("Jane"))
+    book.pages = [Page("one")]
+    try await magic.update(book)
+    let fetched = try await self.book()
+    fetched.author.name = "Anne"
+    fetched.pages[0].text = "eins"
+    fetched.pages.append(Page("two"))
+    try await magic.update(fetched)
+    let again = try await self.book()
+    #expect(again.author.name == "Anne")
+    #expect(again.pages.map(\.text) == ["eins", "two"])
+    // Nothing of it is written twice.
+    let before = try await entries().count
+    try await magic.update(fetched)
+    try await magic.update(again)
+    #expect(try await entries().count == before)
+  }
+
+  /// H-5: of the whole graph.
+  @Test func anUnsetValueAnywhereStoresNothing() async throws {
+    let book = Book("Emma", Author("Jane"))
+    book.pages = [Page("one"), Page()]
+    await #expect { try await magic.update(book) } throws: { error in
+      (error as? MagicDataError)?.code == .unsetValue && "\(error)".contains("Page.text")
+    }
+    #expect(try await magic.object(of: Author.self).isEmpty)
+    #expect(try await entries().isEmpty)
+    let lacking = Book()
+    lacking.title = "x"
+    await #expect { try await magic.update(lacking) } throws: { "\($0)".contains("Book.author") }
+  }
+
+  /// L-7: a set is written as what changed in it.
+  @Test func twoInstancesAddToOneSet() async throws {
+    let book = Book("Emma", Author("Jane"))
+    let (anne, emily, lost) = (Author("Anne"), Author("Emily"), Author("Lost"))
+    book.readers = [lost]
+    try await magic.update(book)
+    let (one, other) = (try await self.book(), try await self.book())
+    one.readers.insert(anne)
+    other.readers.insert(emily)
+    other.readers.removeAll { $0.name == "Lost" }
+    one.index["x"] = Page("x")
+    other.index["y"] = Page("y")
+    try await magic.update(one)
+    try await magic.update(other)
+    let both = try await self.book()
+    #expect(Set(both.readers.map(\.name)) == ["Anne", "Emily"])
+    #expect(Set(both.index.keys) == ["x", "y"])
+    // Taken out is not removed.
+    #expect(try await magic.object(of: Author.self).count == 4)
+    both.index["x"] = nil
+    try await magic.update(both)
+    #expect(try await self.book().index.mapValues(\.text) == ["y": "y"])
+    #expect(try await magic.object(of: Page.self).count == 2)
+  }
+
+  @Test func aSetKnowsItsMembers() async throws {
+    let (jane, anne) = (Author("Jane"), Author("Anne"))
+    var set: MagicalSet<Author> = [jane, jane, anne]
+    #expect(set.count == 2)
+    let isAdded = set.insert(jane)
+    #expect(!isAdded)
+    // Not saved, and sharing no values: another object, even if the primary value is the same.
+    let twin = Author("Twin")
+    twin.id = jane.id
+    let isTwinAdded = set.insert(twin)
+    #expect(isTwinAdded)
+    #expect(set.count == 3)
+    let removed = set.remove(twin)
+    #expect(removed?.name == "Twin")
+    try await magic.update(jane)
+    let fetched = try await magic.object(of: Author.self, primary: jane.id)
+    fetched.name = "J."
+    #expect(set.contains(fetched))
+    let isFetchedAdded = set.insert(fetched)
+    #expect(!isFetchedAdded)
+    #expect(set.map(\.name) == ["J.", "Anne"])
+    let last = set.remove(jane)
+    #expect(last?.name == "J.")
+    set.removeAll { $0.name == "Anne" }
+    #expect(set.isEmpty)
+  }
+
+  @Test func removingAnObjectTakesItOutOfRelations() async throws {
+    let (jane, anne) = (Author("Jane"), Author("Anne"))
+    let book = Book("Emma", jane)
+    book.editor = anne
+    book.readers = [anne, jane]
+    let (one, two) = (Page("one"), Page("two"))
+    book.pages = [one, two, one]
+    book.index = ["a": one, "b": two]
+    try await magic.update(book)
+    // Without a primary value, the removed instance itself would be a new object.
+    let stale = try #require(try await magic.object(of: Page.self).first { $0.text == "one" })
+    try await magic.remove(anne)
+    try await magic.remove(one)
+    let fetched = try await self.book()
+    #expect(fetched.editor == nil)
+    #expect(fetched.readers.map(\.name) == ["Jane"])
+    #expect(fetched.pages.map(\.text) == ["two"])
+    #expect(fetched.index.mapValues(\.text) == ["b": "two"])
+    // A write does not undo what is hidden: it comes back with its object.
+    fetched.pages.append(Page("three"))
+    fetched.readers.insert(Author("Emily"))
+    try await magic.update(fetched)
+    stale.text = "back"
+    try await magic.update(stale)
+    anne.name = "Anne B."
+    try await magic.update(anne)
+    let again = try await self.book()
+    #expect(again.pages.map(\.text) == ["back", "two", "back", "three"])
+    #expect(Set(again.readers.map(\.name)) == ["Jane", "Anne B.", "Emily"])
+    #expect(again.editor?.name == "Anne B.")
+  }
+
+  /// The owner stays readable, and can be given another.
+  @Test func anOwnerWhoseRequiredObjectIsGoneIsStillThere() async throws {
+    let (jane, anne) = (Author("Jane"), Author("Anne"))
+    try await magic.update(Book("Emma", jane))
+    try await magic.remove(jane)
+    let fetched = try await book()
+    #expect(fetched.title == "Emma")
+    fetched.editor = anne
+    try await magic.update(fetched)
+    #expect(try await book().editor?.name == "Anne")
+    fetched.author = anne
+    try await magic.update(fetched)
+    #expect(try await book().author.name == "Anne")
+  }
+
+  @Test func objectsThatHoldEachOtherAreSavedAndFetched() async throws {
+    let nodes = (0..<4).map(Node.init)
+    for number in 0..<4 { nodes[number].next = nodes[(number + 1) % 4] }
+    nodes[0].others = [nodes[0], nodes[2]]
+    try await magic.update(nodes[0])
+    #expect(try await magic.object(of: Node.self).count == 4)
+    #expect(try await entries().map(\.count) == [4])
+    let fetched = try #require(try await magic.object(of: Node.self).first { $0.number == 0 })
+    #expect(fetched.next?.next?.next?.next?.number == 0)
+    #expect(Set(fetched.others.map(\.number)) == [0, 2])
+    fetched.next?.next?.number = 7
+    #expect(fetched.next?.next?.next?.next?.next?.next?.number == 7)
+    for node in nodes { node.next = nil }
+    nodes[0].others = []
+    fetched.next?.next = nil
+    fetched.others.removeAll()
+  }
+
+  /// Neither to save, nor to fetch, nor to let go of a long chain needs a deep stack.
+  @Test func aChainOfTenThousandIsNoDeeperThanOne() async throws {
+    func chain() -> Node {
+      var first = Node(0)
+      for number in 1..<10_000 {
+        let node = Node(number)
+        node.next = first
+        first = node
+      }
+      return first
+    }
+    let zIndex = try await magic.update(chain())
+    #expect(zIndex == 10_000)
+    let all = try await magic.object(of: Node.self)
+    var (length, node) = (0, all.last)
+    while let next = node {
+      length += 1
+      node = next.next
+    }
+    #expect(length == 10_000)
+    let last = try #require(all.last)
+    last.number = -1
+    try await magic.update(last)
+    #expect(try await magic.object(of: Node.self).last?.number == -1)
+  }
+
+  @Test func anInstanceMadeAnewReplacesWhatItSets() async throws {
+    let (jane, anne) = (Author("Jane"), Author("Anne"))
+    let book = Book("Emma", jane)
+    book.readers = [jane, anne]
+    book.pages = [Page("one")]
+    try await magic.update(book)
+    let anew = Book("Emma", anne)
+    anew.readers = [anne]
+    try await magic.update(anew)
+    let fetched = try await self.book()
+    #expect(fetched.author.name == "Anne")
+    #expect(fetched.readers.map(\.name) == ["Anne"])
+    // What it did not set stays.
+    #expect(fetched.pages.map(\.text) == ["one"])
+  }
+
+  @Test func whatARollbackUndidIsSavedNextTime() async throws {
+    struct Stop: Error {}
+    let book = Book("Emma", Author("Jane"))
+    book.readers = [Author("Anne")]
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { transaction in
+        try await transaction.update(book)
+        throw Stop()
+      }
+    }
+    #expect(try await magic.object(of: Author.self).isEmpty)
+    try await magic.update(book)
+    book.readers.insert(Author("Emily"))
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { transaction in
+        try await transaction.update(book)
+        let seen = try await transaction.object(of: Book.self, primary: "Emma")
+        #expect(seen.readers.count == 2)
+        throw Stop()
+      }
+    }
+    #expect(try await self.book().readers.count == 1)
+    try await magic.update(book)
+    #expect(Set(try await self.book().readers.map(\.name)) == ["Anne", "Emily"])
+  }
+
+  @Test func aGraphOfOneDatabaseIsNewInAnother() async throws {
+    let book = Book("Emma", Author("Jane"))
+    book.pages = [Page("one"), Page("two")]
+    book.index = ["a": book.pages[1]]
+    try await magic.update(book)
+    let other = try await MagicData(type: .memory)
+    try await other.update(Page("other"))
+    try await other.update(try await self.book())
+    let fetched = try await other.object(of: Book.self, primary: "Emma")
+    #expect(fetched.author.name == "Jane")
+    #expect(fetched.pages.map(\.text) == ["one", "two"])
+    #expect(fetched.index["a"]?.text == "two")
+  }
+
+  @Test func relationsCanBeReadByAnySQLTool() async throws {
+    let book = Book("Emma", Author("Jane"))
+    book.readers = [Author("Anne")]
+    book.index = ["a": Page("one")]
+    try await magic.update(book)
+    let name = try await magic.store.read { db in
+      try String.fetchOne(db, sql: "SELECT a.name FROM Book b JOIN Author a ON a.z_index = b.author")
+    }
+    #expect(name == "Jane")
+    #expect(try await count("SELECT count(*) FROM \"Book.readers\" r JOIN Author a ON a.z_index = r.target") == 1)
+    #expect(try await count("SELECT count(*) FROM \"Book.index\" WHERE owner = 1 AND CAST(key AS TEXT) = '\"a\"'") == 1)
+  }
+
+  @Test func anObjectIsEncodedAsItsZIndex() async throws {
+    struct Holder: Encodable {
+      let page: Page
+      let pages: [Page]
+    }
+    let (one, two) = (Page("one"), Page("two"))
+    try await magic.update(Page("zero"))
+    try await magic.update(one)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let text = String(decoding: try encoder.encode(Holder(page: one, pages: [two, one])), as: UTF8.self)
+    #expect(text == #"{"page":2,"pages":[null,2]}"#)
+    #expect(throws: DecodingError.self) { try JSONDecoder().decode(Page.self, from: Data("2".utf8)) }
+  }
+
+  @Test func relationsOfMoreThanOneLevelAreErrors() async throws {
+    struct Deep: MagicObject {
+      @MagicValue var pages: [[Page]]
+      init() {}
+    }
+    struct Deeper: MagicObject {
+      @MagicValue var pages: [String: [Page]]
+      init() {}
+    }
+    let (deep, deeper) = (Deep(), Deeper())
+    await #expect { try await magic.update(deep) } throws: { "\($0)".contains("Deep.pages") }
+    await #expect { try await magic.update(deeper) } throws: { ($0 as? MagicDataError)?.code == .model }
+  }
+
+  @Test func classesHoldObjectsToo() async throws {
+    final class Shelf: MagicObject {
+      @PrimaryMagicValue var name: String
+      @MagicValue var books: [Shelf]
+      var plain = 1
+      init() { books = [] }
+    }
+    let (top, below) = (Shelf(), Shelf())
+    top.name = "top"
+    below.name = "below"
+    top.books = [below]
+    try await magic.update(top)
+    let fetched = try await magic.object(of: Shelf.self, primary: "top")
+    #expect(fetched.books.map(\.name) == ["below"])
+  }
+}

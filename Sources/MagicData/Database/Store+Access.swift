@@ -54,6 +54,12 @@ extension Store {
     return try await exclusively { try await readNow(body) }
   }
 
+  /// For one statement, which sees one moment by itself.
+  @concurrent func lookUp<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+    guard let queue = try lookUp() else { return try await readShortly(body) }
+    return try Store.failing("the database could not be read") { try queue.unsafeRead(body) }
+  }
+
   /// For a caller that cannot wait: on its own thread.
   func readOnCaller<Result>(_ body: (Database) throws -> Result) throws -> Result {
     try Store.failing("the database could not be read") { try database.read(body) }

@@ -12,13 +12,14 @@ package final class Store: Sendable {
   }
 
   package let database: any DatabaseWriter
+  /// A connection for single look-ups, made when the first one comes: the pool takes longer to hand out one of its own than a look-up takes.
+  private let lookUps = Locked<DatabaseQueue?>(nil)
   package let location: DatabaseLocation?
   package let surroundings: Surroundings
   /// Whether this opening made the database.
   package let isNew: Bool
   /// Names the file to the objects that are fetched from it.
-  var id: Identifier { origin.id }
-  let origin: Origin
+  let id: Identifier
   /// Of this process's writers.
   let gate = Gate(places: 1)
   let longReads = Gate(places: maxLongReads)
@@ -54,9 +55,8 @@ package final class Store: Sendable {
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
       let known = try database.read(Store.name)
-      origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
+      id = try known ?? database.write { db in try Store.prepare(db, surroundings) }
       isNew = known == nil
-      origin.belongs(to: self)
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
     }
@@ -80,7 +80,26 @@ package final class Store: Sendable {
   /// Waits for those who read, which have to be given a thread of Swift's pool to end; so it is not spent on one.
   func closeConnections() async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-      DispatchQueue.global().async { [database] in continuation.resume(with: Result { try database.close() }) }
+      DispatchQueue.global().async { [database, lookUps] in
+        continuation.resume(
+          with: Result {
+            try lookUps.withLock { try $0?.close() }
+            try database.close()
+          })
+      }
+    }
+  }
+
+  /// The connection for single look-ups; `nil` for a database in memory, which has one connection for everything.
+  func lookUp() throws -> DatabaseQueue? {
+    guard let location, database is DatabasePool else { return nil }
+    return try lookUps.withLock { queue in
+      if let queue { return queue }
+      var configuration = Store.configuration(mustExist: true)
+      configuration.readonly = true
+      let made = try DatabaseQueue(path: location.file.path, configuration: configuration)
+      queue = made
+      return made
     }
   }
 

@@ -31,6 +31,7 @@ package struct StoredType: Sendable {
   mutating func append(_ field: TypeSchema.Field, column: String, target: StoredType?) {
     schema.append(field)
     if field.kind.isLinked { linked.append(columns.count) }
+    if target != nil { hasRelations = true }
     relations.append(target.map { StoredRelation(kind: field.kind, target: $0, table: Statements.quoted(column)) })
     columns.append(column)
     quotedColumns.append(Statements.quoted(column))
@@ -45,7 +46,7 @@ package struct StoredType: Sendable {
 
   /// The fields that have a table of links in place of a column.
   private(set) var linked: [Int] = []
-  var hasRelations: Bool { relations.contains { $0 != nil } }
+  private(set) var hasRelations = false
   var hasLinks: Bool { !linked.isEmpty }
 
   /// The kind of the column that names an object.

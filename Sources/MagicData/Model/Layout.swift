@@ -28,6 +28,13 @@ final class Layout: Sendable {
   let name: Name
   /// Never empty.
   let properties: [Property]
+  /// What each object asks of each property, apart: a whole `Property` would be copied, reference by reference.
+  let codecs: [Codec]
+  let roles: [PropertyRole]
+  let initialEdits: [UInt32]
+  let relational: PropertySet
+  /// By property: what an object shows that has no value for it.
+  let fillIns: [Int: Value]
   /// By property: its slot in a storage that all share. Reverses have slots between them.
   let slots: [Int]
   /// Where each wrapper is in an instance, and after them those of reverses; `nil` if the type's instances have to be looked through one by one.
@@ -126,6 +133,14 @@ final class Layout: Sendable {
     hasRelations = !targets.isEmpty
     self.name = name
     self.properties = properties
+    codecs = properties.map(\.codec)
+    roles = properties.map(\.role)
+    initialEdits = properties.map(\.initialEdits)
+    var relational = PropertySet()
+    for index in properties.indices where properties[index].relation != nil { relational.insert(index) }
+    self.relational = relational
+    fillIns = Dictionary(
+      uniqueKeysWithValues: properties.enumerated().compactMap { index, property in property.fillIn.map { (index, $0) } })
     self.offsets = offsets
     primary = properties.firstIndex { $0.role == .primary }
     let fields = properties.map(\.field)
@@ -172,10 +187,11 @@ final class Layout: Sendable {
     return try Layout.withBytes(of: object) { bytes in
       // `offsets` found a wrapper here in two instances, and a type's layout does not change.
       let first = bytes.loadUnaligned(fromByteOffset: offsets[0], as: UnsafeRawPointer.self)
-      let isShared = slots.indices.allSatisfy { index in
-        bytes.loadUnaligned(fromByteOffset: offsets[index], as: UnsafeRawPointer.self) == first
-          && bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(slots[index])
-      }
+      let isShared =
+        offsets.allSatisfy { bytes.loadUnaligned(fromByteOffset: $0, as: UnsafeRawPointer.self) == first }
+        && slots.indices.allSatisfy { index in
+          bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(slots[index])
+        }
       if isShared { return .shared(Unmanaged<Storage>.fromOpaque(first).takeUnretainedValue()) }
       let properties = offsets.map { bytes.load(fromByteOffset: $0, as: PropertySlot.self) }
       guard properties[0].slot == 0 else {

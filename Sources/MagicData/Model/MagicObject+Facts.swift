@@ -16,12 +16,12 @@ extension MagicData {
   public func zIndex<Object: MagicObject>(of object: Object) -> Int? {
     // A type that cannot be stored has no instance that was.
     guard let layout = try? Layout.of(Object.self), let instance = try? Instance(object, layout) else { return nil }
-    return instance.zIndex(in: store.origin)
+    return instance.zIndex(in: store)
   }
 }
 
 extension Instance {
-  fileprivate func zIndex(in database: Origin) -> Int? {
+  fileprivate func zIndex(in database: Store) -> Int? {
     // With another primary value it is meant as another object.
     guard let record, record.origin.id == database.id, (try? isAsRecorded()) == true else { return nil }
     return Int(record.place.zIndex)

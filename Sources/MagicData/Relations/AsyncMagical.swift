@@ -212,7 +212,7 @@ struct AsyncCodec<Wrapped: Magical>: RelationCodec {
 
 /// A property of an object in a database.
 struct StoredProperty {
-  let origin: Origin
+  let origin: Store
   let owner: any MagicObject.Type
   let zIndex: Int64
   let index: Int
@@ -220,7 +220,7 @@ struct StoredProperty {
 
   /// The links to objects that have a row. On the caller's thread.
   func links(of target: any MagicObject.Type) throws -> [Link] {
-    let store = try origin.store
+    let store = origin
     let layout = try StoredProperty.layout(owner)
     let known = store.known(owner)
     return try store.readOnCaller { db in
@@ -231,7 +231,7 @@ struct StoredProperty {
 
   /// All objects of the property.
   nonisolated(nonsending) func fetch(_ target: any MagicObject.Type) async throws -> ([Link], FetchedObjects) {
-    let scope = Scope.database(try origin.store)
+    let scope = Scope.database(origin)
     guard let type = try await scope.mappedForReading(owner) else { return ([], FetchedObjects()) }
     let (zIndex, index) = (zIndex, index)
     let links = try await scope.read(shortly: true) { db in try type.shownLinks(of: zIndex, index, db) }
@@ -240,7 +240,7 @@ struct StoredProperty {
 
   /// The objects that some links lead to.
   nonisolated(nonsending) func fetch(_ links: [Link], _ target: any MagicObject.Type) async throws -> FetchedObjects {
-    let scope = Scope.database(try origin.store)
+    let scope = Scope.database(origin)
     guard let type = try await scope.mappedForReading(target) else { return FetchedObjects() }
     let types = try await scope.typesForReading(of: type)
     let zIndexes = Array(Set(links.map(\.target))).sorted()

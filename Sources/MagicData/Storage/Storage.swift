@@ -2,41 +2,11 @@ internal import MagicJournal
 
 /// Where an object stands in a database: what the storage of its first property knows.
 struct Record {
-  /// Which opened database it is.
-  let origin: Origin
+  /// The database that the instance was fetched from or saved in. It stays open for as long as somebody may ask it for more.
+  let origin: Store
   let place: ObjectPlace
   /// Of an object that no primary value names.
   let birth: Birth?
-}
-
-/// The database that an instance was fetched from or saved in.
-final class Origin: Sendable {
-  /// The database file; a copy of a file has the same, so an object's key is checked as well.
-  let id: Identifier
-  /// Gone once the database is.
-  private let held = Locked(WeakStore())
-
-  init(id: Identifier) {
-    self.id = id
-  }
-
-  /// What an object asks for more of itself.
-  var store: Store {
-    get throws {
-      guard let store = held.withLock({ $0.store }) else {
-        throw MagicDataError(.notFound, "the database of this object is no longer open")
-      }
-      return store
-    }
-  }
-
-  func belongs(to store: Store) {
-    held.withLock { $0.store = store }
-  }
-
-  private struct WeakStore {
-    weak var store: Store?
-  }
 }
 
 /// The memory of an object's properties: one for all of them where the wrappers found each other (`Opening`), else one for each.

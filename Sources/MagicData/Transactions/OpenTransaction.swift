@@ -6,7 +6,7 @@ internal import GRDB
 final class OpenTransaction {
   let store: Store
   /// Puts back what the instances that were saved remember, in reverse order, if it comes to a rollback.
-  var undo: [() -> Void] = []
+  var memories: [InstanceMemory] = []
   var progress: LocalTransaction.Progress
   private var types: [(type: any MagicObject.Type, mapped: MappedType)] = []
   /// How many nested transactions are open: only the innermost may be used.
@@ -141,20 +141,20 @@ final class OpenTransaction {
     let release: String
     let rollback: String
     fileprivate let progress: LocalTransaction.Progress
-    fileprivate let (undo, types): (Int, Int)
+    fileprivate let (memories, types): (Int, Int)
   }
 
   var savepoint: Savepoint {
     let name = "magic_\(depth)"
     return Savepoint(
       begin: "SAVEPOINT \(name)", release: "RELEASE \(name)", rollback: "ROLLBACK TO \(name); RELEASE \(name)",
-      progress: progress, undo: undo.count, types: types.count)
+      progress: progress, memories: memories.count, types: types.count)
   }
 
   func rewind(to savepoint: Savepoint) {
     progress = savepoint.progress
     types.removeLast(types.count - savepoint.types)
-    rewind(to: savepoint.undo)
+    rewind(to: savepoint.memories)
   }
 
   /// Runs `body` as the innermost.
@@ -194,6 +194,6 @@ final class OpenTransaction {
   }
 
   private func rewind(to count: Int) {
-    while undo.count > count { undo.removeLast()() }
+    while memories.count > count { memories.removeLast().restore() }
   }
 }

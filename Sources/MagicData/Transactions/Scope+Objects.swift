@@ -11,8 +11,8 @@ extension Scope {
     return ObjectWrite {
       try $0.save(save, as: type)
     } finish: { saved in
-      onRollback(instance.undo(in: store.origin))
-      instance.saved(saved, save, mark: mark, in: store.origin)
+      onRollback(instance.memory(of: store))
+      instance.saved(saved, save, mark: mark, in: store)
       return Int(saved.place.zIndex)
     }
   }
@@ -29,8 +29,8 @@ extension Scope {
       try values.map { try transaction.save($0, as: type) }
     } finish: { saved in
       for (number, instance) in run.enumerated() {
-        onRollback(instance.undo(in: store.origin))
-        instance.saved(saved[number], values[number], mark: saves[number].mark, in: store.origin)
+        onRollback(instance.memory(of: store))
+        instance.saved(saved[number], values[number], mark: saves[number].mark, in: store)
       }
     }
   }
@@ -65,8 +65,8 @@ extension Scope {
       } finish: { saved in
         for (number, node) in graph.nodes.enumerated() {
           guard let saved = saved[number] else { continue }
-          onRollback(node.instance.undo(in: store.origin))
-          node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store.origin)
+          onRollback(node.instance.memory(of: store))
+          node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store)
         }
         return try save.roots.map { number in
           guard let saved = saved[number] else { throw MagicDataError(.failed, "an object of the graph was not saved") }
@@ -79,7 +79,7 @@ extension Scope {
   func removing<Object: MagicObject>(_ object: Object, as type: MappedType) throws -> () throws -> ObjectWrite<Bool, Void> {
     let instance = try Instance(object, type.layout)
     return {
-      let key = try instance.key(in: store.origin)
+      let key = try instance.key(in: store)
       return ObjectWrite { transaction in
         try key.map { try transaction.remove($0, type) } ?? false
       } finish: { wasKnown in
@@ -87,7 +87,7 @@ extension Scope {
           throw MagicDataError(
             .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
         }
-        onRollback(instance.undo(in: store.origin))
+        onRollback(instance.memory(of: store))
         instance.removed()
       }
     }
@@ -213,11 +213,13 @@ extension Scope {
   nonisolated(nonsending) func has<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) async throws -> Bool {
     let key = try key(of: Object.self, primary)
     guard let type = try await mappedForReading(Object.self) else { return false }
-    return try await read(shortly: true) { db in try FetchedRows(type, db, key: key).count == 1 }
+    return try await lookUp { db in try FetchedRows(type, db, key: key).count == 1 }
   }
 
   nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil, limit: Int = .max) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    // One statement sees one moment by itself.
+    if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
     return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key, limit: limit) }
   }
 
@@ -226,8 +228,8 @@ extension Scope {
   private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout) throws -> Object {
     let object = Object()
     let instance = try Instance(object, layout)
-    try instance.fetched(rows, row, in: store.origin)
-    onRollback(instance.forgetting(in: store.origin))
+    try instance.fetched(rows, row, in: store)
+    onRollback(instance.memoryOfNothing(in: store))
     return object
   }
 
@@ -264,8 +266,8 @@ extension Scope {
       do {
         let object = Object()
         let instance = try Instance(object, ofType.type.layout)
-        try instance.fetched(ofType.rows, row, in: store.origin)
-        onRollback(instance.forgetting(in: store.origin))
+        try instance.fetched(ofType.rows, row, in: store)
+        onRollback(instance.memoryOfNothing(in: store))
         made.byZIndex[ofType.rows.places[row].zIndex] = object
         return instance
       } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {

@@ -59,6 +59,14 @@ enum Scope {
     }
   }
 
+  /// One statement that takes microseconds.
+  nonisolated(nonsending) func lookUp<Result: Sendable>(
+    _ body: @Sendable @escaping (Connection) throws -> Result
+  ) async throws -> Result {
+    if case .database(let store) = self { return try await store.lookUp(body) }
+    return try await read(shortly: true, body)
+  }
+
   /// The same for who only reads: `nil` if the database has never had such objects. Nothing is made then.
   nonisolated(nonsending) func mappedForReading<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType? {
     if let mapped = store.known(type) { return mapped }
@@ -112,7 +120,7 @@ enum Scope {
   }
 
   /// Puts the instance's memory back if the transaction is rolled back.
-  func onRollback(_ undo: @autoclosure () -> () -> Void) {
-    if case .transaction(let open) = self { open.undo.append(undo()) }
+  func onRollback(_ memory: @autoclosure () -> InstanceMemory) {
+    if case .transaction(let open) = self { open.memories.append(memory()) }
   }
 }

@@ -11,10 +11,12 @@ final class MappedType: Sendable {
   /// What a fetch reads: the fields, and for each property the column of the row and its kind.
   let columns: [Int]
   let reads: [(column: Int32, kind: Value.Kind)?]
+  /// By property that was stored in other kinds before: where those are in the row.
+  let former: [Int: [(column: Int32, kind: FormerKind)]]
   /// The properties that hold objects, with where they are.
   let relations: [(index: Int, codec: any RelationCodec, stored: StoredRelation)]
-  /// The fields that an object has to have to be shown (M-6).
-  let required: [Int]
+  /// The fields that an object has to have to be shown (M-6): of each group one, the property's own kind or a former one.
+  let required: [[Int]]
 
   init(_ layout: Layout, _ stored: StoredType, _ learnt: [Int]) {
     self.layout = layout
@@ -23,20 +25,30 @@ final class MappedType: Sendable {
     let fields = layout.properties.map { $0.role == .primary ? nil : rest.popFirst() }
     self.fields = fields
     inOrder = fields.enumerated().compactMap { index, field in field.map { (index, $0) } }.sorted { $0.field < $1.field }
-    columns = zip(layout.properties, fields).compactMap { $0.kind.isLinked ? nil : $1 }
+    columns = zip(layout.properties, fields).compactMap { $0.kind.isLinked ? nil : $1 } + rest
     // Before the fields stand the z index, the key and the last entry.
     var column: Int32 = 2
-    reads = zip(layout.properties, fields).map { property, field in
+    let reads = zip(layout.properties, fields).map { property, field -> (column: Int32, kind: Value.Kind)? in
       if property.kind.isLinked { return nil }
-      guard field != nil else { return (1, stored.keyKind) }
+      guard field != nil else { return (column: 1, kind: stored.keyKind) }
       column += 1
-      return (column, property.kind)
+      return (column: column, kind: property.kind)
     }
     relations = layout.properties.enumerated().compactMap { index, property in
       guard let codec = property.relation, let relation = fields[index].flatMap({ stored.relations[$0] }) else { return nil }
       return (index, codec, relation)
     }
-    required = zip(layout.properties, fields).compactMap { property, field in property.canBeAbsent ? nil : field }
+    var (former, groups): ([Int: [(column: Int32, kind: FormerKind)]], [[Int]]) = ([:], [])
+    for (index, property) in layout.properties.enumerated() {
+      guard let field = fields[index] else { continue }
+      let own = property.formerKinds.compactMap { kind in rest.popFirst().map { (field: $0, kind: kind) } }
+      for (_, kind) in own {
+        column += 1
+        former[index, default: []].append((column, kind))
+      }
+      if !property.canBeAbsent { groups.append([field] + own.map(\.field)) }
+    }
+    (self.reads, self.former, required) = (reads, former, groups)
   }
 
   /// The fields of some properties, rising, as an entry has them.

@@ -115,10 +115,10 @@ package struct StoredType: Sendable {
     }
   }
 
-  /// The objects that hold another in a field, and have all of `required`: a look-up in an index from the target.
-  func selectOwners(_ field: Int, _ relation: StoredRelation, required: [Int]) -> String {
+  /// The objects that hold another in a field, and have one of each group of `required`: a look-up in an index from the target.
+  func selectOwners(_ field: Int, _ relation: StoredRelation, required: [[Int]]) -> String {
     texts[.owners(field, required: required)] {
-      let complete = required.map { "AND o.\(quotedColumns[$0]) IS NOT NULL " }.joined()
+      let complete = required.map { "AND \(isThere($0, in: "o.")) " }.joined()
       guard relation.kind.isLinked else {
         return "SELECT o.z_index FROM \(quotedTable) o WHERE o.\(quotedColumns[field]) = ? AND o.z_index > ? \(complete)"
           + "ORDER BY o.z_index LIMIT ?"
@@ -168,16 +168,27 @@ package struct StoredType: Sendable {
     case nothing, key, zIndex
   }
 
-  /// z index, key, last entry and `fields`, of the objects that have all of `required`.
-  func select(_ fields: [Int], required: [Int] = [], by condition: Condition = .nothing) -> String {
+  /// z index, key, last entry and `fields`, of the objects that have one of each group of `required`.
+  func select(_ fields: [Int], required: [[Int]] = [], by condition: Condition = .nothing) -> String {
     texts[.select(fields, required: required, condition)] {
       let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
       let conditions =
-        required.map { quotedColumns[$0] + " IS NOT NULL" }
+        required.map { isThere($0) }
         + (condition == .key ? ["\(quotedKey) = ?"] : condition == .zIndex ? ["z_index = ?"] : [])
       return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
         + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
     }
+  }
+
+  func selectCount(required: [[Int]]) -> String {
+    "SELECT count(*) FROM \(quotedTable)"
+      + (required.isEmpty ? "" : " WHERE " + required.map { isThere($0) }.joined(separator: " AND "))
+  }
+
+  /// That one of a group of fields has a value.
+  private func isThere(_ group: [Int], in prefix: String = "") -> String {
+    let conditions = group.map { prefix + quotedColumns[$0] + " IS NOT NULL" }
+    return conditions.count == 1 ? conditions[0] : "(" + conditions.joined(separator: " OR ") + ")"
   }
 }
 
@@ -188,11 +199,11 @@ private final class StatementTexts: Sendable {
     case key
     case delete
     case shown(Int)
-    case owners(Int, required: [Int])
+    case owners(Int, required: [[Int]])
     case last
     case insert([Int])
     case update([Int])
-    case select([Int], required: [Int], StoredType.Condition)
+    case select([Int], required: [[Int]], StoredType.Condition)
   }
 
   private let texts = Locked<[Use: String]>([:])

@@ -69,6 +69,12 @@ struct Instance {
     return try storage.stored(at: slot)?.value().map { .primary($0) }
   }
 
+  /// Whether the primary value is that of the object as which the instance was fetched or saved.
+  func isAsRecorded() throws -> Bool {
+    guard let record, let key = try key(record) else { return false }
+    return try primary().map { .primary($0) == key } ?? true
+  }
+
   /// Names the object in a database, if it has a name there.
   func key(in database: Store) throws -> ObjectKey? {
     if let primary = try primary() { return .primary(primary) }
@@ -299,7 +305,8 @@ struct Instance {
       do {
         let fetched = try layout.codecs[index].slot(of: value)
         guard fetched.hasValue || layout.roles[index] == .optional && !storage[slot].slot.hasValue else {
-          // Its default stands for what is not stored.
+          // Its default, or what a migration fills in, stands for what is not stored.
+          try fillIn(index, storage, slot)
           storage.setStored(.null, at: slot, isEdited: false)
           continue
         }
@@ -310,11 +317,16 @@ struct Instance {
         guard property.canBeAbsent else {
           throw MagicDataError(.value, "a \(layout.name) cannot be read: \(property.name): \(error.message)", cause: error)
         }
+        try fillIn(index, storage, slot)
         storage.setStored(Slot(stored: value), at: slot, isEdited: false)
       }
     }
     record = Record(
       origin: database, place: rows.places[row], birth: rows.births.isEmpty ? nil : rows.births[row])
+  }
+
+  private func fillIn(_ index: Int, _ storage: Storage, _ slot: Int) throws {
+    if let value = layout.fillIns[index] { storage[slot].slot = try layout.codecs[index].slot(of: value) }
   }
 
   /// Takes over the objects of a property, after `fetched`.

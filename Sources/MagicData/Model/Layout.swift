@@ -4,6 +4,8 @@ internal import MagicJournal
 /// A type's properties, in the order of their declaration: worked out once for a type, not for each object.
 final class Layout: Sendable {
   struct Property: Sendable {
+    let name: Name
+    /// What its values are stored as: under its name, or the first that it had.
     let field: TypeSchema.Field
     let role: PropertyRole
     let codec: Codec
@@ -11,11 +13,14 @@ final class Layout: Sendable {
     let relation: (any RelationCodec)?
     /// Whether an object without a stored value can be shown: it has a default, or may be nil.
     let canBeAbsent: Bool
+    /// How values are read that only a kind has which it was stored as before.
+    let formerKinds: [FormerKind]
+    /// What an object shows that has no value for it.
+    let fillIn: Value?
     /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
     let initial: Value?
     let initialEdits: UInt32
 
-    var name: Name { field.name }
     var kind: Value.Kind { field.kind }
   }
 
@@ -28,13 +33,15 @@ final class Layout: Sendable {
   let roles: [PropertyRole]
   let initialEdits: [UInt32]
   let relational: PropertySet
+  /// By property: what an object shows that has no value for it.
+  let fillIns: [Int: Value]
   /// By property: its slot in a storage that all share. Reverses have slots between them.
   let slots: [Int]
   /// Where each wrapper is in an instance, and after them those of reverses; `nil` if the type's instances have to be looked through one by one.
   private let offsets: [Int]?
 
   let primary: Int?
-  /// The type as replication knows it.
+  /// The type as replication knows it: a field for each property but the primary one, and behind them one for each of their former kinds.
   let schema: TypeSchema
   /// The types of the objects that it holds, by their names alone.
   let targets: [TypeSchema]
@@ -70,26 +77,32 @@ final class Layout: Sendable {
     var targets: [TypeSchema] = []
     do {
       name = try Name(type.magicName)
-      properties = try children.map { label, wrapper in
+      let declared = try DeclaredChanges(type.createMigrations(), of: probe, children.map(\.wrapper.property))
+      properties = try children.enumerated().map { index, child in
+        let (label, wrapper) = child
         let type = Swift.type(of: wrapper)
         let state = wrapper.property.storage[wrapper.property.index]
-        let name = try Name(String(label.dropFirst()))
+        let (name, fillIn) = (try Name(String(label.dropFirst())), declared.fillIn(index))
         let (kind, relation) = (type.valueType.magicKind, relation(type.valueType))
         guard relation != nil || (type.valueType as? any CodedCollection.Type)?.holdsObjects != true else {
-          throw MagicDataError(
-            .model,
-            "\(Object.self).\(name) cannot be stored: objects stand in a MagicalSet, an array or a dictionary of one level")
+          throw MagicDataError(.model, "\(name): objects stand in a MagicalSet, an array or a dictionary of one level")
         }
         let target = try relation.map { try Layout.target($0.target) }
         if let target { targets.append(target) }
+        let hasDefault = wrapper.property.hasValue || fillIn != nil
         return Property(
-          field: TypeSchema.Field(name: name, kind: kind, target: target?.identity), role: type.role, codec: type.codec,
-          relation: relation,
-          canBeAbsent: type.role == .optional || kind.isLinked || (type.role == .required && wrapper.property.hasValue),
+          name: name,
+          field: TypeSchema.Field(name: declared.storedName(index, named: name), kind: kind, target: target?.identity),
+          role: type.role, codec: type.codec, relation: relation,
+          canBeAbsent: type.role == .optional || kind.isLinked || (type.role == .required && hasDefault),
+          formerKinds: declared.formerKinds(index), fillIn: fillIn,
           initial: type.role == .primary || relation != nil ? nil : try state.slot.value(), initialEdits: state.edits)
       }
+      try declared.check(properties)
     } catch let error as JournalError {
       throw MagicDataError(.model, "\(type) cannot be stored: \(error.message)", cause: error)
+    } catch let error as MagicDataError {
+      throw MagicDataError(error.code, "\(type) cannot be stored: \(error.message)", cause: error.cause)
     }
     guard !properties.isEmpty else {
       throw MagicDataError(.model, "\(type) cannot be stored: it has no property with @MagicValue or its relatives")
@@ -126,12 +139,17 @@ final class Layout: Sendable {
     var relational = PropertySet()
     for index in properties.indices where properties[index].relation != nil { relational.insert(index) }
     self.relational = relational
+    fillIns = Dictionary(
+      uniqueKeysWithValues: properties.enumerated().compactMap { index, property in property.fillIn.map { (index, $0) } })
     self.offsets = offsets
     primary = properties.firstIndex { $0.role == .primary }
     let fields = properties.map(\.field)
+    let former = properties.flatMap { property in
+      property.formerKinds.map { TypeSchema.Field(name: property.field.name, kind: $0.kind) }
+    }
     schema = TypeSchema(
-      name: name, primary: primary.map { fields[$0] }, fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1)
-    )
+      name: name, primary: primary.map { fields[$0] },
+      fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1) + former)
   }
 
   /// The properties' wrappers, then those of reverses.

@@ -24,10 +24,17 @@ public protocol MagicObject: Magical, Codable {
 
   /// Makes an instance with no values but the defaults. It is called to learn the type's layout and to fetch objects.
   init()
+
+  /// What changed in the model that stored objects do not show by themselves. By default nothing.
+  ///
+  /// A property that is new needs no migration if it may be `nil` or has a default. Asked once, when the type is first used.
+  static func createMigrations() -> [MagicMigration]
 }
 
 extension MagicObject {
   public static var magicName: String { String(describing: self) }
+
+  public static func createMigrations() -> [MagicMigration] { [] }
 
   public static var magicKind: Value.Kind { .reference }
   public var magicValue: Value { get throws { throw MagicDataError.relation } }

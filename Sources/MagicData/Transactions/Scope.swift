@@ -36,6 +36,14 @@ enum Scope {
     }
   }
 
+  /// A change of objects. Of two of one instance, the second is made when the first is done.
+  nonisolated(nonsending) func write<Done, Result>(_ make: () throws -> ObjectWrite<Done, Result>) async throws -> Result {
+    try await exclusively {
+      let write = try make()
+      return try write.finish(try await change(write.work))
+    }
+  }
+
   /// - Parameter shortly: it takes microseconds.
   nonisolated(nonsending) func read<Result: Sendable>(
     shortly: Bool = false, _ body: @Sendable @escaping (Connection) throws -> Result

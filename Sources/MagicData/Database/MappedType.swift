@@ -39,14 +39,17 @@ final class MappedType: Sendable {
 
   /// The type as the database knows it; `nil` if something of it is new.
   static func find(_ layout: Layout, _ db: Connection) throws -> MappedType? {
-    try StoredSchema(db).find(layout.schema).map { MappedType(layout, $0, $1) }
+    guard let mapped = try StoredSchema(db).find(layout.schema).map({ MappedType(layout, $0, $1) }) else { return nil }
+    return try mapped.missingIndexes(db).isEmpty ? mapped : nil
   }
 
-  /// The same, with its table and the columns that are new made.
+  /// The same, with its table and the columns and indexes that are new made.
   static func make(_ layout: Layout, _ db: Connection) throws -> MappedType {
     var schema = try StoredSchema(db)
     try schema.checkTakenOver(layout, db)
     let learnt = try schema.learn(Schema(types: [layout.schema]), db)[0]
-    return MappedType(layout, schema.types[learnt.id], learnt.fields)
+    let mapped = MappedType(layout, schema.types[learnt.id], learnt.fields)
+    try mapped.makeIndexes(db)
+    return mapped
   }
 }

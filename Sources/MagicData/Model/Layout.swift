@@ -22,6 +22,8 @@ final class Layout: Sendable {
   private let offsets: [Int]?
 
   let primary: Int?
+  /// The properties of each index that the model declares, in their order.
+  let indexes: [[Int]]
   /// The type as replication knows it.
   let schema: TypeSchema
 
@@ -76,16 +78,17 @@ final class Layout: Sendable {
     let second = Object()
     let offsets = offsets(of: children.map(\.wrapper.property), in: probe)
     let same = offsets == Layout.offsets(of: wrappers(of: second).map(\.wrapper.property), in: second)
-    let layout = Layout(name, properties, offsets: same ? offsets : nil)
+    let layout = Layout(name, properties, offsets: same ? offsets : nil, indexes: try MagicIndex.properties(of: type))
     // A wrapper that already shares a storage belongs to places that are known.
     let places = children.map(\.wrapper.property.storage.header)
     return (layout, places.allSatisfy { $0.count == 1 } ? places.map(\.place) : [])
   }
 
-  private init(_ name: Name, _ properties: [Property], offsets: [Int]?) {
+  private init(_ name: Name, _ properties: [Property], offsets: [Int]?, indexes: [[Int]]) {
     self.name = name
     self.properties = properties
     self.offsets = offsets
+    self.indexes = indexes
     primary = properties.firstIndex { $0.role == .primary }
     let fields = properties.map { TypeSchema.Field(name: $0.name, kind: $0.kind) }
     schema = TypeSchema(
@@ -119,7 +122,7 @@ final class Layout: Sendable {
     }
   }
 
-  private static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {
+  static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {
     Mirror(reflecting: object).children.compactMap { child in
       // A wrapper stands under its property's name with an underscore in front.
       // The type is asked first, or an optional wrapper would be taken for one.

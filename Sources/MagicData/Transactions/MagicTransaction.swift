@@ -8,7 +8,7 @@ public final class MagicTransaction {
     depth = open.depth
   }
 
-  private var scope: Scope {
+  var scope: Scope {
     get throws {
       guard depth == open.depth else {
         throw MagicDataError(

@@ -58,11 +58,16 @@ extension Scope {
   nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
     guard let type = try await mappedForReading(Object.self) else { return [] }
     let rows = try await read { db in try FetchedRows(type, db) }
+    return try make(rows, type.layout)
+  }
+
+  /// Without those that have a required value which cannot be read as this version's type.
+  func make<Object: MagicObject>(_ rows: FetchedRows, _ layout: Layout) throws -> [Object] {
     var objects: [Object] = []
     objects.reserveCapacity(rows.count)
     for row in 0..<rows.count {
       do {
-        objects.append(try make(rows, row, type.layout))
+        objects.append(try make(rows, row, layout))
       } catch let error as MagicDataError where error.code == .value {
         continue
       }
@@ -101,7 +106,7 @@ extension Scope {
     return rows.count == 1 ? (rows, layout) : nil
   }
 
-  private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout) throws -> Object {
+  func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout) throws -> Object {
     let object = Object()
     let instance = try Instance(object, layout)
     try instance.fetched(rows, row, in: store.origin)

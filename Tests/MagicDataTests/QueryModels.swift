@@ -2,7 +2,11 @@ import Foundation
 import MagicData
 
 enum Genre: String, Magical { case novel, poems, essay }
-enum Grade: Int, Magical { case poor = -5, fair, good = 40 }
+enum Grade: Int, Magical {
+  case poor = -5
+  case fair
+  case good = 40
+}
 enum Only: String, Magical { case one }
 
 struct Book: MagicObject {

@@ -58,13 +58,16 @@ import Testing
   private func forgetDefaults(_ magic: MagicData, _ chance: inout Seeded) async throws {
     for column in ["count", "word", "ratio", "level", "mood"] {
       let remainder = chance.below(4)
-      try await magic.store.write { db in try db.execute(sql: "UPDATE Odd SET \(column) = NULL WHERE number % 4 = \(remainder)") }
+      try await magic.store.write { db in try db.execute(sql: "UPDATE Odd SET \(column) = NULL WHERE number % 4 = \(remainder)")
+      }
     }
   }
 
   private func dropIndexes(_ magic: MagicData) async throws {
     try await magic.store.write { db in
-      for name in try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'index' AND name LIKE 'magic_Odd_%'") {
+      for name in try String.fetchAll(
+        db, sql: "SELECT name FROM sqlite_master WHERE type = 'index' AND name LIKE 'magic_Odd_%'")
+      {
         try db.execute(sql: "DROP INDEX \"\(name)\"")
       }
     }
@@ -109,7 +112,8 @@ private struct SortKey {
       ("perhapsInt", \.perhapsInt, { Sorted($0.perhapsInt) }), ("perhapsText", \.$perhapsText, { Sorted($0.perhapsText) }),
       ("perhapsDouble", \.perhapsDouble, { Sorted($0.perhapsDouble) }), ("grade", \.grade, { Sorted($0.grade?.rawValue) }),
       ("count", \.count, { Sorted($0.count) }), ("word", \.word, { Sorted($0.word) }), ("ratio", \.ratio, { Sorted($0.ratio) }),
-      ("level", \.level, { Sorted($0.level) }), ("mood", \.mood, { Sorted($0.mood) }), ("number", \.number, { Sorted($0.number) }),
+      ("level", \.level, { Sorted($0.level) }), ("mood", \.mood, { Sorted($0.mood) }),
+      ("number", \.number, { Sorted($0.number) }),
     ]
     let (text, path, value) = chance.pick(all)
     let isDescending = chance.below(2) == 0
@@ -121,7 +125,8 @@ private struct Pools: Sendable {
   let ints = [Int.min, -3, 0, 1, 3, 7, 40, Int.max]
   let doubles: [Double]
   let texts = [
-    "", "a", "ab", "a\0b", "a\0", "b", "B", "é", "e\u{301}", "e", "👩", "👩‍👩‍👧", "\u{10ffff}", "a%_'\"", "z", "5BD1E995-27D4-4B2F-9B97-F4A7C15A0001",
+    "", "a", "ab", "a\0b", "a\0", "b", "B", "é", "e\u{301}", "e", "👩", "👩‍👩‍👧", "\u{10ffff}", "a%_'\"", "z",
+    "5BD1E995-27D4-4B2F-9B97-F4A7C15A0001",
   ]
   let uuids = (0..<4).map { UUID(uuid: (UInt8($0) << 6, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)) }
 
@@ -218,9 +223,12 @@ private struct Term {
     let (a, b) = (chance.pick(pools.doubles), chance.pick(pools.doubles))
     let (low, high) = (a.isNaN || b.isNaN ? 0 : min(a, b), a.isNaN || b.isNaN ? 1 : max(a, b))
     return chance.pick([
-      Term("double == \(a)", { $0.double == a }, { $0.double == a }), Term("double != \(a)", { $0.double != a }, { $0.double != a }),
-      Term("double < \(a)", { $0.double < a }, { $0.double < a }), Term("double <= \(a)", { $0.double <= a }, { $0.double <= a }),
-      Term("double > \(a)", { $0.double > a }, { $0.double > a }), Term("double >= \(a)", { $0.double >= a }, { $0.double >= a }),
+      Term("double == \(a)", { $0.double == a }, { $0.double == a }),
+      Term("double != \(a)", { $0.double != a }, { $0.double != a }),
+      Term("double < \(a)", { $0.double < a }, { $0.double < a }),
+      Term("double <= \(a)", { $0.double <= a }, { $0.double <= a }),
+      Term("double > \(a)", { $0.double > a }, { $0.double > a }),
+      Term("double >= \(a)", { $0.double >= a }, { $0.double >= a }),
       Term("double in \(low)...\(high)", { (low...high).contains($0.double) }, { (low...high).contains($0.double) }),
       Term("double in \(low)..<\(high)", { (low..<high).contains($0.double) }, { (low..<high).contains($0.double) }),
       Term("double in [\(a), \(b)]", { $0.double.isIn([a, b]) }, { [a, b].contains($0.double) }),
@@ -255,7 +263,9 @@ private struct Term {
       Term("text != \(a.debugDescription)", { $0.text != a }, { Bytes($0.text) != x }),
       Term("text < \(a.debugDescription)", { $0.text < a }, { Bytes($0.text) < x }),
       Term("other >= \(a.debugDescription)", { $0.other >= a }, { Bytes($0.other) >= x }),
-      Term("text in [\(a.debugDescription), \(b.debugDescription)]", { [a, b].contains($0.text) }, { [x, y].contains(Bytes($0.text)) }),
+      Term(
+        "text in [\(a.debugDescription), \(b.debugDescription)]", { [a, b].contains($0.text) },
+        { [x, y].contains(Bytes($0.text)) }),
       Term("text prefix \(a.debugDescription)", { $0.text.hasPrefix(a) }, { $0.text.utf8.starts(with: a.utf8) }),
       Term("other contains \(a.debugDescription)", { $0.other.contains(a) }, { $0.other.hasBytes(a) }),
       Term("text == other", { $0.text == $0.other }, { Bytes($0.text) == Bytes($0.other) }),
@@ -277,7 +287,8 @@ private struct Term {
       Term(
         "perhapsText prefix \(t.debugDescription)", { $0.perhapsText.hasPrefix(t) },
         { $0.perhapsText?.utf8.starts(with: t.utf8) ?? false }),
-      Term("perhapsText contains \(t.debugDescription)", { $0.perhapsText.contains(t) }, { $0.perhapsText?.hasBytes(t) ?? false }),
+      Term(
+        "perhapsText contains \(t.debugDescription)", { $0.perhapsText.contains(t) }, { $0.perhapsText?.hasBytes(t) ?? false }),
     ])
   }
 
@@ -317,7 +328,8 @@ private struct Term {
       Term("shape != round", { $0.shape != .round }, { $0.shape != .round }),
       Term("grade == \(grade)", { $0.grade == grade }, { $0.grade == grade }),
       Term("grade != \(grade)", { $0.grade != grade }, { $0.grade != grade }),
-      Term("grade <= \(grade)", { $0.grade <= grade }, { object in object.grade.map { $0.rawValue <= grade.rawValue } ?? false }),
+      Term(
+        "grade <= \(grade)", { $0.grade <= grade }, { object in object.grade.map { $0.rawValue <= grade.rawValue } ?? false }),
     ])
   }
 }

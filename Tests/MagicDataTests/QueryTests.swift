@@ -95,6 +95,7 @@ import Testing
     #expect(try await titles(query.where { ["Jon", "x"].contains($0.owner) }) == ["Sand"])
     #expect(try await titles(query.where { !["Jon", "x"].contains($0.owner) }) == ["Sea", "Moon", "Sun", "Star"])
     #expect(try await query.where { $0.title.isIn([]) }.count() == 0)
+    #expect(try await titles(query.where { $0.pages.isIn(0..<1_000_000_000) && $0.rating.isIn(4...5) }) == ["Sea"])
     #expect(try await query.where { !$0.title.isIn([]) }.count() == 5)
     #expect(try await titles(query.where { (300..<350).contains($0.pages) }) == ["Sun", "Star"])
     #expect(try await titles(query.where { (301...350).contains($0.pages) }) == ["Moon", "Sun"])
@@ -117,21 +118,31 @@ import Testing
     try await shelve(texts.map { Book($0) })
     for prefix in texts {
       let expected = texts.filter { $0.utf8.starts(with: prefix.utf8) }
-      #expect(try await titles(magic.query(of: Book.self).where { $0.title.hasPrefix(prefix) }) == expected, "\(prefix.debugDescription)")
+      #expect(
+        try await titles(magic.query(of: Book.self).where { $0.title.hasPrefix(prefix) }) == expected,
+        "\(prefix.debugDescription)")
       let containing = texts.filter { text in
         prefix.isEmpty || text.utf8.indices.contains { text.utf8[$0...].starts(with: prefix.utf8) }
       }
-      #expect(try await titles(magic.query(of: Book.self).where { $0.title.contains(prefix) }) == containing, "\(prefix.debugDescription)")
+      #expect(
+        try await titles(magic.query(of: Book.self).where { $0.title.contains(prefix) }) == containing,
+        "\(prefix.debugDescription)")
     }
   }
 
   @Test func longListsAndChainsAreTaken() async throws {
     _ = try await shelf()
     let query = magic.query(of: Book.self)
-    #expect(try await query.where { $0.pages.isIn(0..<20_000) }.count() == 5)
-    #expect(try await query.where { fields in (0..<5_000).map { fields.pages == $0 }.reduce(fields.year == 0) { $0 || $1 } }.count() == 5)
-    #expect(try await query.where { fields in (0..<201).map { fields.pages != $0 }.reduce(fields.year != 0) { $0 && $1 } }.count() == 4)
-    await #expect { try await query.where { $0.pages.isIn(0..<40_000) }.count() } throws: { ($0 as? MagicDataError)?.code == .tooLarge }
+    #expect(try await query.where { $0.pages.isIn(Array(0..<20_000)) }.count() == 5)
+    #expect(
+      try await query.where { fields in (0..<5_000).map { fields.pages == $0 }.reduce(fields.year == 0) { $0 || $1 } }.count()
+        == 5)
+    #expect(
+      try await query.where { fields in (0..<201).map { fields.pages != $0 }.reduce(fields.year != 0) { $0 && $1 } }.count()
+        == 4)
+    await #expect { try await query.where { $0.pages.isIn(Array(0..<40_000)) }.count() } throws: {
+      ($0 as? MagicDataError)?.code == .tooLarge
+    }
   }
 
   // MARK: Order
@@ -177,6 +188,23 @@ import Testing
     #expect(try await !magic.store.read { db in try db.tableExists("Book") })
   }
 
+  /// A class, whose objects no primary value names.
+  @Test func classesAreFound() async throws {
+    let session = Session()
+    session.title = "a"
+    session.rating = 4
+    try await magic.update(session)
+    let found = try await magic.query(of: Session.self).where { $0.title == "a" && $0.rating > 3 }.sorted(by: \.rating).all()
+    #expect(found.map(\.title) == ["a"])
+    found[0].rating = 5
+    try await magic.update(found[0])
+    for try await session in magic.query(of: Session.self).sorted(by: \.$title).stream() { #expect(session.rating == 5) }
+    #expect(try await magic.query(of: Session.self).where { $0.rating == 5 }.remove() == 1)
+    await #expect { try await magic.query(of: Session.self).where { $0.isOpen }.count() } throws: {
+      ($0 as? MagicDataError)?.code == .query
+    }
+  }
+
   // MARK: Refused
 
   @Test func forwardedPropertiesAreSeenThrough() async throws {
@@ -203,18 +231,20 @@ import Testing
       (query.limit(-1), "negative"),
       (query.offset(-1), "negative"),
     ]
-    for (query, reason) in refused {
+    for (number, (query, reason)) in refused.enumerated() {
       for run in [{ try await _ = query.all() }, { try await _ = query.first() }, { try await _ = query.remove() }] {
         await #expect { try await run() } throws: { error in
           (error as? MagicDataError)?.code == .query && "\(error)".contains(reason)
         }
-        
+
       }
-      await #expect(throws: MagicDataError.self, "\(reason)") { for try await _ in query.stream() {} }
+      await #expect(throws: MagicDataError.self, "\(number)") { for try await _ in query.stream() {} }
     }
     #expect(try await magic.query(of: Book.self).count() == 5)
     // Of a type that was never stored as well.
     await #expect(throws: MagicDataError.self) { try await magic.query(of: Odd.self).limit(-1).all() }
-    await #expect { try await magic.query(of: Everything.self).where { $0.shape < .square }.all() } throws: { "\($0)".contains("no order") }
+    await #expect { try await magic.query(of: Everything.self).where { $0.shape < .square }.all() } throws: {
+      "\($0)".contains("no order")
+    }
   }
 }

@@ -70,6 +70,7 @@ indirect enum Condition: Sendable {
   func isPoint(by isIndexed: (Int) -> Bool) -> Bool {
     switch self {
     case .compares(let property, let bounds): isIndexed(property) && bounds.contains { $0.comparison == .equal }
+    case .isNil(let property): isIndexed(property)
     case .all(let parts): parts.contains { $0.isPoint(by: isIndexed) }
     default: false
     }

@@ -6,6 +6,10 @@ extension MagicComparable {
     MagicPredicate { .isAny(try magicReference.index.get(), try values.map { try $0.magicValue }) }
   }
 
+  public func isIn(_ range: Range<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
+
+  public func isIn(_ range: ClosedRange<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
+
   fileprivate func isWithin(_ bounds: (Comparison, Compared)...) -> MagicPredicate {
     MagicPredicate { .compares(try magicReference.index.get(), try bounds.map { Condition.Bound($0, try $1.magicValue) }) }
   }

@@ -72,23 +72,25 @@ extension MagicColumn: MagicCondition where Compared == Bool {
 
 // MARK: Order
 
-extension MagicComparable where Compared: MagicOrdered {
-  public static func < (column: Self, value: Compared) -> MagicPredicate { column.magicReference.condition(.less, value) }
-  public static func <= (column: Self, value: Compared) -> MagicPredicate { column.magicReference.condition(.lessOrEqual, value) }
-  public static func > (column: Self, value: Compared) -> MagicPredicate { column.magicReference.condition(.greater, value) }
-  public static func >= (column: Self, value: Compared) -> MagicPredicate {
-    column.magicReference.condition(.greaterOrEqual, value)
+extension MagicComparable {
+  fileprivate func asks(_ comparison: Comparison, _ value: Compared) -> MagicPredicate {
+    magicReference.condition(comparison, value)
   }
+}
+
+extension MagicComparable where Compared: MagicOrdered {
+  public static func < (column: Self, value: Compared) -> MagicPredicate { column.asks(.less, value) }
+  public static func <= (column: Self, value: Compared) -> MagicPredicate { column.asks(.lessOrEqual, value) }
+  public static func > (column: Self, value: Compared) -> MagicPredicate { column.asks(.greater, value) }
+  public static func >= (column: Self, value: Compared) -> MagicPredicate { column.asks(.greaterOrEqual, value) }
 }
 
 /// By the raw value.
 extension MagicComparable where Compared: RawRepresentable, Compared.RawValue: MagicOrdered {
-  public static func < (column: Self, value: Compared) -> MagicPredicate { column.magicReference.condition(.less, value) }
-  public static func <= (column: Self, value: Compared) -> MagicPredicate { column.magicReference.condition(.lessOrEqual, value) }
-  public static func > (column: Self, value: Compared) -> MagicPredicate { column.magicReference.condition(.greater, value) }
-  public static func >= (column: Self, value: Compared) -> MagicPredicate {
-    column.magicReference.condition(.greaterOrEqual, value)
-  }
+  public static func < (column: Self, value: Compared) -> MagicPredicate { column.asks(.less, value) }
+  public static func <= (column: Self, value: Compared) -> MagicPredicate { column.asks(.lessOrEqual, value) }
+  public static func > (column: Self, value: Compared) -> MagicPredicate { column.asks(.greater, value) }
+  public static func >= (column: Self, value: Compared) -> MagicPredicate { column.asks(.greaterOrEqual, value) }
 }
 
 extension MagicColumn where Compared: MagicOrdered {

@@ -27,7 +27,8 @@ public struct MagicIndex {
       return try type.magicIndexes.map { try $0.properties(of: type) }
     } catch {
       throw MagicDataError(
-        .model, "\(type) cannot be stored, for one of its magicIndexes: \(MagicDataError(error, "it is unknown").message)", cause: error)
+        .model, "\(type) cannot be stored, for one of its magicIndexes: \(MagicDataError(error, "it is unknown").message)",
+        cause: error)
     }
   }
 

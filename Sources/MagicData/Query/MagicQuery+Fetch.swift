@@ -10,12 +10,15 @@ extension MagicQuery {
 
   /// The first of the objects that are asked for; `nil` if there is none.
   public nonisolated(nonsending) func first() async throws -> Object? {
-    guard let first = try await limit(min(plan.limit ?? 1, 1)).all().first else {
-      // None, or one that cannot be read.
-      var rest = stream().makeAsyncIterator()
-      return try await rest.next()
-    }
-    return first
+    guard let (scope, type) = try await mapped() else { return nil }
+    let plan = limit(min(plan.limit ?? 1, 1)).plan
+    let rows = try await scope.read { db in try FetchedRows(type, db, .objects(plan, type, db)) }
+    guard rows.count > 0 else { return nil }
+    let objects: [Object] = try scope.make(rows, type.layout)
+    if let first = objects.first { return first }
+    // One that cannot be read.
+    var rest = stream().makeAsyncIterator()
+    return try await rest.next()
   }
 
   /// How many objects are asked for; none of them is loaded.

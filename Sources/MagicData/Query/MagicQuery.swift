@@ -133,6 +133,9 @@ struct QueryPlan: Sendable {
   }
 
   mutating func cut(_ count: Int, _ name: String, _ change: (inout QueryPlan) -> Void) {
-    if count < 0 { fail(MagicDataError(.query, "the \(name) of a query is \(count), and cannot be negative")) } else { change(&self) }
+    guard count >= 0 else {
+      return fail(MagicDataError(.query, "the \(name) of a query is \(count), and cannot be negative"))
+    }
+    change(&self)
   }
 }

@@ -10,7 +10,9 @@ public struct MagicSelection<Object: MagicObject> {
   ) async throws -> [Object] {
     try await query.where(condition).all()
   }
+}
 
+extension MagicSelection {
   /// The same as a query, to be sorted, limited or counted.
   public func `where`<Condition: MagicCondition>(_ condition: (MagicFields<Object>) -> Condition) -> MagicQuery<Object> {
     query.where(condition)

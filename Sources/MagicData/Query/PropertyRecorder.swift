@@ -16,7 +16,7 @@ final class PropertyRecorder {
   private(set) var reads: [Read] = []
 
   /// Stand-ins differ from round to round, so that a value that is worked out from one is told from it.
-  static let rounds = 0..<3
+  static let rounds = 0..<5
 
   init(round: Int) {
     self.round = round
@@ -48,24 +48,34 @@ final class PropertyRecorder {
   /// A getter has to return a value, and there is none to return.
   static func stop(_ type: Any.Type) -> Never {
     preconditionFailure(
-      "a key path of a query or an index reads a \(type), of which MagicData can make no example; write $0.$name, or \\Type.$name")
+      "a key path of a query or an index reads a \(type), of which MagicData can make no example; write $0.$name, or \\Type.$name"
+    )
   }
 }
 
-/// Values of a type, at best two that no default is likely to be, and the one that a getter is likely to make an exception of.
+/// Values of a type that come back changed from what a getter is likely to do with them: other letters, less space, no sign, no fraction, a
+/// bound, something else for what is empty.
 private enum Example {
   static func values<Wrapped: Magical>(of type: Wrapped.Type) -> [Wrapped] {
     // Most types take some of these; which, they say themselves.
     let read = candidates(Wrapped.magicKind).compactMap { try? Wrapped(magicValue: $0) }.prefix(PropertyRecorder.rounds.count)
-    return read.isEmpty ? cases(of: type) : Array(read)
+    guard read.count < 2 else { return Array(read) }
+    let cases = cases(of: type)
+    return cases.isEmpty ? Array(read) : cases
   }
 
   private static func candidates(_ kind: Value.Kind) -> [Value] {
     switch kind {
-    case .integer: [.integer(0x5bd1_e995_27d4_eb2f), .integer(-0x27d4_eb2f_5bd1_e995), .integer(0), .integer(1)]
+    // Bool takes the last two.
+    case .integer: [.integer(0x5bd1_e995_27d4_eb2f), .integer(-0x27d4_eb2f_5bd1_e995), .integer(-7), .integer(0), .integer(1)]
     // A Float has them as well.
-    case .real: [.real(0x1.2345p60), .real(-0x1.5432p61), .real(0)]
-    case .text: [.text("5BD1E995-27D4-4B2F-9B97-F4A7C15A0001"), .text("27D4EB2F-5BD1-4995-8B97-F4A7C15A0002"), .text("")]
+    case .real: [.real(1234.375), .real(-0.40625), .real(0x1.2345p60), .real(-0x1.5432p61), .real(0)]
+    // A UUID takes the last two.
+    case .text:
+      [
+        .text(" aB\u{e9}e\u{301} /?\n"), .text("zY\t\u{1f469}\0 "), .text(""), .text("5bD1e995-27d4-4B2f-9b97-f4A7c15a0001"),
+        .text("27D4eb2F-5bd1-4995-8b97-f4a7C15a0002"),
+      ]
     case .bytes: [.bytes([0x5b, 0xd1, 0xe9, 0x95]), .bytes([0x27, 0xd4, 0xeb, 0x2f]), .bytes([])]
     case .coded: [.coded(Array("[]".utf8)), .coded(Array("{}".utf8))]
     }

@@ -261,9 +261,10 @@ struct QueryText {
 
   /// The value as it compares, where no constant is compared with it.
   private mutating func appendExpression(_ property: Int) {
-    guard !plain.contains(property) else { return add(column(property)) }
+    let column = column(property)
+    guard !plain.contains(property) else { return add(column) }
     let isReal = type.layout.properties[property].kind == .real
-    let value = isReal ? "CASE \(column(property)) WHEN \(QueryText.negativeZero) THEN 0.0 ELSE \(column(property)) END" : column(property)
+    let value = isReal ? "CASE \(column) WHEN \(QueryText.negativeZero) THEN 0.0 ELSE \(column) END" : column
     if let standing = type.standing(property) { add("coalesce(\(value), ?)", standing.withoutSign) } else { add(value) }
   }
 

@@ -49,6 +49,11 @@ extension Store {
     return try await exclusively { try await readNow(body) }
   }
 
+  /// For a caller that cannot wait: on its own thread.
+  func readOnCaller<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    try Store.failing("the database could not be read") { try database.read(body) }
+  }
+
   @concurrent private func readNow<Result: Sendable>(
     _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {

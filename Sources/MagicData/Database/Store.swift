@@ -56,6 +56,7 @@ package final class Store: Sendable {
       let known = try database.read(Store.name)
       origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
       isNew = known == nil
+      origin.belongs(to: self)
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
     }

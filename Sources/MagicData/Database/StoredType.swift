@@ -101,6 +101,32 @@ package struct StoredType: Sendable {
     schema.hasRivals && fields.contains { schema.fields[$0.field].kind.hasElements }
   }
 
+  /// What a field of one owner holds, of the objects that have a row.
+  func selectShown(_ field: Int, _ relation: StoredRelation) -> String {
+    texts[.shown(field)] {
+      let target = "JOIN \(relation.target.quotedTable) t ON t.z_index = "
+      guard relation.kind.isLinked else {
+        return "SELECT t.z_index FROM \(quotedTable) o \(target)o.\(quotedColumns[field]) WHERE o.z_index = ?"
+      }
+      let key = relation.kind == .dictionary ? ", l.key" : ""
+      let order = relation.kind == .list ? "position" : relation.kind == .dictionary ? "key" : "target"
+      return "SELECT t.z_index\(key) FROM \(relation.table) l \(target)l.target WHERE l.owner = ? ORDER BY l.\(order)"
+    }
+  }
+
+  /// The objects that hold another in a field, and have all of `required`: a look-up in an index from the target.
+  func selectOwners(_ field: Int, _ relation: StoredRelation, required: [Int]) -> String {
+    texts[.owners(field, required: required)] {
+      let complete = required.map { "AND o.\(quotedColumns[$0]) IS NOT NULL " }.joined()
+      guard relation.kind.isLinked else {
+        return "SELECT o.z_index FROM \(quotedTable) o WHERE o.\(quotedColumns[field]) = ? AND o.z_index > ? \(complete)"
+          + "ORDER BY o.z_index LIMIT ?"
+      }
+      return "SELECT DISTINCT l.owner FROM \(relation.table) l JOIN \(quotedTable) o ON o.z_index = l.owner "
+        + "WHERE l.target = ? AND l.owner > ? \(complete)ORDER BY l.owner LIMIT ?"
+    }
+  }
+
   var selectZIndex: String { texts[.zIndex] { "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
   var selectKey: String { texts[.key] { "SELECT \(quotedKey), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(quotedKey), magic_last FROM \(quotedTable) ORDER BY z_index" }
@@ -160,6 +186,8 @@ private final class StatementTexts: Sendable {
     case zIndex
     case key
     case delete
+    case shown(Int)
+    case owners(Int, required: [Int])
     case last
     case insert([Int])
     case update([Int])

@@ -3,8 +3,9 @@ internal import MagicJournal
 /// An instance seen as its properties, on its owner's side.
 struct Instance {
   enum Places {
-    /// Slot by slot as the properties are declared.
+    /// Slot by slot as the wrappers are declared.
     case shared(Storage)
+    /// Property by property; then the reverses.
     case apart([PropertySlot])
   }
 
@@ -31,7 +32,7 @@ struct Instance {
   @inline(__always)
   private func property(_ index: Int) -> (storage: Storage, slot: Int) {
     switch places {
-    case .shared(let storage): (storage, index)
+    case .shared(let storage): (storage, layout.slots[index])
     case .apart(let properties): (properties[index].storage, properties[index].index)
     }
   }
@@ -39,9 +40,26 @@ struct Instance {
   /// Equal for copies, which share their values.
   var identity: ObjectIdentifier { ObjectIdentifier(first) }
 
+  /// Which property a wrapper belongs to.
+  func index(of slot: PropertySlot) -> Int? {
+    layout.properties.indices.first { index in
+      let (storage, place) = property(index)
+      return storage === slot.storage && place == slot.index
+    }
+  }
+
   // MARK: The object it is
 
-  var record: Record? { first.header.record }
+  var record: Record? {
+    get { first.header.record }
+    nonmutating set {
+      first.header.record = newValue
+      // A reverse that stands alone has to know as well.
+      if case .apart(let properties) = places {
+        for reverse in properties.dropFirst(layout.properties.count) { reverse.storage.header.record = newValue }
+      }
+    }
+  }
 
   /// What names the object as which the instance was fetched or saved.
   func key(_ record: Record) throws -> ObjectKey? {
@@ -122,7 +140,7 @@ struct Instance {
       }
       return
     }
-    guard !held.isMissing else {
+    guard !held.isMissing, !relation.isAsked(held) else {
       object.missing.insert(index)
       return
     }
@@ -142,10 +160,10 @@ struct Instance {
 
   /// The objects that the database held for a property when it was fetched or saved, as far as this instance showed them.
   private func baseline(_ relation: any RelationCodec, _ storage: Storage, _ slot: Int) throws -> [RelationSave.Member]? {
-    guard case .held(let held)? = storage.stored(at: slot), let links = held.links else {
-      return storage[slot].isStored ? [] : nil
-    }
-    guard !held.isMissing else { return [] }
+    guard case .held(let held)? = storage.stored(at: slot) else { return storage[slot].isStored ? [] : nil }
+    // What was never fetched is told from what the database holds.
+    if relation.isAsked(held) { return nil }
+    guard let links = held.links, !held.isMissing else { return [] }
     return try zip(relation.members(of: held).instances, links).compactMap { member, link in
       guard let record = member.record, let key = try member.key(record) else { return nil }
       return RelationSave.Member(key: key, link: link)
@@ -193,7 +211,7 @@ struct Instance {
       }
     }
     let birth: Birth? = if case .birth(let birth) = saved.key { birth } else { nil }
-    first.header.record = Record(origin: database, place: saved.place, birth: birth)
+    record = Record(origin: database, place: saved.place, birth: birth)
   }
 
   /// - Parameter links: as they are in the database; `nil` if the save left them as they were.
@@ -213,7 +231,7 @@ struct Instance {
       let (storage, slot) = property(index)
       storage.forget(at: slot, isEdited: true)
     }
-    first.header.record = nil
+    record = nil
   }
 
   // MARK: Rolling back
@@ -236,7 +254,7 @@ struct Instance {
           storage.forget(at: slot, isEdited: isEdited)
         }
       }
-      first.header.record = record
+      self.record = record
     }
   }
 
@@ -248,7 +266,7 @@ struct Instance {
         let (storage, slot) = property(index)
         storage.forget(at: slot, isEdited: storage[slot].isEdited)
       }
-      first.header.record = nil
+      record = nil
     }
   }
 
@@ -280,7 +298,7 @@ struct Instance {
         storage.setStored(Slot(stored: value), at: slot, isEdited: false)
       }
     }
-    first.header.record = Record(
+    record = Record(
       origin: database, place: rows.places[row], birth: rows.births.isEmpty ? nil : rows.births[row])
   }
 
@@ -288,6 +306,16 @@ struct Instance {
   func fetched(_ index: Int, _ links: [Link], _ relation: any RelationCodec, among objects: FetchedObjects) throws {
     let (storage, slot) = property(index)
     let isOptional = layout.properties[index].role == .optional
+    if let record,
+      let asked = relation.slot(
+        asking: StoredProperty(
+          origin: record.origin, owner: layout.type, zIndex: record.place.zIndex, index: index,
+          name: "\(layout.name).\(layout.properties[index].name)"))
+    {
+      storage[slot].slot = asked
+      storage.setStored(at: slot)
+      return
+    }
     if links.isEmpty, isOptional || relation.kind == .reference {
       if isOptional { storage[slot].slot = .null }
       storage.setStored(at: slot)

@@ -23,7 +23,9 @@ final class Layout: Sendable {
   let name: Name
   /// Never empty.
   let properties: [Property]
-  /// Where each wrapper is in an instance; `nil` if the type's instances have to be looked through one by one.
+  /// By property: its slot in a storage that all share. Reverses have slots between them.
+  let slots: [Int]
+  /// Where each wrapper is in an instance, and after them those of reverses; `nil` if the type's instances have to be looked through one by one.
   private let offsets: [Int]?
 
   let primary: Int?
@@ -43,7 +45,7 @@ final class Layout: Sendable {
       if let layout = known[ObjectIdentifier(type)] { return layout }
       known[ObjectIdentifier(type)] = layout
       names.withLock {
-        $0.append(contentsOf: zip(places, layout.properties).map { (place: $0, name: "\(layout.name).\($1.name)") })
+        $0.append(contentsOf: layout.namedPlaces(places))
       }
       OpenType.register(places)
       return layout
@@ -56,7 +58,8 @@ final class Layout: Sendable {
       throw MagicDataError(
         .model, "\(type) cannot be stored: its superclass is a MagicObject as well, and a model is a struct or a final class")
     }
-    let children = wrappers(of: probe)
+    let all = wrappers(of: probe)
+    let children = all.filter { Swift.type(of: $0.wrapper).role != .reverse }
     let name: Name
     let properties: [Property]
     var targets: [TypeSchema] = []
@@ -93,18 +96,21 @@ final class Layout: Sendable {
       throw MagicDataError(.tooLarge, "\(type) cannot be stored: it has more than \(Limits.fieldsOfType) properties")
     }
     let second = Object()
-    let offsets = offsets(of: children.map(\.wrapper.property), in: probe)
-    let same = offsets == Layout.offsets(of: wrappers(of: second).map(\.wrapper.property), in: second)
-    let layout = Layout(type, name, properties, targets, offsets: same ? offsets : nil)
+    let offsets = offsets(of: inOrder(all), in: probe)
+    let same = offsets == Layout.offsets(of: inOrder(wrappers(of: second)), in: second)
+    let slots = all.indices.filter { Swift.type(of: all[$0].wrapper).role != .reverse }
+    let layout = Layout(type, name, properties, targets, slots, offsets: same ? offsets : nil)
     // A wrapper that already shares a storage belongs to places that are known.
-    let places = children.map(\.wrapper.property.storage.header)
+    let places = all.map(\.wrapper.property.storage.header)
     return (layout, places.allSatisfy { $0.count == 1 } ? places.map(\.place) : [])
   }
 
   private init(
-    _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], offsets: [Int]?
+    _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], _ slots: [Int],
+    offsets: [Int]?
   ) {
     self.type = type
+    self.slots = slots
     self.targets = targets
     hasRelations = !targets.isEmpty
     self.name = name
@@ -115,6 +121,17 @@ final class Layout: Sendable {
     schema = TypeSchema(
       name: name, primary: primary.map { fields[$0] }, fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1)
     )
+  }
+
+  /// The properties' wrappers, then those of reverses.
+  private static func inOrder(_ wrappers: [(label: String, wrapper: any MagicProperty)]) -> [PropertySlot] {
+    let isReverse = { (wrapper: any MagicProperty) in Swift.type(of: wrapper).role == .reverse }
+    return (wrappers.filter { !isReverse($0.wrapper) } + wrappers.filter { isReverse($0.wrapper) }).map(\.wrapper.property)
+  }
+
+  private func namedPlaces(_ places: [Place]) -> [(place: Place, name: String)] {
+    let names = Dictionary(uniqueKeysWithValues: zip(slots, properties).map { ($0, "\(name).\($1.name)") })
+    return places.enumerated().map { ($1, names[$0] ?? "\(name)") }
   }
 
   private static func relation<Value: Magical>(_ type: Value.Type) -> (any RelationCodec)? { Codec.relation(type) }
@@ -137,13 +154,13 @@ final class Layout: Sendable {
       throw MagicDataError(
         .model, "a \(Swift.type(of: object)) was given as a \(Object.self); a model is a struct or a final class")
     }
-    guard let offsets else { return .apart(Layout.wrappers(of: object).map(\.wrapper.property)) }
+    guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object))) }
     return try Layout.withBytes(of: object) { bytes in
       // `offsets` found a wrapper here in two instances, and a type's layout does not change.
       let first = bytes.loadUnaligned(fromByteOffset: offsets[0], as: UnsafeRawPointer.self)
-      let isShared = offsets.indices.allSatisfy { index in
+      let isShared = slots.indices.allSatisfy { index in
         bytes.loadUnaligned(fromByteOffset: offsets[index], as: UnsafeRawPointer.self) == first
-          && bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(index)
+          && bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(slots[index])
       }
       if isShared { return .shared(Unmanaged<Storage>.fromOpaque(first).takeUnretainedValue()) }
       let properties = offsets.map { bytes.load(fromByteOffset: $0, as: PropertySlot.self) }

@@ -55,4 +55,6 @@ protocol MagicProperty {
 
 enum PropertyRole: Sendable {
   case primary, required, optional
+  /// No value of its own: who holds the object.
+  case reverse
 }

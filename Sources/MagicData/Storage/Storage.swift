@@ -13,9 +13,29 @@ struct Record {
 final class Origin: Sendable {
   /// The database file; a copy of a file has the same, so an object's key is checked as well.
   let id: Identifier
+  /// Gone once the database is.
+  private let held = Locked(WeakStore())
 
   init(id: Identifier) {
     self.id = id
+  }
+
+  /// What an object asks for more of itself.
+  var store: Store {
+    get throws {
+      guard let store = held.withLock({ $0.store }) else {
+        throw MagicDataError(.notFound, "the database of this object is no longer open")
+      }
+      return store
+    }
+  }
+
+  func belongs(to store: Store) {
+    held.withLock { $0.store = store }
+  }
+
+  private struct WeakStore {
+    weak var store: Store?
   }
 }
 

@@ -155,32 +155,16 @@ extension Scope {
   /// The objects of a graph's first type, by row; `nil` for one that has a value which cannot be read.
   ///
   /// - Parameter first: what makes the first row's object unreadable is thrown.
-  private func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object?] {
+  func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object?] {
+    let objects = try makeAll(graph, first: first).all(Object.self)
+    return graph.types[0].rows.places.map { objects?.byZIndex[$0.zIndex] }
+  }
+
+  /// The objects of a graph, each once and holding each other.
+  func makeAll(_ graph: FetchedGraph, first: Bool = false) throws -> FetchedObjects {
     let objects = FetchedObjects()
-    var roots: [Object?] = []
-    var instances: [[Instance?]] = []
-    for (number, ofType) in graph.types.enumerated() {
-      func make<Type: MagicObject>(_: Type.Type) throws {
-        let made = FetchedObjects.OfType<Type>()
-        var rows: [Instance?] = []
-        for row in 0..<ofType.rows.count {
-          do {
-            let object = Type()
-            let instance = try Instance(object, ofType.type.layout)
-            try instance.fetched(ofType.rows, row, in: store.origin)
-            onRollback(instance.forgetting(in: store.origin))
-            made.byZIndex[ofType.rows.places[row].zIndex] = object
-            rows.append(instance)
-            if number == 0, let root = object as? Object { roots.append(root) }
-          } catch let error as MagicDataError where error.code == .value && !(first && number == 0 && row == 0) {
-            rows.append(nil)
-            if number == 0 { roots.append(nil) }
-          }
-        }
-        instances.append(rows)
-        objects.add(made)
-      }
-      try make(ofType.type.layout.type)
+    let instances = try graph.types.enumerated().map { number, ofType in
+      try make(ofType, ofType.type.layout.type, into: objects, first: first && number == 0)
     }
     for (number, ofType) in graph.types.enumerated() {
       for (place, relation) in ofType.type.relations.enumerated() {
@@ -189,6 +173,25 @@ extension Scope {
         }
       }
     }
-    return roots
+    return objects
+  }
+
+  private func make<Object: MagicObject>(
+    _ ofType: FetchedGraph.OfType, _: Object.Type, into objects: FetchedObjects, first: Bool
+  ) throws -> [Instance?] {
+    let made = FetchedObjects.OfType<Object>()
+    objects.add(made)
+    return try (0..<ofType.rows.count).map { row in
+      do {
+        let object = Object()
+        let instance = try Instance(object, ofType.type.layout)
+        try instance.fetched(ofType.rows, row, in: store.origin)
+        onRollback(instance.forgetting(in: store.origin))
+        made.byZIndex[ofType.rows.places[row].zIndex] = object
+        return instance
+      } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {
+        return nil
+      }
+    }
   }
 }

@@ -37,6 +37,8 @@ class Held {
   var isMissing: Bool { false }
   /// Of objects: what the database held for them.
   final var links: [Link]?
+  /// Of an array: the objects that the database holds for it and that are not there to be shown.
+  final var hidden: Set<Int64> = []
 }
 
 /// A value that only the database knows: no property's type reads it.

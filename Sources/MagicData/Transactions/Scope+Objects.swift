@@ -7,7 +7,7 @@ extension Scope {
 
   /// An instance whose type holds no others.
   private func saving(_ instance: Instance, as type: MappedType) throws -> ObjectWrite<SavedObject, Int> {
-    let (save, mark) = try instance.save()
+    let (save, mark) = try instance.save(in: store)
     return ObjectWrite {
       try $0.save(save, as: type)
     } finish: { saved in
@@ -23,7 +23,7 @@ extension Scope {
   }
 
   private func saving(_ run: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<[SavedObject], Void> {
-    let saves = try run.map { try $0.save() }
+    let saves = try run.map { try $0.save(in: store) }
     let values = saves.map(\.0)
     return ObjectWrite { transaction in
       try values.map { try transaction.save($0, as: type) }
@@ -58,7 +58,7 @@ extension Scope {
   ) throws -> () throws -> ObjectWrite<[SavedObject?], [Int]> {
     let instances = try objects.map { try Instance($0, type.layout) }
     return {
-      let graph = try ObjectGraph(instances, types)
+      let graph = try ObjectGraph(instances, types, in: store)
       let save = graph.save
       return ObjectWrite { transaction in
         try transaction.save(save)

@@ -87,13 +87,6 @@ struct SavedObject: Sendable {
   /// By property: the links that were written.
   var links: [Int: [Link]] = [:]
 
-  init(place: ObjectPlace, key: ObjectKey, extent: Extent, links: [Int: [Link]] = [:]) {
-    self.place = place
-    self.key = key
-    self.extent = extent
-    self.links = links
-  }
-
   /// What the database holds of a property.
   func stored(_ index: Int, _ object: ObjectSave) -> Stored {
     switch extent {

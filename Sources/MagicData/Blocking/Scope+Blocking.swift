@@ -11,7 +11,10 @@ extension Scope {
 
   func blockingUpdate<Object: MagicObject>(part objects: [Object]) throws {
     let type = try blockingMapped(Object.self)
-    guard type.layout.hasRelations else { return try saving(all: objects, as: type).forEach(blockingWrite) }
+    guard type.layout.hasRelations else {
+      for run in try saving(all: objects, as: type) { try blockingWrite(run) }
+      return
+    }
     _ = try blockingWrite(saving(graphs: objects, as: type, among: blockingTypes(of: Object.self)))
   }
 

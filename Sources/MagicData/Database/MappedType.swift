@@ -13,6 +13,8 @@ final class MappedType: Sendable {
   let reads: [(column: Int32, kind: Value.Kind)?]
   /// By property that was stored in other kinds before: where those are in the row.
   let former: [Int: [(column: Int32, kind: FormerKind)]]
+  /// The fields of those kinds.
+  let formerFields: [Int: [Int]]
   /// The properties that hold objects, with where they are.
   let relations: [(index: Int, codec: any RelationCodec, stored: StoredRelation)]
   /// The fields that an object has to have to be shown (M-6): of each group one, the property's own kind or a former one.
@@ -39,6 +41,7 @@ final class MappedType: Sendable {
       return (index, codec, relation)
     }
     var (former, groups): ([Int: [(column: Int32, kind: FormerKind)]], [[Int]]) = ([:], [])
+    var formerFields: [Int: [Int]] = [:]
     for (index, property) in layout.properties.enumerated() {
       guard let field = fields[index] else { continue }
       let own = property.formerKinds.compactMap { kind in rest.popFirst().map { (field: $0, kind: kind) } }
@@ -46,9 +49,10 @@ final class MappedType: Sendable {
         column += 1
         former[index, default: []].append((column, kind))
       }
+      if !own.isEmpty { formerFields[index] = own.map(\.field) }
       if !property.canBeAbsent { groups.append([field] + own.map(\.field)) }
     }
-    (self.reads, self.former, required) = (reads, former, groups)
+    (self.reads, self.former, self.formerFields, required) = (reads, former, formerFields, groups)
   }
 
   /// The fields of some properties, rising, as an entry has them.
@@ -58,14 +62,17 @@ final class MappedType: Sendable {
 
   /// The type as the database knows it; `nil` if something of it is new.
   static func find(_ layout: Layout, _ db: Connection) throws -> MappedType? {
-    try StoredSchema(db).find(layout.schema).map { MappedType(layout, $0, $1) }
+    guard let mapped = try StoredSchema(db).find(layout.schema).map({ MappedType(layout, $0, $1) }) else { return nil }
+    return try mapped.missingIndexes(db).isEmpty ? mapped : nil
   }
 
-  /// The same, with its table and the columns that are new made.
+  /// The same, with its table and the columns and indexes that are new made.
   static func make(_ layout: Layout, _ db: Connection) throws -> MappedType {
     var schema = try StoredSchema(db)
     try schema.checkTakenOver(layout, db)
     let learnt = try schema.learn(Schema(types: [layout.schema] + layout.targets), db)[0]
-    return MappedType(layout, schema.types[learnt.id], learnt.fields)
+    let mapped = MappedType(layout, schema.types[learnt.id], learnt.fields)
+    try mapped.makeIndexes(db)
+    return mapped
   }
 }

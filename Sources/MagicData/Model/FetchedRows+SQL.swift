@@ -10,6 +10,12 @@ extension FetchedRows {
     try read(&select, type, limit: limit)
   }
 
+  /// The objects that a query asks for, in its order.
+  init(_ type: MappedType, _ db: Database, _ query: QueryText) throws {
+    var select = try query.statement(db)
+    try read(&select, type)
+  }
+
   /// Adds the object at a z index, if it can be shown.
   mutating func read(_ type: MappedType, _ db: Database, at zIndex: Int64) throws {
     var select = try SQL(db, type.stored.select(type.columns, required: type.required, by: .zIndex))

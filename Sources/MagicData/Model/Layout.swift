@@ -41,6 +41,8 @@ final class Layout: Sendable {
   private let offsets: [Int]?
 
   let primary: Int?
+  /// The properties of each index that the model declares, in their order.
+  let indexes: [[Int]]
   /// The type as replication knows it: a field for each property but the primary one, and behind them one for each of their former kinds.
   let schema: TypeSchema
   /// The types of the objects that it holds, by their names alone.
@@ -117,7 +119,9 @@ final class Layout: Sendable {
     let offsets = offsets(of: inOrder(all), in: probe)
     let same = offsets == Layout.offsets(of: inOrder(wrappers(of: second)), in: second)
     let slots = all.indices.filter { Swift.type(of: all[$0].wrapper).role != .reverse }
-    let layout = Layout(type, name, properties, targets, slots, offsets: same ? offsets : nil)
+    let layout = Layout(
+      type, name, properties, targets, slots, offsets: same ? offsets : nil,
+      indexes: try MagicIndex.properties(of: type))
     // A wrapper that already shares a storage belongs to places that are known.
     let places = all.map(\.wrapper.property.storage.header)
     return (layout, places.allSatisfy { $0.count == 1 } ? places.map(\.place) : [])
@@ -125,7 +129,7 @@ final class Layout: Sendable {
 
   private init(
     _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], _ slots: [Int],
-    offsets: [Int]?
+    offsets: [Int]?, indexes: [[Int]]
   ) {
     self.type = type
     self.slots = slots
@@ -142,6 +146,7 @@ final class Layout: Sendable {
     fillIns = Dictionary(
       uniqueKeysWithValues: properties.enumerated().compactMap { index, property in property.fillIn.map { (index, $0) } })
     self.offsets = offsets
+    self.indexes = indexes
     primary = properties.firstIndex { $0.role == .primary }
     let fields = properties.map(\.field)
     let former = properties.flatMap { property in
@@ -202,7 +207,7 @@ final class Layout: Sendable {
     }
   }
 
-  private static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {
+  static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {
     Mirror(reflecting: object).children.compactMap { child in
       // A wrapper stands under its property's name with an underscore in front.
       // The type is asked first, or an optional wrapper would be taken for one.

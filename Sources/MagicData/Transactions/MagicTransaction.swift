@@ -6,6 +6,8 @@ public final class MagicTransaction {
     place = TransactionPlace(open)
   }
 
+  var scope: Scope { get throws { try place.scope } }
+
   /// Adds or updates an object; see ``MagicData/update(_:)``. If it throws, nothing of it is stored, and the transaction can go on.
   @discardableResult
   public nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int {

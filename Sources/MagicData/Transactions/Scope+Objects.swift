@@ -102,7 +102,10 @@ extension Scope {
 
     /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
     init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil, limit: Int = .max) throws {
-      let rows = try FetchedRows(type, db, key: key, limit: limit)
+      self = try Fetched(try FetchedRows(type, db, key: key, limit: limit), type, types, db)
+    }
+
+    init(_ rows: FetchedRows, _ type: MappedType, _ types: [MappedType], _ db: Connection) throws {
       self = type.layout.hasRelations ? .graph(try FetchedGraph(rows, types, db)) : .rows(rows, type.layout)
     }
 
@@ -221,6 +224,14 @@ extension Scope {
     // One statement sees one moment by itself.
     if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
     return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key, limit: limit) }
+  }
+
+  /// The objects of rows that are read by whoever asks.
+  nonisolated(nonsending) func fetch(
+    _ type: MappedType, _ rows: @Sendable @escaping (Connection) throws -> FetchedRows
+  ) async throws -> Fetched {
+    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    return try await read { db in try Fetched(rows(db), type, types, db) }
   }
 
   // MARK: Instances

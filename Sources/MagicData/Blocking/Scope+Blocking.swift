@@ -46,6 +46,25 @@ extension Scope {
     return try blockingRead { db in try FetchedRows(type, db, key: key).count == 1 }
   }
 
+  func blockingObjects<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> [Object] {
+    let plan = query.plan
+    try plan.check()
+    guard let type = try blockingMappedForReading(Object.self) else { return [] }
+    let types = type.layout.hasRelations ? try blockingTypesForReading(of: type) : []
+    let fetched = try blockingRead { db in try Fetched(FetchedRows(type, db, .objects(plan, type, db)), type, types, db) }
+    return try objects(Object.self, fetched)
+  }
+
+  func blockingCount<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Int {
+    let plan = query.plan
+    try plan.check()
+    guard let type = try blockingMappedForReading(Object.self) else { return 0 }
+    return try blockingRead { db in
+      var select = try QueryText.count(plan, type, db).statement(db)
+      return try select.step() ? select.int(0) : 0
+    }
+  }
+
   private func blockingFetch(_ type: MappedType, key: ObjectKey? = nil) throws -> Fetched {
     let types = type.layout.hasRelations ? try blockingTypesForReading(of: type) : []
     return try blockingRead { db in try Fetched(type, types, db, key: key) }

@@ -1,7 +1,5 @@
-internal import MagicJournal
-
 extension MagicData {
-  /// All objects of a type, and again after each change that touches one of them.
+  /// All objects of a type, and again after each change that touches one of them, or of the types that they reach through relations.
   ///
   /// ```swift
   /// for try await notes in magic.observe(of: Note.self) {
@@ -20,7 +18,7 @@ extension MagicData {
   /// - Throws: from `next()`, as ``object(of:)`` does; the sequence is over then.
   public func observe<Object: MagicObject>(of: Object.Type) -> MagicObservation<[Object]> {
     MagicObservation(
-      store, of: { [store] in [try store.layout(Object.self).schema.identity] },
+      store, of: { [store] in try store.layout(Object.self).reached() },
       fetch: { scope in try await scope.objects(of: Object.self) })
   }
 }

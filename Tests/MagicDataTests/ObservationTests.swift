@@ -184,6 +184,35 @@ private func cats(_ magic: MagicData) -> Elements<[String]> {
     #expect(try await cats.next() == nil)
   }
 
+  @Test func aChangeOfAnObjectThatIsReachedGivesAnother() async throws {
+    struct Owner: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var name: String
+      init() {}
+    }
+    struct Dog: MagicObject {
+      @PrimaryMagicValue var id: String
+      @OptionMagicValue var owner: Owner?
+      @OptionMagicValue var friend: Dog?
+      init() {}
+    }
+    let magic = try await MagicData(path: folder["db"])
+    let seen = Elements<[String?]> { seen in
+      for try await dogs in magic.observe(of: Dog.self) { seen.yield(dogs.map { $0.owner?.name }) }
+    }
+    #expect(await seen.next() == [])
+    let (dog, owner) = (Dog(), Owner())
+    owner.name = "Jon"
+    dog.owner = owner
+    try await magic.update(dog)
+    #expect(await seen.next() == ["Jon"])
+    owner.name = "Liz"
+    try await magic.update(owner)
+    #expect(await seen.next() == ["Liz"])
+    try await magic.remove(owner)
+    #expect(await seen.next() == [nil])
+  }
+
   /// Short reads wait on threads that long ones need to end.
   @Test func manyReadersOfAllKindsComeToAnEnd() async throws {
     let magic = try await MagicData(path: folder["db"])

@@ -210,12 +210,6 @@ package struct StoredType: Sendable {
     }
   }
 
-  func selectCount(required: [[Int]]) -> String {
-    let conditions = shown(required)
-    return "SELECT count(*) FROM \(quotedTable)"
-      + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND "))
-  }
-
   /// Of the objects that can be shown. One whose claim has not arrived has no number (M-19).
   private func shown(_ required: [[Int]], in prefix: String = "") -> [String] {
     (schema.hasNumbers ? ["\(prefix)\(quotedKey) IS NOT NULL"] : []) + required.map { isThere($0, in: prefix) }

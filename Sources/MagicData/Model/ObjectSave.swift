@@ -93,17 +93,9 @@ struct SavedObject: Sendable {
   let key: ObjectKey
   let extent: Extent
   /// What the object has claimed by this save.
-  let number: Int64?
+  var number: Int64? = nil
   /// By property: the links that were written.
   var links: [Int: [Link]] = [:]
-
-  init(place: ObjectPlace, key: ObjectKey, extent: Extent, links: [Int: [Link]] = [:], number: Int64? = nil) {
-    self.place = place
-    self.key = key
-    self.extent = extent
-    self.number = number
-    self.links = links
-  }
 
   /// What the database holds of a property.
   func stored(_ index: Int, _ object: ObjectSave) -> Stored {

@@ -101,8 +101,8 @@ extension Scope {
     case graph(FetchedGraph)
 
     /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
-    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil, limit: Int = .max) throws {
-      self = try Fetched(try FetchedRows(type, db, key: key, limit: limit), type, types, db)
+    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil) throws {
+      self = try Fetched(try FetchedRows(type, db, key: key), type, types, db)
     }
 
     init(_ rows: FetchedRows, _ type: MappedType, _ types: [MappedType], _ db: Connection) throws {
@@ -219,11 +219,11 @@ extension Scope {
     return try await lookUp { db in try FetchedRows(type, db, key: key).count == 1 }
   }
 
-  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil, limit: Int = .max) async throws -> Fetched {
+  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
     if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
-    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key, limit: limit) }
+    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key) }
   }
 
   /// The objects of rows that are read by whoever asks.

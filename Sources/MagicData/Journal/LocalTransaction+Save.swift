@@ -8,18 +8,35 @@ extension LocalTransaction {
     if let record = object.record(in: store), let saved = try update(object, record, type, table, relations) { return saved }
     // What was fetched from another database, or as another object, is as good as made by the app.
     let isAutomatic = object.hasForeignNumber(in: store)
-    let object = object.record == nil ? object : object.allEdited
+    var object = object.record == nil ? object : object.allEdited
+    var number: Int64?
+    if let removed = object.removed, removed.database == store {
+      // Its number may be another object's by now.
+      number = try self.number(of: removed.birth, table)
+      object.primary = number.map { .integer($0) }
+    }
     let (new, links) = try resolved(object, against: .nothing, type, relations)
     var saved: SavedObject
     if let primary = object.primary, !isAutomatic {
       if let saved = try createNew(new, .primary(primary), type, table, links) { return saved }
-      if let saved = try meet(object, .primary(primary), type, table, relations) { return saved }
+      if var saved = try meet(object, .primary(primary), type, table, relations) {
+        saved.number = number
+        return saved
+      }
       saved = try create(new, try table.named(by: .primary(primary)), type, table)
+      saved.number = number
     } else {
       saved = try create(new, nil, type, table)
     }
     saved.links = links
     return saved
+  }
+
+  /// The number that an object has, if it is known here.
+  private mutating func number(of birth: Birth, _ table: ObjectTable) throws -> Int64? {
+    if let place = try table.place(of: .birth(birth)) { return try table.number(at: place.zIndex) }
+    guard let absent = try table.absentPlace(of: .birth(birth)), !absent.last.isNone else { return nil }
+    return try table.number(of: .birth(birth), claim: reader().state(from: absent.last, of: table.type.id).claim)
   }
 
   /// A fetched instance: what was set since is what changed (J-8). `nil` if this database never knew the object.

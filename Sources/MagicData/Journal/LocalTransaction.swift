@@ -9,7 +9,7 @@ struct LocalTransaction {
     let name: TransactionName
     fileprivate var writer: JournalWriter
     fileprivate var size = 0
-    fileprivate var ordinal: UInt32 = 0
+    fileprivate(set) var ordinal: UInt32 = 0
     fileprivate var schema: StoredSchema?
     /// Types of which no object is without a row, as far as is known.
     fileprivate var whole: Set<Int> = []
@@ -70,6 +70,17 @@ struct LocalTransaction {
     }
     progress.numbers[table.type.id] = number + 1
     return number
+  }
+
+  /// What an app sets in one of several objects that are saved at once is given to none of the others, whichever comes first.
+  mutating func willSave(_ objects: [ObjectSave], _ type: (Int) -> MappedType?) throws {
+    for (number, object) in objects.enumerated() {
+      guard case .integer(let set)? = object.primary, Numbers.claimable ~= set, let type = type(number),
+        type.stored.schema.hasNumbers, object.isMadeByApp(for: store)
+      else { continue }
+      let next = try progress.numbers[type.stored.id] ?? ObjectTable(type.stored, db).nextNumber()
+      progress.numbers[type.stored.id] = max(next, set + 1)
+    }
   }
 
   /// The app has set a number.

@@ -54,6 +54,7 @@ struct Instance {
     get { first.header.record }
     nonmutating set {
       first.header.record = newValue
+      first.header.removed = nil
       // A reverse that stands alone has to know as well.
       if case .apart(let properties) = places {
         for reverse in properties.dropFirst(layout.properties.count) { reverse.storage.header.record = newValue }
@@ -69,8 +70,9 @@ struct Instance {
 
   /// Whether the primary value is that of the object as which the instance was fetched or saved.
   func isAsRecorded() throws -> Bool {
-    guard let record, let key = try key(record) else { return false }
-    return try primary().map { .primary($0) == key } ?? true
+    guard record != nil else { return false }
+    guard let primary = try primary() else { return true }
+    return try primary == storedPrimary()
   }
 
   /// Names the object in a database, if it has a name there.
@@ -82,6 +84,7 @@ struct Instance {
       // A number that another database gave may be any object's here.
       if record.birth != nil, isAsKnown { return nil }
     }
+    if let removed { return removed.origin.id == database.id ? .birth(removed.birth) : nil }
     return primary.map { .primary($0) }
   }
 
@@ -92,9 +95,24 @@ struct Instance {
     return try storage.stored(at: slot)?.value()
   }
 
+  /// A number that a transaction gave which was rolled back is none.
   func primary() throws -> Value? {
-    guard let index = layout.primary else { return nil }
+    guard let index = layout.primary, !isTakenBack(index) else { return nil }
     return try value(index)
+  }
+
+  /// Whether a number that an instance shows was given by a transaction that was rolled back: neither the app has set it, nor has a database.
+  private func isTakenBack(_ index: Int) -> Bool {
+    guard layout.isAutomatic(index) else { return false }
+    let (storage, slot) = property(index)
+    return !storage[slot].isEdited && !storage[slot].isStored
+  }
+
+  /// The object that the instance was until it was removed, if the app has set no other number since.
+  private var removed: RemovedNumber? {
+    guard let removed = first.header.removed, let index = layout.primary else { return nil }
+    let (storage, slot) = property(index)
+    return storage[slot].edits == removed.edits ? removed : nil
   }
 
   // MARK: Saving
@@ -114,7 +132,7 @@ struct Instance {
         try save(index, relation, storage, slot, into: &object, in: database, number)
         continue
       }
-      let value = try value(index)
+      let value = isTakenBack(index) ? nil : try value(index)
       storage[slot].save = mark
       guard let value else {
         // A number that is not set is the next one (J-27).
@@ -136,6 +154,7 @@ struct Instance {
         database: record.origin.id, place: record.place, key: key, primary: try storedPrimary())
     }
     object.primary = layout.primary.flatMap { object.values[$0] == .null ? nil : object.values[$0] }
+    object.removed = removed.map { ObjectSave.Removed(database: $0.origin.id, birth: $0.birth) }
     return (object, mark)
   }
 
@@ -274,12 +293,22 @@ struct Instance {
   }
 
   /// After a remove: what is set is set anew.
-  func removed() {
+  func remove() {
+    let removed = asRemoved
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
       storage.forget(at: slot, isEdited: true)
     }
     record = nil
+    first.header.removed = removed
+  }
+
+  /// What a remove leaves of an object with a number from the database.
+  private var asRemoved: RemovedNumber? {
+    guard let record else { return removed }
+    guard let birth = record.birth, let index = layout.primary else { return nil }
+    let (storage, slot) = property(index)
+    return storage[slot].isEdited ? nil : RemovedNumber(record.origin, birth, edits: storage[slot].edits)
   }
 
   // MARK: Rolling back
@@ -294,7 +323,9 @@ struct Instance {
       if storage[slot].isEdited { edited.insert(index) }
       if storage[slot].isStored { isNew = false }
     }
-    guard !isNew else { return InstanceMemory(instance: self, database: database, content: .new(edited)) }
+    guard !isNew else {
+      return InstanceMemory(instance: self, database: database, content: .new(edited), removed: first.header.removed)
+    }
     let properties = layout.properties.indices.map { index in
       let (storage, slot) = property(index)
       let stored = storage.stored(at: slot)
@@ -303,25 +334,25 @@ struct Instance {
         stored: stored, links: held?.links, isEdited: storage[slot].isEdited, edits: storage[slot].edits,
         number: layout.isAutomatic(index) ? storage[slot].slot : nil)
     }
-    return InstanceMemory(instance: self, database: database, content: .known(record, properties))
+    return InstanceMemory(
+      instance: self, database: database, content: .known(record, properties), removed: first.header.removed)
   }
 
   /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: the row may never have
   /// been.
   func memoryOfNothing(in database: Store) -> InstanceMemory {
-    InstanceMemory(instance: self, database: database, content: .nothing)
+    InstanceMemory(instance: self, database: database, content: .nothing, removed: nil)
   }
 
   /// Puts a memory back, unless the instance was saved in another database since.
-  fileprivate func restore(_ content: InstanceMemory.Content, of database: Store) {
+  fileprivate func restore(_ content: InstanceMemory.Content, of database: Store, _ undone: UndoneEntries) {
     guard record.map({ $0.origin.id == database.id }) ?? true else { return }
+    let isThere = !undone.haveMade(record)
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
       switch content {
       case .new(let edited):
-        // Whatever was set since was set before the save or after it.
-        // A number that was given is taken back.
-        if layout.isAutomatic(index), !edited.contains(index), !storage[slot].isEdited { storage[slot].slot = .unset }
+        // Whatever was set since was set before the save or after it. A number that was given is taken back.
         storage.forget(at: slot, isEdited: edited.contains(index) || storage[slot].isEdited)
       case .known(_, let properties):
         let memory = properties[index]
@@ -334,7 +365,8 @@ struct Instance {
           storage.forget(at: slot, isEdited: isEdited)
         }
       case .nothing:
-        storage.forget(at: slot, isEdited: storage[slot].isEdited)
+        // The number of an object that is there means it.
+        storage.forget(at: slot, isEdited: storage[slot].isEdited || layout.isAutomatic(index) && isThere)
       }
     }
     record = if case .known(let before, _) = content { before } else { nil }
@@ -459,8 +491,22 @@ struct InstanceMemory {
   fileprivate let instance: Instance
   fileprivate let database: Store
   fileprivate let content: Content
+  fileprivate let removed: RemovedNumber?
 
-  func restore() {
-    instance.restore(content, of: database)
+  func restore(_ undone: UndoneEntries) {
+    instance.restore(content, of: database, undone)
+    if instance.record == nil { instance.first.header.removed = removed }
+  }
+}
+
+/// What a rollback undoes: the entries of a transaction from an ordinal on.
+struct UndoneEntries {
+  let transaction: TransactionName
+  let first: UInt32
+
+  /// Whether the object that an instance was is one of those that never were.
+  func haveMade(_ record: Record?) -> Bool {
+    guard let birth = record?.birth else { return false }
+    return birth.transaction == transaction && birth.ordinal >= first
   }
 }

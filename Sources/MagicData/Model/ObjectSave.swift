@@ -11,6 +11,12 @@ struct ObjectSave: Sendable {
     let primary: Value?
   }
 
+  /// The object that an instance with a number was until it was removed.
+  struct Removed: Sendable {
+    let database: Identifier
+    let birth: Birth
+  }
+
   /// By property; null for what was never set.
   var values: [Value] = []
   /// What has a value, if only null.
@@ -23,6 +29,7 @@ struct ObjectSave: Sendable {
   var missing = PropertySet()
   var relations: [RelationSave] = []
   var record: Record?
+  var removed: Removed?
   var primary: Value?
 
   init(properties: Int) {
@@ -38,8 +45,14 @@ struct ObjectSave: Sendable {
 
   /// Whether the instance has a number that another database gave it: here the number may be any other object's.
   func hasForeignNumber(in database: Identifier) -> Bool {
+    if let removed { return removed.database != database }
     guard let record, record.database != database, record.key.isBirth else { return false }
     return primary == record.primary
+  }
+
+  /// Whether its primary value is one that the app has set.
+  func isMadeByApp(for database: Identifier) -> Bool {
+    removed == nil && record(in: database) == nil && !hasForeignNumber(in: database)
   }
 
   /// As if the app had made the instance.
@@ -92,7 +105,7 @@ struct SavedObject: Sendable {
   var place: ObjectPlace
   let key: ObjectKey
   let extent: Extent
-  /// What the object has claimed by this save.
+  /// What the instance does not know yet: the number that the object has claimed by this save, or has by now.
   var number: Int64? = nil
   /// By property: the links that were written.
   var links: [Int: [Link]] = [:]

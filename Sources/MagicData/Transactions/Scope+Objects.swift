@@ -26,7 +26,8 @@ extension Scope {
     let saves = try run.map { try $0.save(in: store) }
     let values = saves.map(\.0)
     return ObjectWrite { transaction in
-      try values.map { try transaction.save($0, as: type) }
+      if values.count > 1 { try transaction.willSave(values) { _ in type } }
+      return try values.map { try transaction.save($0, as: type) }
     } finish: { saved in
       for (number, instance) in run.enumerated() {
         onRollback(instance.memory(of: store))
@@ -88,7 +89,7 @@ extension Scope {
             .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
         }
         onRollback(instance.memory(of: store))
-        instance.removed()
+        instance.remove()
       }
     }
   }

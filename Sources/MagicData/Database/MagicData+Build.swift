@@ -16,6 +16,7 @@ extension MagicData {
       location.file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).sqlite3"))
     defer {
       for suffix in ["", "-wal", "-shm"] { unlink(aside.file.path + suffix) }
+      try? FileManager.default.removeItem(at: aside.assets)
       // Goes only if it is empty.
       if isFolderNew, let folder = location.folder { rmdir(folder.path) }
     }
@@ -28,6 +29,8 @@ extension MagicData {
       try? await magic.close()
       throw error
     }
+    // Before the rows that name them are there.
+    try AssetFolder(aside.assets).move(to: AssetFolder(location.assets))
     try move(aside.file, to: location.file)
     return result
   }

@@ -26,6 +26,7 @@ enum Statements {
       type INTEGER NOT NULL, object NOT NULL, z_index INTEGER NOT NULL, magic_last INTEGER NOT NULL,
       PRIMARY KEY (type, object)) WITHOUT ROWID;
     CREATE INDEX magic_absent_by_z_index ON magic_absent (type, z_index);
+    CREATE TABLE magic_dropped_asset (name TEXT PRIMARY KEY) WITHOUT ROWID;
     PRAGMA application_id = \(applicationID);
     PRAGMA user_version = \(format);
     """
@@ -86,6 +87,10 @@ enum Statements {
   static let hasAbsent = "SELECT 1 FROM magic_absent WHERE type = ? LIMIT 1"
   static let selectAllAbsent = "SELECT object, z_index, magic_last FROM magic_absent WHERE type = ?"
   static let deleteAbsent = "DELETE FROM magic_absent WHERE type = ? AND object = ?"
+
+  static let hasDroppedAssets = "SELECT 1 FROM magic_dropped_asset LIMIT 1"
+  static let selectDroppedAssets = "SELECT name FROM magic_dropped_asset"
+  static let deleteDroppedAsset = "DELETE FROM magic_dropped_asset WHERE name = ?"
 
   /// The one place where an identifier is quoted.
   static func quoted(_ name: String) -> String {

@@ -23,7 +23,15 @@ extension Store {
     await gate.enter()
     defer { gate.leave() }
     try Task.checkCancellation()
-    return try await body()
+    let result: Result
+    do {
+      result = try await body()
+    } catch {
+      await settleAssets()
+      throw error
+    }
+    await settleAssets()
+    return result
   }
 
   // MARK: At length, in GRDB's queues
@@ -33,7 +41,14 @@ extension Store {
   }
 
   private func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    try await Store.failing("the database could not be written") { try await database.write(body) }
+    let assets = assets
+    return try await Store.failing("the database could not be written") {
+      try await database.write { db in
+        let result = try body(db)
+        try assets.noteDropped(db)
+        return result
+      }
+    }
   }
 
   // MARK: Shortly, on a thread of Swift's pool
@@ -85,7 +100,7 @@ extension Store {
     }
   }
 
-  private static func committed<Result>(_ db: Database, _ body: (Database) throws -> Result) throws -> Result {
+  static func committed<Result>(_ db: Database, _ body: (Database) throws -> Result) throws -> Result {
     do {
       let result = try body(db)
       try db.commit()

@@ -19,6 +19,8 @@ package final class Store: Sendable {
   var id: Identifier { origin.id }
   let origin: Origin
   let gate = WriteGate()
+  /// Where the assets are.
+  var assets: AssetFolder { origin.assets }
   private let types = Locked<Types>(Types())
   /// Goes away with the store.
   private let temporaryFolder: URL?
@@ -28,27 +30,33 @@ package final class Store: Sendable {
 
   package init(_ kind: Kind, _ surroundings: Surroundings = .system) throws {
     self.surroundings = surroundings
+    let assets: AssetFolder
     switch kind {
     case .memory:
       location = nil
-      temporaryFolder = nil
+      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magicdata-\(UUID())", isDirectory: true)
+      temporaryFolder = folder
+      assets = AssetFolder(folder)
       database = try DatabaseQueue(configuration: Store.configuration(mustExist: false))
     case .temporary:
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magicdata-\(UUID())", isDirectory: true)
       temporaryFolder = folder
       let location = DatabaseLocation(folder)
       self.location = location
+      assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: false)
     case .file(let location, let mustExist):
       temporaryFolder = nil
       self.location = location
+      assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: mustExist)
     }
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
       let known = try database.read(Store.name)
-      origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
+      origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) }, assets: assets)
       isNew = known == nil
+      if known != nil { try database.read(assets.noteDropped) }
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
     }
@@ -57,6 +65,7 @@ package final class Store: Sendable {
   deinit {
     guard let temporaryFolder else { return }
     try? database.close()
+    // Of a database in memory there is a folder only if it had assets.
     try? FileManager.default.removeItem(at: temporaryFolder)
   }
 

@@ -5,6 +5,7 @@ extension LocalTransaction {
   /// Adds or updates one object.
   mutating func save(_ object: ObjectSave, as type: MappedType, _ relations: SavedRelations? = nil) throws -> SavedObject {
     let table = ObjectTable(type.stored, db)
+    willChange(type.stored)
     if let record = object.record(in: store), let saved = try update(object, record, type, table, relations) { return saved }
     // What was fetched from another database, or as another object, is as good as made by the app.
     let object = object.record == nil ? object : object.allEdited

@@ -29,7 +29,7 @@ struct Instance {
   }
 
   @inline(__always)
-  private func property(_ index: Int) -> (storage: Storage, slot: Int) {
+  func property(_ index: Int) -> (storage: Storage, slot: Int) {
     switch places {
     case .shared(let storage): (storage, index)
     case .apart(let properties): (properties[index].storage, properties[index].index)
@@ -266,6 +266,10 @@ struct Instance {
       let value = rows.values[start + index]
       do {
         let fetched = try property.codec.slot(of: value)
+        if property.kind == .asset {
+          if case .held(let held) = fetched { held.asset?.place.isKept(in: database.assets) }
+          if !storage[slot].slot.hasValue, property.role == .required { storage[slot].slot = try property.codec.empty() }
+        }
         guard fetched.hasValue || property.role == .optional && !storage[slot].slot.hasValue else {
           // Its default stands for what is not stored.
           storage.setStored(.null, at: slot, isEdited: false)
@@ -303,6 +307,8 @@ struct Instance {
     let property = layout.properties[index]
     let (storage, slot) = self.property(index)
     if property.role == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
+    // It gets its name when its content is written.
+    if property.kind == .asset, case .held(let held) = storage[slot].slot, held.asset?.isUnnamed == true { return .asset("") }
     do {
       let value = try storage[slot].slot.value()
       guard (value?.length ?? 0) <= Limits.valueBytes else {

@@ -32,6 +32,8 @@ final class Layout: Sendable {
   /// The types of the objects that it holds, by their names alone.
   let targets: [TypeSchema]
   let hasRelations: Bool
+  /// The properties that hold assets.
+  let assets: [Int]
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
 
@@ -77,7 +79,8 @@ final class Layout: Sendable {
         return Property(
           field: TypeSchema.Field(name: name, kind: kind, target: target?.identity), role: type.role, codec: type.codec,
           relation: relation,
-          canBeAbsent: type.role == .optional || kind.isLinked || (type.role == .required && wrapper.property.hasValue),
+          canBeAbsent: type.role == .optional || kind.isLinked || kind == .asset
+            || (type.role == .required && wrapper.property.hasValue),
           initial: type.role == .primary || relation != nil ? nil : try state.slot.value(), initialEdits: state.edits)
       }
     } catch let error as JournalError {
@@ -107,6 +110,7 @@ final class Layout: Sendable {
     self.type = type
     self.targets = targets
     hasRelations = !targets.isEmpty
+    assets = properties.indices.filter { properties[$0].kind == .asset }
     self.name = name
     self.properties = properties
     self.offsets = offsets

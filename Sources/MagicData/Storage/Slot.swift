@@ -35,6 +35,8 @@ class Held {
   var holdsInstances: Bool { false }
   /// Whether it stands for an object that is not there.
   var isMissing: Bool { false }
+  /// Of an asset.
+  var asset: (any AnyAsset)? { nil }
   /// Of objects: what the database held for them.
   final var links: [Link]?
 }
@@ -64,6 +66,8 @@ class HeldValue<Wrapped: Magical>: Held {
     if let stored { return stored }
     return try value.magicValue
   }
+
+  override var asset: (any AnyAsset)? { value as? any AnyAsset }
 }
 
 /// How a property's type becomes a slot and back: known from the type, asked once a property.
@@ -101,6 +105,9 @@ enum Codec: Sendable {
     default: throw value.unreadable(as: type)
     }
   }
+
+  /// What a property of an asset's type holds of which nothing is stored.
+  func empty() throws -> Slot { try .held(Codec.held(.null, type)) }
 
   private var type: any Magical.Type {
     switch self {

@@ -13,9 +13,11 @@ struct Record {
 final class Origin: Sendable {
   /// The database file; a copy of a file has the same, so an object's key is checked as well.
   let id: Identifier
+  let assets: AssetFolder
 
-  init(id: Identifier) {
+  init(id: Identifier, assets: AssetFolder) {
     self.id = id
+    self.assets = assets
   }
 }
 

@@ -6,8 +6,12 @@ extension Scope {
     let instance = try Instance(object, type.layout)
     if type.layout.hasRelations { return try await update([instance], try await types(of: Object.self))[0] }
     return try await exclusively {
-      let (save, mark) = try instance.save()
-      let saved = try await change { transaction in try transaction.save(save, as: type) }
+      let (values, mark) = try instance.save()
+      let (save, assets) = try await stage(values, of: instance)
+      let saved = try await change { transaction in
+        try assets.place()
+        return try transaction.save(save, as: type)
+      }
       onRollback(instance.undo(in: store.origin))
       instance.saved(saved, save, mark: mark, in: store.origin)
       return Int(saved.place.zIndex)
@@ -29,8 +33,11 @@ extension Scope {
         var seen: Set<ObjectIdentifier> = []
         let run = instances[index...].prefix { seen.insert($0.identity).inserted }
         let saves = try run.map { try $0.save() }
-        let values = saves.map(\.0)
-        let saved = try await change { transaction in try values.map { try transaction.save($0, as: type) } }
+        let (values, assets) = try await stage(saves.map(\.0), of: Array(run))
+        let saved = try await change { transaction in
+          try assets.place()
+          return try values.map { try transaction.save($0, as: type) }
+        }
         for (number, instance) in run.enumerated() {
           onRollback(instance.undo(in: store.origin))
           instance.saved(saved[number], values[number], mark: saves[number].mark, in: store.origin)
@@ -46,8 +53,11 @@ extension Scope {
   ) async throws -> [Int] {
     try await exclusively {
       let graph = try ObjectGraph(instances, types)
-      let save = graph.save
-      let saved = try await change { transaction in try transaction.save(save) }
+      let (save, assets) = try await stage(graph)
+      let saved = try await change { transaction in
+        try assets.place()
+        return try transaction.save(save)
+      }
       for (number, node) in graph.nodes.enumerated() {
         guard let saved = saved[number] else { continue }
         onRollback(node.instance.undo(in: store.origin))

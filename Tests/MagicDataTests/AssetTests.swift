@@ -225,7 +225,7 @@ struct OfObjects: MagicObject {
 
   @Test func aDatabaseThatIsBuiltKeepsItsAssets() async throws {
     let location = DatabaseLocation(database)
-    try await MagicData.build(at: location) { magic in try await magic.update(Paper("a", "built")) }
+    _ = try await MagicData.build(at: location) { magic in try await magic.update(Paper("a", "built")) }
     #expect(try await MagicData(path: database).object(of: Paper.self, primary: "a").text.value == "built")
     #expect(try folder.contents().keys.filter { $0.contains(".magic-") } == [])
   }
@@ -441,8 +441,8 @@ struct OfObjects: MagicObject {
   @Test func aDamagedFileIsAnErrorAndMendedByItsValue() async throws {
     let magic = try await MagicData(path: database)
     try await magic.update(Paper("a", "content"))
-    let paper = try await magic.object(of: Paper.self, primary: "a")
     for damage in ["contenT", "cont", "content and more"] {
+      let paper = try await magic.object(of: Paper.self, primary: "a")
       try Data(damage.utf8).write(to: URL(fileURLWithPath: #require(paper.text.path)))
       #expect(paper.text.value == nil)
       #expect { try paper.text.load() } throws: { ($0 as? MagicDataError)?.code == .damaged }

@@ -107,7 +107,10 @@ enum Codec: Sendable {
   }
 
   /// What a property of an asset's type holds of which nothing is stored.
-  func empty() throws -> Slot { try .held(Codec.held(.null, type)) }
+  func empty() throws -> Slot {
+    guard case .held(let type) = self else { return .null }
+    return .held(try Codec.held(.null, type))
+  }
 
   private var type: any Magical.Type {
     switch self {

@@ -255,6 +255,19 @@ struct OfObjects: MagicObject {
     #expect(try files() == [])
   }
 
+  @Test func manyFilesGoAwayPartByPart() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(contentsOf: (0..<603).map { Paper("\($0)", "\($0)") })
+    #expect(try files().count == 603)
+    let kept = try await magic.object(of: Paper.self, primary: "7")
+    try await magic.transaction { tx in
+      try await tx.removeAll(of: Paper.self)
+      kept.title = "back"
+      try await tx.update(kept)
+    }
+    #expect(try files() == [name("7")])
+  }
+
   @Test func anObjectOfAnotherTypeKeepsAFile() async throws {
     let magic = try await MagicData(path: database)
     let kinds = Kinds()

@@ -31,10 +31,7 @@ public final class MagicData: Sendable {
   /// A path that ends in `.sqlite`, `.sqlite3` or `.db` is the database file itself, with its assets in a folder beside it. Any other
   /// path is a folder that holds `default.sqlite3` and `files/`; it is made if the folder above is there.
   public convenience init(path: URL) async throws {
-    guard path.isFileURL else {
-      throw MagicDataError(.notFound, "\(path.scheme ?? "nothing"): is no place for a database; name a path or a file: URL")
-    }
-    self.init(store: try Store(.file(DatabaseLocation(path), mustExist: false)))
+    self.init(store: try Store(.file(DatabaseLocation(checking: path), mustExist: false)))
   }
 
   /// Opens the database at a path, or makes it; see ``init(path:)-(URL)``.
@@ -46,7 +43,7 @@ public final class MagicData: Sendable {
   /// Closes the database. Later calls throw; all that was stored is in the database file then, and none of it in SQLite's WAL beside it
   /// alone, unless another process has the file open as well.
   ///
-  /// A database closes by itself with its last reference.
+  /// A database closes by itself with its last reference; an object that was fetched from it or saved in it holds one.
   public func close() async throws {
     do {
       try await store.close()

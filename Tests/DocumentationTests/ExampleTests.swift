@@ -9,7 +9,11 @@ import Testing
     return folder
   }()
 
-  @Test(arguments: ["README.md", "ARCHITECTURE.md"]) func examplesAreCompiled(document: String) throws {
+  @Test(arguments: [
+    "README.md", "ARCHITECTURE.md", "Sources/MagicData/MagicData.docc/MagicData.md",
+    "Sources/MagicData/MagicData.docc/Relations.md",
+    "Sources/MagicData/MagicData.docc/Transactions.md",
+  ]) func examplesAreCompiled(document: String) throws {
     let folder = ExampleTests.root.appendingPathComponent("Tests/DocumentationTests")
     let sources = try FileManager.default.contentsOfDirectory(atPath: folder.path).map { name in
       ExampleTests.lines(try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8))

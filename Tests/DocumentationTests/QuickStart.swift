@@ -18,6 +18,15 @@ struct Note: MagicObject {
 }
 
 struct Page: MagicObject {
+  @MagicValue var chapter: String
+  @MagicValue var number: Int
+
+  static var magicIndexes: [MagicIndex] { [MagicIndex(\Page.number), MagicIndex(\Page.chapter, \Page.number)] }
+
+  init() {}
+}
+
+struct Article: MagicObject {
   @PrimaryMagicValue var id: String
   @MagicValue var text: MagicAsset<String>
   @OptionMagicValue var photo: MagicAsset<Data>?
@@ -32,12 +41,12 @@ struct Page: MagicObject {
     let magic = try await MagicData(type: .temporary)
     let jpeg = Data([0xff, 0xd8])
 
-    let page = Page()
-    page.text = .init(value: String(repeating: "Once upon a time. ", count: 10_000))
-    page.photo = .init(value: jpeg, pathExtension: "jpeg")
-    try await magic.update(page)
+    let article = Article()
+    article.text = .init(value: String(repeating: "Once upon a time. ", count: 10_000))
+    article.photo = .init(value: jpeg, pathExtension: "jpeg")
+    try await magic.update(article)
 
-    let fetched = try await magic.object(of: Page.self, primary: page.id)
+    let fetched = try await magic.object(of: Article.self, primary: article.id)
     print(try fetched.text.load().count, "characters; photo in", fetched.photo?.path ?? "no file")
 
     #expect(fetched.photo?.value == jpeg)
@@ -81,5 +90,29 @@ struct Page: MagicObject {
 
     #expect(pushed.changes == 104)
     #expect(FileManager.default.fileExists(atPath: shared))
+  }
+
+  @Test func objectsAreFound() async throws {
+    let magic = try await MagicData(type: .memory)
+    try await magic.update(contentsOf: (1...100).map { Note(title: "Note \($0)") })
+
+    let best = try await magic.query(of: Note.self)
+      .where { $0.stars > 0 && $0.title.hasPrefix("Note") || $0.mood == nil }
+      .sorted(by: \.stars, .descending).then(by: \.title)
+      .limit(20).offset(40)
+      .all()
+    let one = try await magic.object(of: Note.self).where { $0.title == "Pay rent" }.first()
+    let count = try await magic.query(of: Note.self).where { (1...5).contains($0.stars) && $0.title.contains("1") }.count()
+    for try await note in magic.query(of: Note.self).sorted(by: \.title).stream() where note.stars == 5 {
+      print(note.title)
+      break
+    }
+    try await magic.query(of: Note.self).where { [0, 1].contains($0.stars) }.remove()
+
+    #expect(best.count == 20)
+    #expect(one == nil)
+    #expect(count == 0)
+    #expect(try await magic.count(of: Note.self) == 0)
+    try await magic.update(contentsOf: [Page]())
   }
 }

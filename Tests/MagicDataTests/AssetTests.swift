@@ -41,6 +41,12 @@ struct Shelf: MagicObject {
   init() {}
 }
 
+struct FilledIn: MagicObject {
+  @MagicValue var text: MagicAsset<String>
+  init() {}
+  static func createMigrations() -> [MagicMigration] { [.filled(\FilledIn.$text, MagicAsset(value: "x"))] }
+}
+
 struct OfObjects: MagicObject {
   @OptionMagicValue var papers: MagicAsset<[Paper]>?
   init() {}
@@ -163,6 +169,11 @@ struct OfObjects: MagicObject {
   @Test func objectsInAnAssetAreRefused() async throws {
     let magic = try await MagicData(path: database)
     await #expect { try await magic.update(OfObjects()) } throws: { ($0 as? MagicDataError)?.code == .model }
+  }
+
+  @Test func noMigrationMakesAnAsset() async throws {
+    let magic = try await MagicData(path: database)
+    await #expect { try await magic.update(FilledIn()) } throws: { ($0 as? MagicDataError)?.code == .model }
   }
 
   /// V-7 is for what stands in rows and journal.
@@ -546,6 +557,59 @@ struct OfObjects: MagicObject {
     let papers = try await writers[0].object(of: Paper.self)
     for paper in papers { _ = try paper.text.load() }
     #expect(try files() == Set(papers.map { name($0.text.value ?? "") }).sorted())
+  }
+
+  // MARK: Blocking, and backups
+
+  @Test func blockingCallsDoTheSame() throws {
+    struct Stop: Error {}
+    let location = DatabaseLocation(database)
+    let magic = MagicData(store: try Store(.file(location, mustExist: false)))
+    let (a, shelf) = (Paper("a", "one"), Shelf())
+    shelf.papers = [Paper("b", "of a graph")]
+    try magic.blocking.update(a)
+    try magic.blocking.update(shelf)
+    #expect(try magic.blocking.object(of: Paper.self, primary: "a").text.value == "one")
+    #expect(try files() == [name("one"), name("of a graph"), name("plain")].sorted())
+    a.text.value = "two"
+    #expect(throws: Stop.self) {
+      try magic.blocking.transaction { tx in
+        try tx.update(a)
+        throw Stop()
+      }
+    }
+    #expect(try files() == [name("one"), name("of a graph"), name("plain")].sorted())
+    try magic.blocking.update(a)
+    try magic.blocking.removeAll(of: Shelf.self)
+    #expect(try files() == [name("two"), name("of a graph")].sorted())
+  }
+
+  /// What a copy names stays until it is copied, whoever lets go of it.
+  @Test func aFileThatIsBeingCopiedStaysUntilThen() async throws {
+    let magic = try await MagicData(path: database)
+    let paper = Paper("a", "one")
+    try await magic.update(paper)
+    do {
+      let pin = try await magic.store.assets.pin()
+      paper.text.value = "two"
+      try await magic.update(paper)
+      #expect(try files() == [name("one"), name("two")].sorted())
+      withExtendedLifetime(pin) {}
+    }
+    try await MagicData(path: database).update(Paper("b", "more"))
+    #expect(try files() == [name("two"), name("more")].sorted())
+    try await magic.backup(to: folder["copy"])
+    let copy = try await MagicData(path: folder["copy"])
+    try await magic.removeAll(of: Paper.self)
+    #expect(try await copy.object(of: Paper.self).map(\.text.value) == ["two", "more"])
+    #expect(try files("copy") == [name("two"), name("more")].sorted())
+  }
+
+  @Test func aBackupOfADatabaseInMemoryHasItsAssets() async throws {
+    let magic = try await MagicData(type: .memory)
+    try await magic.update(Paper("a", "one"))
+    try await magic.backup(to: folder["copy"])
+    #expect(try await MagicData(path: folder["copy"]).object(of: Paper.self).first?.text.value == "one")
   }
 
   // MARK: Crashes

@@ -18,7 +18,7 @@ private struct Page: MagicObject {
   init(_ text: String) { self.text = text }
 }
 
-private struct Book: MagicObject {
+private struct Volume: MagicObject {
   @PrimaryMagicValue var title: String
   @MagicValue var author: Author
   @OptionMagicValue var editor: Author?
@@ -57,8 +57,8 @@ private struct Node: MagicObject {
     magic = try await MagicData(path: folder["db"])
   }
 
-  private func book(_ title: String = "Emma") async throws -> Book {
-    try await magic.object(of: Book.self, primary: title)
+  private func book(_ title: String = "Emma") async throws -> Volume {
+    try await magic.object(of: Volume.self, primary: title)
   }
 
   private func entries() async throws -> [[Entry]] {
@@ -75,7 +75,7 @@ private struct Node: MagicObject {
 
   @Test func aGraphIsSavedAndFetchedAsAWhole() async throws {
     let (jane, anne) = (Author("Jane"), Author("Anne"))
-    let book = Book("Emma", jane)
+    let book = Volume("Emma", jane)
     let (one, two) = (Page("one"), Page("two"))
     book.editor = jane
     book.readers = [jane, anne]
@@ -101,7 +101,7 @@ private struct Node: MagicObject {
   }
 
   @Test func anUpdateSavesTheWholeGraphBelow() async throws {
-    let book = Book("Emma", Author("Jane"))
+    let book = Volume("Emma", Author("Jane"))
     book.pages = [Page("one")]
     try await magic.update(book)
     let fetched = try await self.book()
@@ -121,21 +121,21 @@ private struct Node: MagicObject {
 
   /// H-5: of the whole graph.
   @Test func anUnsetValueAnywhereStoresNothing() async throws {
-    let book = Book("Emma", Author("Jane"))
+    let book = Volume("Emma", Author("Jane"))
     book.pages = [Page("one"), Page()]
     await #expect { try await magic.update(book) } throws: { error in
       (error as? MagicDataError)?.code == .unsetValue && "\(error)".contains("Page.text")
     }
     #expect(try await magic.object(of: Author.self).isEmpty)
     #expect(try await entries().isEmpty)
-    let lacking = Book()
+    let lacking = Volume()
     lacking.title = "x"
-    await #expect { try await magic.update(lacking) } throws: { "\($0)".contains("Book.author") }
+    await #expect { try await magic.update(lacking) } throws: { "\($0)".contains("Volume.author") }
   }
 
   /// L-7: a set is written as what changed in it.
   @Test func twoInstancesAddToOneSet() async throws {
-    let book = Book("Emma", Author("Jane"))
+    let book = Volume("Emma", Author("Jane"))
     let (anne, emily, lost) = (Author("Anne"), Author("Emily"), Author("Lost"))
     book.readers = [lost]
     try await magic.update(book)
@@ -187,7 +187,7 @@ private struct Node: MagicObject {
 
   @Test func removingAnObjectTakesItOutOfRelations() async throws {
     let (jane, anne) = (Author("Jane"), Author("Anne"))
-    let book = Book("Emma", jane)
+    let book = Volume("Emma", jane)
     book.editor = anne
     book.readers = [anne, jane]
     let (one, two) = (Page("one"), Page("two"))
@@ -220,7 +220,7 @@ private struct Node: MagicObject {
   /// The owner stays readable, and can be given another.
   @Test func anOwnerWhoseRequiredObjectIsGoneIsStillThere() async throws {
     let (jane, anne) = (Author("Jane"), Author("Anne"))
-    try await magic.update(Book("Emma", jane))
+    try await magic.update(Volume("Emma", jane))
     try await magic.remove(jane)
     let fetched = try await book()
     #expect(fetched.title == "Emma")
@@ -278,11 +278,11 @@ private struct Node: MagicObject {
 
   @Test func anInstanceMadeAnewReplacesWhatItSets() async throws {
     let (jane, anne) = (Author("Jane"), Author("Anne"))
-    let book = Book("Emma", jane)
+    let book = Volume("Emma", jane)
     book.readers = [jane, anne]
     book.pages = [Page("one")]
     try await magic.update(book)
-    let anew = Book("Emma", anne)
+    let anew = Volume("Emma", anne)
     anew.readers = [anne]
     try await magic.update(anew)
     let fetched = try await self.book()
@@ -294,7 +294,7 @@ private struct Node: MagicObject {
 
   @Test func whatARollbackUndidIsSavedNextTime() async throws {
     struct Stop: Error {}
-    let book = Book("Emma", Author("Jane"))
+    let book = Volume("Emma", Author("Jane"))
     book.readers = [Author("Anne")]
     await #expect(throws: Stop.self) {
       try await magic.transaction { transaction in
@@ -308,7 +308,7 @@ private struct Node: MagicObject {
     await #expect(throws: Stop.self) {
       try await magic.transaction { transaction in
         try await transaction.update(book)
-        let seen = try await transaction.object(of: Book.self, primary: "Emma")
+        let seen = try await transaction.object(of: Volume.self, primary: "Emma")
         #expect(seen.readers.count == 2)
         throw Stop()
       }
@@ -319,30 +319,30 @@ private struct Node: MagicObject {
   }
 
   @Test func aGraphOfOneDatabaseIsNewInAnother() async throws {
-    let book = Book("Emma", Author("Jane"))
+    let book = Volume("Emma", Author("Jane"))
     book.pages = [Page("one"), Page("two")]
     book.index = ["a": book.pages[1]]
     try await magic.update(book)
     let other = try await MagicData(type: .memory)
     try await other.update(Page("other"))
     try await other.update(try await self.book())
-    let fetched = try await other.object(of: Book.self, primary: "Emma")
+    let fetched = try await other.object(of: Volume.self, primary: "Emma")
     #expect(fetched.author.name == "Jane")
     #expect(fetched.pages.map(\.text) == ["one", "two"])
     #expect(fetched.index["a"]?.text == "two")
   }
 
   @Test func relationsCanBeReadByAnySQLTool() async throws {
-    let book = Book("Emma", Author("Jane"))
+    let book = Volume("Emma", Author("Jane"))
     book.readers = [Author("Anne")]
     book.index = ["a": Page("one")]
     try await magic.update(book)
     let name = try await magic.store.read { db in
-      try String.fetchOne(db, sql: "SELECT a.name FROM Book b JOIN Author a ON a.z_index = b.author")
+      try String.fetchOne(db, sql: "SELECT a.name FROM Volume b JOIN Author a ON a.z_index = b.author")
     }
     #expect(name == "Jane")
-    #expect(try await count("SELECT count(*) FROM \"Book.readers\" r JOIN Author a ON a.z_index = r.target") == 1)
-    #expect(try await count("SELECT count(*) FROM \"Book.index\" WHERE owner = 1 AND CAST(key AS TEXT) = '\"a\"'") == 1)
+    #expect(try await count("SELECT count(*) FROM \"Volume.readers\" r JOIN Author a ON a.z_index = r.target") == 1)
+    #expect(try await count("SELECT count(*) FROM \"Volume.index\" WHERE owner = 1 AND CAST(key AS TEXT) = '\"a\"'") == 1)
   }
 
   @Test func anObjectIsEncodedAsItsZIndex() async throws {
@@ -370,7 +370,7 @@ private struct Node: MagicObject {
       init() {}
     }
     let (deep, deeper) = (Deep(), Deeper())
-    await #expect { try await magic.update(deep) } throws: { "\($0)".contains("Deep.pages") }
+    await #expect { try await magic.update(deep) } throws: { "\($0)".contains("Deep") && "\($0)".contains("pages") }
     await #expect { try await magic.update(deeper) } throws: { ($0 as? MagicDataError)?.code == .model }
   }
 

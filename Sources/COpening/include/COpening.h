@@ -26,6 +26,8 @@ typedef struct {
   const void *_Nullable type;
   /// A queue of instances that are being released, or NULL.
   void *_Nullable releases;
+  /// Who is told of values that are read without being set, or NULL.
+  void *_Nullable recorder;
 } COpenings;
 
 /// The calling thread's own. (Swift has no thread-local variables that cost less than the storage itself.)

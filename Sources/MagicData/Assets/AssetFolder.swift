@@ -13,7 +13,7 @@ internal import MagicJournal
 ///   lets go of the same content meanwhile does not take it away.
 ///
 /// What a crash or a rollback leaves is a file too many, which `Store.settleAssets` finds.
-final class AssetFolder: Sendable {
+package final class AssetFolder: Sendable {
   let url: URL
   private let unsettled = Locked(Unsettled())
   /// Contents are read and written here, and not on the threads that all tasks share.
@@ -24,6 +24,7 @@ final class AssetFolder: Sendable {
   }
 
   func file(_ name: String) -> URL { url.appendingPathComponent(name) }
+  var exists: Bool { access(url.path, F_OK) == 0 }
   func has(_ name: String) -> Bool { access(file(name).path, F_OK) == 0 }
 
   // MARK: Reading
@@ -60,14 +61,17 @@ final class AssetFolder: Sendable {
   ///
   /// - Parameter content: of an asset that the app made; one that was fetched is taken from where it is.
   func stage(_ place: AssetPlace, _ content: Data?) async throws -> StagedAsset {
+    try await onQueue { try self.staged(place, content) }
+  }
+
+  private func onQueue<Result: Sendable>(_ body: @Sendable @escaping () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
-      queue.async {
-        continuation.resume(with: Result { try self.staged(place, content) })
-      }
+      queue.async { continuation.resume(with: Swift.Result(catching: body)) }
     }
   }
 
-  private func staged(_ place: AssetPlace, _ content: Data?) throws -> StagedAsset {
+  /// The same on the caller's thread.
+  func staged(_ place: AssetPlace, _ content: Data?) throws -> StagedAsset {
     try make()
     guard let content else {
       guard let name = place.name else { throw MagicDataError(.unsetValue, "the asset has no value yet") }
@@ -98,7 +102,7 @@ final class AssetFolder: Sendable {
   }
 
   private func make() throws {
-    guard access(url.path, F_OK) != 0 else { return }
+    guard !exists else { return }
     guard mkdir(url.path, 0o777) == 0 || errno == EEXIST else { throw DurableFile.failure("could not be made", url) }
     try DurableFile.sync(url.deletingLastPathComponent())
   }
@@ -117,19 +121,18 @@ final class AssetFolder: Sendable {
     try DurableFile.sync(url)
   }
 
-  /// Of a database that takes the place of this one's.
-  func move(to other: AssetFolder) throws {
-    guard access(url.path, F_OK) == 0 else { return }
-    try other.make()
-    for name in try FileManager.default.contentsOfDirectory(atPath: url.path) where AssetName.isValid(name) {
-      guard rename(file(name).path, other.file(name).path) == 0 else {
-        throw DurableFile.failure("could not be written", other.file(name))
-      }
-    }
-    try DurableFile.sync(other.url)
+  // MARK: Clearing up
+
+  /// Keeps all files, whoever may let go of them, in whatever process, until it goes away.
+  package func pin() async throws -> AssetPin {
+    try await onQueue { try AssetPin(self.url.deletingLastPathComponent(), isShared: true) }
   }
 
-  // MARK: Clearing up
+  /// Runs `body` if nobody has pinned the files.
+  func ifUnpinned(_ body: () throws -> Void) throws {
+    let pin = try AssetPin(url.deletingLastPathComponent(), isShared: false)
+    try withExtendedLifetime(pin, body)
+  }
 
   /// Files that may be there without a row naming them.
   struct Unsettled {
@@ -179,7 +182,7 @@ final class AssetFolder: Sendable {
 
   /// The assets that were written before a time, in milliseconds since 1970. Temporary files as old are taken away.
   func old(before time: Int64) throws -> [String] {
-    guard access(url.path, F_OK) == 0 else { return [] }
+    guard exists else { return [] }
     return try FileManager.default.contentsOfDirectory(atPath: url.path).filter { name in
       let isAsset = AssetName.isValid(name)
       guard isAsset || DurableFile.isTemporary(name) else { return false }
@@ -208,9 +211,52 @@ final class StagedAsset: Sendable {
   deinit { unlink(temporary.path) }
 }
 
+/// A lock on the folder that the assets' folder is in, which the system takes back from who dies: shared by those who copy assets, held alone by who
+/// takes some away.
+package final class AssetPin: Sendable {
+  private let descriptor: Int32
+
+  /// - Parameter isShared: waits for who takes files away; else it is an error if somebody copies.
+  fileprivate init(_ folder: URL, isShared: Bool) throws {
+    descriptor = open(folder.path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", folder) }
+    // Where there are no such locks, there is nobody to wait for.
+    guard flock(descriptor, isShared ? LOCK_SH : LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
+      close(descriptor)
+      throw MagicDataError(.busy, "the assets in \(folder.path) are being copied")
+    }
+  }
+
+  deinit { close(descriptor) }
+}
+
 /// The contents of a save's assets.
 struct StagedAssets: Sendable {
-  var files: [StagedAsset] = []
+  private(set) var files: [StagedAsset] = []
+  private var slots: [AssetSlot] = []
+
+  mutating func append(_ file: StagedAsset, for slot: AssetSlot) {
+    files.append(file)
+    slots.append(slot)
+  }
+
+  /// The objects with the names of their contents.
+  func naming(_ objects: [ObjectSave]) -> [ObjectSave] {
+    var objects = objects
+    for (file, slot) in zip(files, slots) { objects[slot.object].name(slot, file.name) }
+    return objects
+  }
+
+  func naming(_ object: ObjectSave) -> ObjectSave {
+    files.isEmpty ? object : naming([object])[0]
+  }
+
+  func naming(_ graph: GraphSave) -> GraphSave {
+    guard !files.isEmpty else { return graph }
+    var graph = graph
+    graph.objects = naming(graph.objects)
+    return graph
+  }
 
   /// Within the transaction that names them in rows.
   func place() throws {

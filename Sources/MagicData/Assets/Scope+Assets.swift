@@ -1,61 +1,27 @@
 internal import MagicJournal
 
-/// An asset of an instance that is saved.
-private struct AssetToSave {
-  let index: Int
-  let asset: any AnyAsset
+/// Which value of a save waits for the name of a content.
+struct AssetSlot: Sendable {
+  /// The object's number in the save.
+  var object: Int
+  let property: Int
   /// What the database held, as far as the instance knows.
   let stored: Value?
   /// What the property's default is called, if the app may have left it.
   let initial: Value?
 }
 
-extension Scope {
-  /// Brings the contents of an instance's assets to the disk, and completes the save with their names.
-  nonisolated(nonsending) func stage(
-    _ object: ObjectSave, of instance: Instance
-  ) async throws -> (ObjectSave, StagedAssets) {
-    if instance.layout.assets.isEmpty { return (object, StagedAssets()) }
-    let (objects, assets) = try await stage([object], of: [instance])
-    return (objects[0], assets)
-  }
-
-  nonisolated(nonsending) func stage(
-    _ objects: [ObjectSave], of instances: [Instance]
-  ) async throws -> ([ObjectSave], StagedAssets) {
-    // What is saved is what stands in the instances at this moment; others may come in between at each await.
-    var found: [(number: Int, asset: AssetToSave)] = []
-    for (number, instance) in instances.enumerated() where !instance.layout.assets.isEmpty {
-      found += try instance.assets(objects[number], in: store.id).map { (number, $0) }
-    }
-    var objects = objects
-    var staged = StagedAssets()
-    for (number, asset) in found {
-      let layout = instances[number].layout
-      do {
-        let file = try await store.assets.stage(asset.asset.place, asset.asset.givenContent())
-        objects[number].name(asset, file.name)
-        staged.files.append(file)
-      } catch let error as MagicDataError {
-        let property = layout.properties[asset.index]
-        throw MagicDataError(error.code, "\(layout.name).\(property.name): \(error.message)", cause: error)
-      }
-      try Task.checkCancellation()
-    }
-    return (objects, staged)
-  }
-
-  nonisolated(nonsending) func stage(_ graph: ObjectGraph) async throws -> (GraphSave, StagedAssets) {
-    var save = graph.save
-    let (objects, assets) = try await stage(save.objects, of: graph.nodes.map(\.instance))
-    save.objects = objects
-    return (save, assets)
-  }
+/// An asset of an instance that is saved.
+struct AssetToSave {
+  var slot: AssetSlot
+  let asset: any AnyAsset
+  let layout: Layout
 }
 
 extension Instance {
   /// The assets of which the database may need the content: those that were set, and all of an object that it does not know.
-  fileprivate func assets(_ object: ObjectSave, in database: Identifier) throws -> [AssetToSave] {
+  func assets(of object: ObjectSave, in database: Identifier) throws -> [AssetToSave] {
+    guard !layout.assets.isEmpty else { return [] }
     let isKnown = object.record(in: database) != nil
     return try layout.assets.compactMap { index in
       let (storage, slot) = property(index)
@@ -63,18 +29,68 @@ extension Instance {
         !isKnown || object.edited.contains(index) || asset.isUnnamed
       else { return nil }
       let isAsMade = record == nil && !storage[slot].isStored && storage[slot].edits == layout.properties[index].initialEdits
-      return AssetToSave(
-        index: index, asset: asset, stored: try storage.stored(at: slot)?.value(),
+      let place = AssetSlot(
+        object: 0, property: index, stored: try storage.stored(at: slot)?.value(),
         initial: isAsMade ? layout.properties[index].initial : nil)
+      return AssetToSave(slot: place, asset: asset, layout: layout)
     }
   }
 }
 
+extension Collection<Instance> {
+  func assets(of objects: [ObjectSave], in database: Identifier) throws -> [AssetToSave] {
+    var found: [AssetToSave] = []
+    for (number, instance) in enumerated() {
+      for var asset in try instance.assets(of: objects[number], in: database) {
+        asset.slot.object = number
+        found.append(asset)
+      }
+    }
+    return found
+  }
+}
+
+extension Scope {
+  /// Brings contents to the disk, one after the other, so that no more than one of them is held beside the app's own.
+  nonisolated(nonsending) func stage(_ assets: [AssetToSave]) async throws -> StagedAssets {
+    var staged = StagedAssets()
+    for asset in assets {
+      do {
+        let file = try await store.assets.stage(asset.asset.place, asset.asset.givenContent())
+        staged.append(file, for: asset.slot)
+      } catch {
+        throw asset.named(error)
+      }
+      try Task.checkCancellation()
+    }
+    return staged
+  }
+
+  func stageBlocking(_ assets: [AssetToSave]) throws -> StagedAssets {
+    var staged = StagedAssets()
+    for asset in assets {
+      do {
+        staged.append(try store.assets.staged(asset.asset.place, asset.asset.givenContent()), for: asset.slot)
+      } catch {
+        throw asset.named(error)
+      }
+    }
+    return staged
+  }
+}
+
+extension AssetToSave {
+  fileprivate func named(_ error: any Error) -> any Error {
+    guard let error = error as? MagicDataError else { return error }
+    return MagicDataError(error.code, "\(layout.name).\(layout.properties[slot.property].name): \(error.message)", cause: error)
+  }
+}
+
 extension ObjectSave {
-  fileprivate mutating func name(_ asset: AssetToSave, _ name: String) {
+  mutating func name(_ slot: AssetSlot, _ name: String) {
     let value = Value.asset(name)
-    values[asset.index] = value
-    if asset.initial == value { edited.remove(asset.index) }
-    if asset.initial == value || asset.stored == value { changed.remove(asset.index) }
+    values[slot.property] = value
+    if slot.initial == value { edited.remove(slot.property) }
+    if slot.initial == value || slot.stored == value { changed.remove(slot.property) }
   }
 }

@@ -10,62 +10,64 @@ extension Store {
 
   /// Takes away the files that no row names any more. The caller is past the gate, with no transaction open.
   ///
-  /// It is for later if it fails: what rows have let go of stands in the database, what a rollback has left is remembered, and what a crash
-  /// has left is found by the sweep, which the first write of an asset after the opening brings.
+  /// It is for later if it fails, as while the assets are copied: what rows have let go of stands in the database, what a rollback has left is
+  /// remembered, and what a crash has left is found by the sweep, which the first write of an asset after the opening brings.
   nonisolated(nonsending) func settleAssets() async {
     guard assets.hasUnsettled else { return }
     let known = assets.takeUnsettled()
+    let doing = "files of assets could not be cleared up"
     do {
-      let names = try await known.union(assets.beginSweep() ? sweptAssets() : []).union(droppedAssets()).sorted()
-      for start in stride(from: 0, to: names.count, by: Store.assetsAtOnce) {
-        let part = names[start..<min(start + Store.assetsAtOnce, names.count)]
+      for part in try await accessNow(doing, { db in try self.unsettledAssets(known, db) }) {
         try await begin()
-        try await accessNow("files of assets could not be cleared up") { db in
-          try self.settle(part, db)
-          try db.commit()
-        }
+        try await accessNow(doing) { db in try Store.committed(db) { db in try self.settle(part, db) } }
       }
     } catch {
       assets.putBack(known)
-      // If this fails as well, SQLite has rolled back already, or does when the connection closes.
-      try? await accessNow("a transaction could not be rolled back") { db in
-        if db.isInsideTransaction { try db.rollback() }
-      }
+    }
+  }
+
+  func settleAssetsBlocking() {
+    guard assets.hasUnsettled else { return }
+    let known = assets.takeUnsettled()
+    do {
+      let parts = try database.writeWithoutTransaction { db in try unsettledAssets(known, db) }
+      for part in parts { try writeBlocking { db in try settle(part, db) } }
+    } catch {
+      assets.putBack(known)
+    }
+  }
+
+  /// What is to be looked at, part by part, so that other processes wait for no more than one.
+  private func unsettledAssets(_ known: Set<String>, _ db: Database) throws -> [[String]] {
+    var names = known
+    var select = try SQL(db, Statements.selectDroppedAssets)
+    while try select.step() { names.insert(select.text(0)) }
+    if assets.beginSweep() {
+      let schema = try StoredSchema(db)
+      let old = try assets.old(before: surroundings.milliseconds() - Store.assetGrace)
+      names.formUnion(try old.filter { try !schema.names($0, db) })
+    }
+    let sorted = names.sorted()
+    return stride(from: 0, to: sorted.count, by: Store.assetsAtOnce).map { start in
+      Array(sorted[start..<min(start + Store.assetsAtOnce, sorted.count)])
     }
   }
 
   /// Within a transaction: nobody can name a file between the look and the deed.
-  private func settle(_ names: ArraySlice<String>, _ db: Database) throws {
+  private func settle(_ names: [String], _ db: Database) throws {
     let schema = try StoredSchema(db)
     let unnamed = Set(try names.filter { try !schema.names($0, db) })
-    // A power failure must not bring a row back of which the file is gone.
-    if !unnamed.isEmpty { try syncToDisk(db) }
-    for name in names {
-      guard !unnamed.contains(name) || assets.delete(name) else { continue }
+    func forget(_ name: String) throws {
       var delete = try SQL(db, Statements.deleteDroppedAsset)
       try delete.bind(name)
       try delete.run()
     }
-  }
-
-  /// What rows have let go of.
-  private nonisolated(nonsending) func droppedAssets() async throws -> [String] {
-    try await accessNow("files of assets could not be looked through") { db in
-      var names: [String] = []
-      var select = try SQL(db, Statements.selectDroppedAssets)
-      while try select.step() { names.append(select.text(0)) }
-      return names
-    }
-  }
-
-  /// Old files that no row names.
-  private nonisolated(nonsending) func sweptAssets() async throws -> Set<String> {
-    let time = surroundings.milliseconds() - Store.assetGrace
-    return try await accessNow("files of assets could not be looked through") { db in
-      let old = try self.assets.old(before: time)
-      guard !old.isEmpty else { return [] }
-      let schema = try StoredSchema(db)
-      return Set(try old.filter { try !schema.names($0, db) })
+    for name in names where !unnamed.contains(name) { try forget(name) }
+    guard !unnamed.isEmpty else { return }
+    try assets.ifUnpinned {
+      // A power failure must not bring a row back of which the file is gone.
+      try syncToDisk(db)
+      for name in unnamed.sorted() where assets.delete(name) { try forget(name) }
     }
   }
 }

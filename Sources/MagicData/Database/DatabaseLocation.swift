@@ -25,6 +25,13 @@ package struct DatabaseLocation: Sendable, Equatable {
     }
   }
 
+  init(checking path: URL) throws {
+    guard path.isFileURL else {
+      throw MagicDataError(.notFound, "\(path.scheme ?? "nothing"): is no place for a database; name a path or a file: URL")
+    }
+    self.init(path)
+  }
+
   package var exists: Bool { FileManager.default.fileExists(atPath: file.path) }
 
   /// Refuses a path that cannot be a database's, whatever is there.

@@ -9,41 +9,73 @@ extension MagicData {
   package static func build<Result>(
     at location: DatabaseLocation, _ body: (MagicData) async throws -> Result
   ) async throws -> Result {
-    try location.check()
-    let isFolderNew = location.folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? false
-    try location.makeFolder()
-    let aside = DatabaseLocation(
-      location.file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).sqlite3"))
-    defer {
-      for suffix in ["", "-wal", "-shm"] { unlink(aside.file.path + suffix) }
-      try? FileManager.default.removeItem(at: aside.assets)
-      // Goes only if it is empty.
-      if isFolderNew, let folder = location.folder { rmdir(folder.path) }
-    }
-    let magic = MagicData(store: try Store(.file(aside, mustExist: false)))
-    let result: Result
+    try await location.make { aside in try await fill(Store(.file(aside, mustExist: false)), body) }
+  }
+
+  /// Runs `body` on a database that nobody else knows of, and closes it with everything in its file.
+  static func fill<Result>(_ store: Store, _ body: (MagicData) async throws -> Result) async throws -> Result {
+    let magic = MagicData(store: store)
     do {
-      result = try await body(magic)
+      let result = try await body(magic)
       try await magic.store.closeWhole()
+      return result
     } catch {
       try? await magic.close()
       throw error
     }
-    // Before the rows that name them are there.
-    try AssetFolder(aside.assets).move(to: AssetFolder(location.assets))
-    try move(aside.file, to: location.file)
+  }
+}
+
+extension DatabaseLocation {
+  /// Moves what `body` makes aside, in the folder where it belongs, to this location, where nothing may be yet. The database file comes
+  /// last and is never there without its assets; what is there is on the disk.
+  func make<Result>(_ body: (_ aside: DatabaseLocation) async throws -> Result) async throws -> Result {
+    try check()
+    let isFolderNew = folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? false
+    try makeFolder()
+    let aside = DatabaseLocation(
+      file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).sqlite3"))
+    defer {
+      for suffix in ["", "-wal", "-shm", "-journal"] { unlink(aside.file.path + suffix) }
+      if aside.hasAssets { try? FileManager.default.removeItem(at: aside.assets) }
+      // Goes only if it is empty.
+      if isFolderNew, let folder { rmdir(folder.path) }
+    }
+    let result = try await body(aside)
+    try take(aside)
+    try DurableFile.sync(file.deletingLastPathComponent())
+    if isFolderNew, let folder { try DurableFile.sync(folder.deletingLastPathComponent()) }
     return result
   }
 
-  private static func move(_ file: URL, to place: URL) throws {
-    // Unlike a renaming, a link takes the place of nothing. File systems without links get a renaming.
-    if link(file.path, place.path) == 0 { return }
-    let number = errno
-    guard number != EEXIST, !FileManager.default.fileExists(atPath: place.path) else {
-      throw MagicDataError(.exists, "somebody made a database at \(place.path) meanwhile, which was left as it is; try again")
+  var hasAssets: Bool { FileManager.default.fileExists(atPath: assets.path) }
+
+  private func take(_ aside: DatabaseLocation) throws {
+    guard aside.hasAssets else { return try move(aside.file) }
+    // A folder takes the place of an empty one at most.
+    guard rename(aside.assets.path, assets.path) == 0 else {
+      let number = errno
+      throw MagicDataError(
+        number == ENOTEMPTY || number == EEXIST || number == ENOTDIR ? .exists : .notAllowed,
+        "\(assets.path) could not be made: \(String(cString: strerror(number)))")
     }
-    guard rename(file.path, place.path) == 0 else {
-      throw MagicDataError(.notAllowed, "\(place.path) could not be made: \(String(cString: strerror(number)))")
+    do {
+      try move(aside.file)
+    } catch {
+      rename(assets.path, aside.assets.path)
+      throw error
+    }
+  }
+
+  private func move(_ made: URL) throws {
+    // Unlike a renaming, a link takes the place of nothing. File systems without links get a renaming.
+    if link(made.path, file.path) == 0 { return }
+    let number = errno
+    guard number != EEXIST, !exists else {
+      throw MagicDataError(.exists, "somebody made a database at \(file.path) meanwhile, which was left as it is; try again")
+    }
+    guard rename(made.path, file.path) == 0 else {
+      throw MagicDataError(.notAllowed, "\(file.path) could not be made: \(String(cString: strerror(number)))")
     }
   }
 }
@@ -51,9 +83,10 @@ extension MagicData {
 extension Store {
   /// Closes the database, with nothing left in the WAL: else an error.
   fileprivate func closeWhole() async throws {
+    commits.close()
     do {
       _ = try await database.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
-      try database.close()
+      try await closeConnections()
     } catch {
       throw MagicDataError(error, "the database could not be completed")
     }

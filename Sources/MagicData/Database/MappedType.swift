@@ -11,10 +11,14 @@ final class MappedType: Sendable {
   /// What a fetch reads: the fields, and for each property the column of the row and its kind.
   let columns: [Int]
   let reads: [(column: Int32, kind: Value.Kind)?]
+  /// By property that was stored in other kinds before: where those are in the row.
+  let former: [Int: [(column: Int32, kind: FormerKind)]]
+  /// The fields of those kinds.
+  let formerFields: [Int: [Int]]
   /// The properties that hold objects, with where they are.
   let relations: [(index: Int, codec: any RelationCodec, stored: StoredRelation)]
-  /// The fields that an object has to have to be shown (M-6).
-  let required: [Int]
+  /// The fields that an object has to have to be shown (M-6): of each group one, the property's own kind or a former one.
+  let required: [[Int]]
 
   init(_ layout: Layout, _ stored: StoredType, _ learnt: [Int]) {
     self.layout = layout
@@ -23,20 +27,32 @@ final class MappedType: Sendable {
     let fields = layout.properties.map { $0.role == .primary ? nil : rest.popFirst() }
     self.fields = fields
     inOrder = fields.enumerated().compactMap { index, field in field.map { (index, $0) } }.sorted { $0.field < $1.field }
-    columns = zip(layout.properties, fields).compactMap { $0.kind.isLinked ? nil : $1 }
+    columns = zip(layout.properties, fields).compactMap { $0.kind.isLinked ? nil : $1 } + rest
     // Before the fields stand the z index, the key and the last entry.
     var column: Int32 = 2
-    reads = zip(layout.properties, fields).map { property, field in
+    let reads = zip(layout.properties, fields).map { property, field -> (column: Int32, kind: Value.Kind)? in
       if property.kind.isLinked { return nil }
-      guard field != nil else { return (1, stored.keyKind) }
+      guard field != nil else { return (column: 1, kind: stored.keyKind) }
       column += 1
-      return (column, property.kind)
+      return (column: column, kind: property.kind)
     }
     relations = layout.properties.enumerated().compactMap { index, property in
       guard let codec = property.relation, let relation = fields[index].flatMap({ stored.relations[$0] }) else { return nil }
       return (index, codec, relation)
     }
-    required = zip(layout.properties, fields).compactMap { property, field in property.canBeAbsent ? nil : field }
+    var (former, groups): ([Int: [(column: Int32, kind: FormerKind)]], [[Int]]) = ([:], [])
+    var formerFields: [Int: [Int]] = [:]
+    for (index, property) in layout.properties.enumerated() {
+      guard let field = fields[index] else { continue }
+      let own = property.formerKinds.compactMap { kind in rest.popFirst().map { (field: $0, kind: kind) } }
+      for (_, kind) in own {
+        column += 1
+        former[index, default: []].append((column, kind))
+      }
+      if !own.isEmpty { formerFields[index] = own.map(\.field) }
+      if !property.canBeAbsent { groups.append([field] + own.map(\.field)) }
+    }
+    (self.reads, self.former, self.formerFields, required) = (reads, former, formerFields, groups)
   }
 
   /// The fields of some properties, rising, as an entry has them.
@@ -46,14 +62,17 @@ final class MappedType: Sendable {
 
   /// The type as the database knows it; `nil` if something of it is new.
   static func find(_ layout: Layout, _ db: Connection) throws -> MappedType? {
-    try StoredSchema(db).find(layout.schema).map { MappedType(layout, $0, $1) }
+    guard let mapped = try StoredSchema(db).find(layout.schema).map({ MappedType(layout, $0, $1) }) else { return nil }
+    return try mapped.missingIndexes(db).isEmpty ? mapped : nil
   }
 
-  /// The same, with its table and the columns that are new made.
+  /// The same, with its table and the columns and indexes that are new made.
   static func make(_ layout: Layout, _ db: Connection) throws -> MappedType {
     var schema = try StoredSchema(db)
     try schema.checkTakenOver(layout, db)
     let learnt = try schema.learn(Schema(types: [layout.schema] + layout.targets), db)[0]
-    return MappedType(layout, schema.types[learnt.id], learnt.fields)
+    let mapped = MappedType(layout, schema.types[learnt.id], learnt.fields)
+    try mapped.makeIndexes(db)
+    return mapped
   }
 }

@@ -89,31 +89,27 @@ package struct ObjectTable {
   }
 
   private func insert(_ key: ObjectKey, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace) throws -> Int64? {
-    let (columns, targets) = try columns(fields)
+    let columns = try columns(fields)
     var insert = try SQL(db, type.insert(columns.map(\.field)))
     if let zIndex { try insert.bind(zIndex) } else { try insert.bindNull() }
     try insert.bind(key.value)
     try insert.bind(last)
-    for (field, target) in zip(columns, targets) {
-      if let target { try insert.bind(target) } else { try insert.bind(field.value) }
-    }
+    for field in columns { try insert.bind(field.value) }
     guard try insert.run() > 0 else { return nil }
     let row = zIndex ?? db.lastInsertedRowID
     if columns.count < fields.count { try link(row, fields, isNew: true) }
     return row
   }
 
-  /// The fields that stand in columns, and the z indexes that stand there for objects.
-  private func columns(_ fields: [FieldValue]) throws -> ([FieldValue], [Int64?]) {
-    guard type.hasRelations else { return (fields, Array(repeating: nil, count: fields.count)) }
-    let columns = fields.filter { type.relations[$0.field]?.kind.isLinked != true }
-    return (
-      columns,
-      try columns.map { field in
-        guard case .reference(let key) = field.value, let relation = type.relations[field.field] else { return nil }
-        return try zIndex(of: key, in: relation.target)
-      }
-    )
+  /// The fields that stand in columns, with z indexes in place of objects.
+  private func columns(_ fields: [FieldValue]) throws -> [FieldValue] {
+    guard type.hasRelations else { return fields }
+    return try fields.compactMap { field in
+      guard let relation = type.relations[field.field] else { return field }
+      guard !relation.kind.isLinked else { return nil }
+      guard case .reference(let key) = field.value else { return field }
+      return FieldValue(field: field.field, value: .integer(try zIndex(of: key, in: relation.target)))
+    }
   }
 
   /// The row of a new object, or of one that is back, under the z index that it had.
@@ -135,12 +131,10 @@ package struct ObjectTable {
   package func update(
     _ zIndex: Int64, _ key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, before: EntryPlace
   ) throws -> Bool {
-    let (columns, targets) = try columns(fields)
+    let columns = try columns(fields)
     var update = try SQL(db, type.update(columns.map(\.field), beside: fields))
     try update.bind(last)
-    for (field, target) in zip(columns, targets) {
-      if let target { try update.bind(target) } else { try update.bind(field.value) }
-    }
+    for field in columns { try update.bind(field.value) }
     try update.bind(zIndex)
     try update.bind(key.value)
     try update.bind(before)

@@ -81,6 +81,19 @@ enum Statements {
     FROM magic_run m WHERE m.replica = ? ORDER BY m.sequence DESC LIMIT 1
     """
 
+  static let selectPosition = "SELECT max(id) FROM magic_journal"
+  static let selectTypeID = "SELECT id FROM magic_type WHERE name = ? AND primary_kind = ?"
+  static let selectDataAfter = "SELECT data FROM magic_journal WHERE id > ? ORDER BY id"
+  static let selectArrivals = "SELECT id, stamp, entries, data FROM magic_journal WHERE id > ? ORDER BY id"
+  static let selectOriginOfRow = """
+    SELECT m.replica, r.uuid FROM magic_run m CROSS JOIN magic_replica r ON r.id = m.replica
+    WHERE m.first <= ? ORDER BY m.first DESC LIMIT 1
+    """
+
+  static let selectSize = "SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)"
+  static let selectJournalSize = "SELECT count(entries), sum(entries), sum(length(data)) FROM magic_journal"
+  static let becomeReplica = "UPDATE magic_database SET replica = ?, store = ?"
+
   static let selectAbsent = "SELECT z_index, magic_last FROM magic_absent WHERE type = ? AND object = ?"
   static let insertAbsent = "INSERT OR REPLACE INTO magic_absent (type, object, z_index, magic_last) VALUES (?, ?, ?, ?)"
   static let selectAbsentKey = "SELECT object FROM magic_absent WHERE type = ? AND z_index = ?"

@@ -1,3 +1,4 @@
+internal import Foundation
 package import GRDB
 internal import GRDBSQLite
 
@@ -16,10 +17,7 @@ extension Store {
   nonisolated(nonsending) func exclusively<Result>(
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
-    guard RunningTransaction.current?.holds(self) != true else {
-      throw MagicDataError(
-        .transaction, "within a transaction, use the one that its body was given; on the database this would wait for itself")
-    }
+    try checkOutsideTransaction()
     await gate.enter()
     defer { gate.leave() }
     try Task.checkCancellation()
@@ -34,21 +32,32 @@ extension Store {
     return result
   }
 
+  func checkOutsideTransaction() throws {
+    guard RunningTransaction.current?.holds(self) != true else {
+      throw MagicDataError(
+        .transaction, "within a transaction, use the one that its body was given; on the database this would wait for itself")
+    }
+  }
+
   // MARK: At length, in GRDB's queues
 
   private func readPastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    try await Store.failing("the database could not be read") { try await database.read(body) }
+    await longReads.enter()
+    defer { longReads.leave() }
+    return try await Store.failing("the database could not be read") { try await database.read(body) }
   }
 
   private func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     let assets = assets
-    return try await Store.failing("the database could not be written") {
+    let result = try await Store.failing("the database could not be written") {
       try await database.write { db in
         let result = try body(db)
         try assets.noteDropped(db)
         return result
       }
     }
+    commits.committed()
+    return result
   }
 
   // MARK: Shortly, on a thread of Swift's pool
@@ -60,6 +69,17 @@ extension Store {
     return try await exclusively { try await readNow(body) }
   }
 
+  /// For one statement, which sees one moment by itself.
+  @concurrent func lookUp<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+    guard let queue = try lookUp() else { return try await readShortly(body) }
+    return try Store.failing("the database could not be read") { try queue.unsafeRead(body) }
+  }
+
+  /// For a caller that cannot wait: on its own thread.
+  func readOnCaller<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    try Store.failing("the database could not be read") { try database.read(body) }
+  }
+
   @concurrent private func readNow<Result: Sendable>(
     _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
@@ -68,8 +88,9 @@ extension Store {
 
   /// A transaction for what takes microseconds. The caller has passed the gate.
   func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+    defer { commits.committed() }
     let failed = "the database could not be written"
-    let result = try await accessNow(failed) { db in try Store.beginsAtOnce(db) ? Store.committed(db, body) : nil }
+    let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? Store.committed(db, body) : nil }
     if let result { return result }
     try await beginInTurn()
     return try await accessNow(failed) { db in try Store.committed(db, body) }
@@ -77,13 +98,13 @@ extension Store {
 
   /// Begins a transaction on the writer's connection.
   func begin() async throws {
-    if try await accessNow("a transaction could not be begun", Store.beginsAtOnce) { return }
+    if try await accessNow("a transaction could not be begun", { db in try Store.begins(db, within: 0) }) { return }
     try await beginInTurn()
   }
 
-  /// `false` if another process is writing.
-  private static func beginsAtOnce(_ db: Database) throws -> Bool {
-    sqlite3_busy_timeout(db.sqliteConnection, 0)
+  /// `false` if another process is writing, all that time.
+  static func begins(_ db: Database, within seconds: TimeInterval) throws -> Bool {
+    sqlite3_busy_timeout(db.sqliteConnection, Int32(seconds * 1_000))
     defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(busySeconds * 1_000)) }
     do {
       try db.beginTransaction(.immediate)
@@ -120,7 +141,7 @@ extension Store {
 
   // MARK: Errors
 
-  private static func failing<Result>(_ doing: String, _ body: () throws -> Result) throws -> Result {
+  static func failing<Result>(_ doing: String, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch let error as CancellationError {

@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Foundation
 package import GRDB
 internal import MagicJournal
@@ -11,26 +12,32 @@ package final class Store: Sendable {
   }
 
   package let database: any DatabaseWriter
+  /// A connection for single look-ups, made when the first one comes: the pool takes longer to hand out one of its own than a look-up takes.
+  private let lookUps = Locked<DatabaseQueue?>(nil)
   package let location: DatabaseLocation?
   package let surroundings: Surroundings
   /// Whether this opening made the database.
   package let isNew: Bool
   /// Names the file to the objects that are fetched from it.
-  var id: Identifier { origin.id }
-  let origin: Origin
-  let gate = WriteGate()
+  let id: Identifier
   /// Where the assets are.
-  var assets: AssetFolder { origin.assets }
+  package let assets: AssetFolder
+  /// Of this process's writers.
+  let gate = Gate(places: 1)
+  let longReads = Gate(places: maxLongReads)
+  let commits = CommitSignal()
   private let types = Locked<Types>(Types())
   /// Goes away with the store.
   private let temporaryFolder: URL?
 
   /// How long a write waits for another process's before it gives up.
   static let busySeconds: TimeInterval = 10
+  /// A long read has its connection until a thread of Swift's pool is free. If short ones, on such threads, had to wait for that, none
+  /// might ever be: so there are connections left for them, which are opened only if they are needed.
+  private static let (maxLongReads, maxReads) = (5, 128)
 
   package init(_ kind: Kind, _ surroundings: Surroundings = .system) throws {
     self.surroundings = surroundings
-    let assets: AssetFolder
     switch kind {
     case .memory:
       location = nil
@@ -54,7 +61,7 @@ package final class Store: Sendable {
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
       let known = try database.read(Store.name)
-      origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) }, assets: assets)
+      id = try known ?? database.write { db in try Store.prepare(db, surroundings) }
       isNew = known == nil
       if known != nil { try database.read(assets.noteDropped) }
     } catch {
@@ -70,11 +77,38 @@ package final class Store: Sendable {
   }
 
   func close() async throws {
+    commits.close()
     // Others may be reading from the WAL, which then stays; that is no failure.
     if database is DatabasePool {
       _ = try? await database.writeWithoutTransaction { db in try db.checkpoint(.full) }
     }
-    try database.close()
+    try await closeConnections()
+  }
+
+  /// Waits for those who read, which have to be given a thread of Swift's pool to end; so it is not spent on one.
+  func closeConnections() async throws {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      DispatchQueue.global().async { [database, lookUps] in
+        continuation.resume(
+          with: Result {
+            try lookUps.withLock { try $0?.close() }
+            try database.close()
+          })
+      }
+    }
+  }
+
+  /// The connection for single look-ups; `nil` for a database in memory, which has one connection for everything.
+  func lookUp() throws -> DatabaseQueue? {
+    guard let location, database is DatabasePool else { return nil }
+    return try lookUps.withLock { queue in
+      if let queue { return queue }
+      var configuration = Store.configuration(mustExist: true)
+      configuration.readonly = true
+      let made = try DatabaseQueue(path: location.file.path, configuration: configuration)
+      queue = made
+      return made
+    }
   }
 
   private static func open(_ location: DatabaseLocation, mustExist: Bool) throws -> DatabasePool {
@@ -98,6 +132,7 @@ package final class Store: Sendable {
 
   private static func configuration(mustExist: Bool) -> Configuration {
     var configuration = Configuration()
+    configuration.maximumReaderCount = maxReads
     configuration.busyMode = .timeout(busySeconds)
     configuration.foreignKeysEnabled = false
     // A transaction of ours lasts over several accesses; the gate keeps others out of it.

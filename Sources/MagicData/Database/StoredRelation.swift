@@ -6,7 +6,7 @@ package struct StoredRelation: Sendable {
   /// Without its fields.
   package let target: StoredType
   /// Quoted; of links, if the kind has such.
-  private let table: String
+  let table: String
 
   init(kind: Value.Kind, target: StoredType, table: String) {
     self.kind = kind
@@ -52,6 +52,4 @@ package struct StoredRelation: Sendable {
   }
 
   var deleteAll: String { "DELETE FROM \(table) WHERE owner = ?" }
-  /// The owners of a target.
-  var selectOwners: String { "SELECT DISTINCT owner FROM \(table) WHERE target = ? ORDER BY owner" }
 }

@@ -42,21 +42,28 @@ package struct StoredSchema: Sendable {
     return fields.count == type.fields.count ? (stored, fields) : nil
   }
 
-  /// A required property that the stored objects have no value for would hide them all; so it is an error, not a migration.
+  /// What a model asks for that the stored objects cannot give, and that no migration declares, is an error before anything is changed: a
+  /// property of another kind than its name is stored in, and one that is new and would hide them all.
   func checkTakenOver(_ layout: Layout, _ db: Database) throws {
     guard let stored = ids[layout.schema.identity].map({ types[$0] }) else { return }
-    for property in layout.properties where property.role == .required && !property.canBeAbsent {
-      let field = property.field
-      guard stored.schema.index(of: field) == nil, try ObjectTable(stored, db).hasRows() else { continue }
-      let other = stored.schema.fields.first { $0.name == field.name }
+    for property in layout.properties where property.role != .primary && stored.schema.index(of: property.field) == nil {
+      let rivals = stored.schema.fields.indices.filter { stored.schema.fields[$0].name == property.field.name }
+      let undeclared = rivals.first { id in !property.formerKinds.contains { $0.kind == stored.schema.fields[id].kind } }
+      let isLacking = rivals.isEmpty && !property.canBeAbsent
+      guard undeclared != nil || isLacking, try ObjectTable(stored, db).hasRows() else { continue }
       throw MagicDataError(
         .model,
-        other.map {
-          "\(layout.name).\(field.name) is stored as \($0.kind) (column \(field.name) of \(stored.table)) and declared as \(field.kind); give the property another name"
+        undeclared.map {
+          """
+          \(layout.name).\(property.name) is stored as \(stored.schema.fields[$0].kind) (column \(stored.columns[$0]) of table \
+          \(stored.table)) and declared as \(property.kind); declare in createMigrations() how it is converted, or give the property \
+          another name
+          """
         }
           ?? """
-          \(layout.name).\(field.name) is new and required, and the objects in table \(stored.table) have no value for it; give it a \
-          default, or make it an @OptionMagicValue
+          \(layout.name).\(property.name) is new and required, and the objects in table \(stored.table) have no column \
+          \(property.field.name) for it; give it a default, make it an @OptionMagicValue, or declare in createMigrations() what it was named \
+          before or is filled with
           """)
     }
   }

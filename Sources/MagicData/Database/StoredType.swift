@@ -32,6 +32,7 @@ package struct StoredType: Sendable {
     schema.append(field)
     if field.kind.isLinked { linked.append(columns.count) }
     if field.kind == .asset { assets.append(columns.count) }
+    if target != nil { hasRelations = true }
     relations.append(target.map { StoredRelation(kind: field.kind, target: $0, table: Statements.quoted(column)) })
     columns.append(column)
     quotedColumns.append(Statements.quoted(column))
@@ -46,7 +47,7 @@ package struct StoredType: Sendable {
 
   /// The fields that have a table of links in place of a column.
   private(set) var linked: [Int] = []
-  var hasRelations: Bool { relations.contains { $0 != nil } }
+  private(set) var hasRelations = false
   var hasLinks: Bool { !linked.isEmpty }
 
   /// The kind of the column that names an object.
@@ -128,9 +129,36 @@ package struct StoredType: Sendable {
     schema.hasRivals && fields.contains { schema.fields[$0.field].kind.hasElements }
   }
 
+  /// What a field of one owner holds, of the objects that have a row.
+  func selectShown(_ field: Int, _ relation: StoredRelation) -> String {
+    texts[.shown(field)] {
+      let target = "JOIN \(relation.target.quotedTable) t ON t.z_index = "
+      guard relation.kind.isLinked else {
+        return "SELECT t.z_index FROM \(quotedTable) o \(target)o.\(quotedColumns[field]) WHERE o.z_index = ?"
+      }
+      let key = relation.kind == .dictionary ? ", l.key" : ""
+      let order = relation.kind == .list ? "position" : relation.kind == .dictionary ? "key" : "target"
+      return "SELECT t.z_index\(key) FROM \(relation.table) l \(target)l.target WHERE l.owner = ? ORDER BY l.\(order)"
+    }
+  }
+
+  /// The objects that hold another in a field, and have one of each group of `required`: a look-up in an index from the target.
+  func selectOwners(_ field: Int, _ relation: StoredRelation, required: [[Int]]) -> String {
+    texts[.owners(field, required: required)] {
+      let complete = required.map { "AND \(isThere($0, in: "o.")) " }.joined()
+      guard relation.kind.isLinked else {
+        return "SELECT o.z_index FROM \(quotedTable) o WHERE o.\(quotedColumns[field]) = ? AND o.z_index > ? \(complete)"
+          + "ORDER BY o.z_index LIMIT ?"
+      }
+      return "SELECT DISTINCT l.owner FROM \(relation.table) l JOIN \(quotedTable) o ON o.z_index = l.owner "
+        + "WHERE l.target = ? AND l.owner > ? \(complete)ORDER BY l.owner LIMIT ?"
+    }
+  }
+
   var selectZIndex: String { texts[.zIndex] { "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
   var selectKey: String { texts[.key] { "SELECT \(quotedKey), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(quotedKey), magic_last FROM \(quotedTable) ORDER BY z_index" }
+  var count: String { "SELECT count(*) FROM \(quotedTable)" }
   var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
   var updateLast: String { texts[.last] { "UPDATE \(quotedTable) SET magic_last = ? WHERE z_index = ?" } }
   var delete: String { texts[.delete] { "DELETE FROM \(quotedTable) WHERE z_index = ?" } }
@@ -167,16 +195,27 @@ package struct StoredType: Sendable {
     case nothing, key, zIndex
   }
 
-  /// z index, key, last entry and `fields`, of the objects that have all of `required`.
-  func select(_ fields: [Int], required: [Int] = [], by condition: Condition = .nothing) -> String {
+  /// z index, key, last entry and `fields`, of the objects that have one of each group of `required`.
+  func select(_ fields: [Int], required: [[Int]] = [], by condition: Condition = .nothing) -> String {
     texts[.select(fields, required: required, condition)] {
       let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
       let conditions =
-        required.map { quotedColumns[$0] + " IS NOT NULL" }
+        required.map { isThere($0) }
         + (condition == .key ? ["\(quotedKey) = ?"] : condition == .zIndex ? ["z_index = ?"] : [])
       return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
         + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
     }
+  }
+
+  func selectCount(required: [[Int]]) -> String {
+    "SELECT count(*) FROM \(quotedTable)"
+      + (required.isEmpty ? "" : " WHERE " + required.map { isThere($0) }.joined(separator: " AND "))
+  }
+
+  /// That one of a group of fields has a value.
+  private func isThere(_ group: [Int], in prefix: String = "") -> String {
+    let conditions = group.map { prefix + quotedColumns[$0] + " IS NOT NULL" }
+    return conditions.count == 1 ? conditions[0] : "(" + conditions.joined(separator: " OR ") + ")"
   }
 }
 
@@ -186,10 +225,12 @@ private final class StatementTexts: Sendable {
     case zIndex
     case key
     case delete
+    case shown(Int)
+    case owners(Int, required: [[Int]])
     case last
     case insert([Int])
     case update([Int])
-    case select([Int], required: [Int], StoredType.Condition)
+    case select([Int], required: [[Int]], StoredType.Condition)
   }
 
   private let texts = Locked<[Use: String]>([:])

@@ -83,7 +83,9 @@ extension LocalTransaction {
         object.changed.remove(relation.index)
         continue
       }
-      let (value, written) = try self.value(relation, field, baseline, type, relations.places)
+      var told = baseline
+      if case .stored(let zIndex) = baseline, relation.baseline == nil { told = .row(zIndex) }
+      let (value, written) = try self.value(relation, field, told, type, relations.places)
       links[relation.index] = written
       if let value {
         object.values[relation.index] = value

@@ -132,7 +132,9 @@ extension LocalTransaction {
       })
     else {
       throw MagicDataError(
-        .unsetValue, "an object that this \(type.layout.name) needs was removed; give it another before it is saved")
+        .unsetValue,
+        "an object that this \(type.layout.name) needs was removed, or never fetched from its database; set it before it is saved"
+      )
     }
     let fields = type.fields(of: object.present, object)
     guard let key else {

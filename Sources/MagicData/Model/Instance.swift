@@ -3,8 +3,9 @@ internal import MagicJournal
 /// An instance seen as its properties, on its owner's side.
 struct Instance {
   enum Places {
-    /// Slot by slot as the properties are declared.
+    /// Slot by slot as the wrappers are declared.
     case shared(Storage)
+    /// Property by property; then the reverses.
     case apart([PropertySlot])
   }
 
@@ -31,7 +32,7 @@ struct Instance {
   @inline(__always)
   func property(_ index: Int) -> (storage: Storage, slot: Int) {
     switch places {
-    case .shared(let storage): (storage, index)
+    case .shared(let storage): (storage, layout.slots[index])
     case .apart(let properties): (properties[index].storage, properties[index].index)
     }
   }
@@ -39,9 +40,26 @@ struct Instance {
   /// Equal for copies, which share their values.
   var identity: ObjectIdentifier { ObjectIdentifier(first) }
 
+  /// Which property a wrapper belongs to.
+  func index(of slot: PropertySlot) -> Int? {
+    layout.properties.indices.first { index in
+      let (storage, place) = property(index)
+      return storage === slot.storage && place == slot.index
+    }
+  }
+
   // MARK: The object it is
 
-  var record: Record? { first.header.record }
+  var record: Record? {
+    get { first.header.record }
+    nonmutating set {
+      first.header.record = newValue
+      // A reverse that stands alone has to know as well.
+      if case .apart(let properties) = places {
+        for reverse in properties.dropFirst(layout.properties.count) { reverse.storage.header.record = newValue }
+      }
+    }
+  }
 
   /// What names the object as which the instance was fetched or saved.
   func key(_ record: Record) throws -> ObjectKey? {
@@ -51,8 +69,14 @@ struct Instance {
     return try storage.stored(at: slot)?.value().map { .primary($0) }
   }
 
+  /// Whether the primary value is that of the object as which the instance was fetched or saved.
+  func isAsRecorded() throws -> Bool {
+    guard let record, let key = try key(record) else { return false }
+    return try primary().map { .primary($0) == key } ?? true
+  }
+
   /// Names the object in a database, if it has a name there.
-  func key(in database: Origin) throws -> ObjectKey? {
+  func key(in database: Store) throws -> ObjectKey? {
     if let primary = try primary() { return .primary(primary) }
     guard let record, record.origin.id == database.id else { return nil }
     return try key(record)
@@ -74,7 +98,7 @@ struct Instance {
     let mark = first.nextMark()
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
-      if let relation = layout.properties[index].relation {
+      if layout.relational.contains(index), let relation = layout.properties[index].relation {
         storage[slot].save = mark
         try save(index, relation, storage, slot, into: &object, number)
         continue
@@ -122,13 +146,13 @@ struct Instance {
       }
       return
     }
-    guard !held.isMissing else {
+    guard !held.isMissing, !relation.isAsked(held) else {
       object.missing.insert(index)
       return
     }
     let (members, names) = try relation.members(of: held)
     let isDefault =
-      record == nil && !state.isStored && members.isEmpty && state.edits == layout.properties[index].initialEdits
+      record == nil && !state.isStored && members.isEmpty && state.edits == layout.initialEdits[index]
     object.present.insert(index)
     if state.isEdited, !isDefault {
       object.edited.insert(index)
@@ -142,10 +166,10 @@ struct Instance {
 
   /// The objects that the database held for a property when it was fetched or saved, as far as this instance showed them.
   private func baseline(_ relation: any RelationCodec, _ storage: Storage, _ slot: Int) throws -> [RelationSave.Member]? {
-    guard case .held(let held)? = storage.stored(at: slot), let links = held.links else {
-      return storage[slot].isStored ? [] : nil
-    }
-    guard !held.isMissing else { return [] }
+    guard case .held(let held)? = storage.stored(at: slot) else { return storage[slot].isStored ? [] : nil }
+    // What was never fetched is told from what the database holds.
+    if relation.isAsked(held) { return nil }
+    guard let links = held.links, !held.isMissing else { return [] }
     return try zip(relation.members(of: held).instances, links).compactMap { member, link in
       guard let record = member.record, let key = try member.key(record) else { return nil }
       return RelationSave.Member(key: key, link: link)
@@ -155,7 +179,7 @@ struct Instance {
   /// What the slots of relations hold while a save is on its way.
   func heldRelations() -> [Int: Held] {
     var helds: [Int: Held] = [:]
-    for index in layout.properties.indices where layout.properties[index].relation != nil {
+    for index in layout.properties.indices where layout.relational.contains(index) {
       let (storage, slot) = property(index)
       if case .held(let held) = storage[slot].slot { helds[index] = held }
     }
@@ -165,18 +189,18 @@ struct Instance {
   /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
   /// from that.)
   private func isDefault(_ index: Int, _ state: Storage.Property, _ value: Value, isNew: Bool) -> Bool {
-    isNew && !state.isStored && state.edits == layout.properties[index].initialEdits
+    isNew && !state.isStored && state.edits == layout.initialEdits[index]
       && layout.properties[index].initial == value
   }
 
   /// After a save: what was set since stays set.
   func saved(
-    _ saved: SavedObject, _ object: ObjectSave, mark: UInt8, held: [Int: Held] = [:], in database: Origin
+    _ saved: SavedObject, _ object: ObjectSave, mark: UInt8, held: [Int: Held] = [:], in database: Store
   ) {
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
       let isAsSaved = storage[slot].save == mark
-      if layout.properties[index].relation != nil {
+      if layout.relational.contains(index) {
         savedRelation(saved.links[index], held[index], storage, slot, isAsSaved)
         continue
       }
@@ -193,7 +217,7 @@ struct Instance {
       }
     }
     let birth: Birth? = if case .birth(let birth) = saved.key { birth } else { nil }
-    first.header.record = Record(origin: database, place: saved.place, birth: birth)
+    record = Record(origin: database, place: saved.place, birth: birth)
   }
 
   /// - Parameter links: as they are in the database; `nil` if the save left them as they were.
@@ -213,85 +237,116 @@ struct Instance {
       let (storage, slot) = property(index)
       storage.forget(at: slot, isEdited: true)
     }
-    first.header.record = nil
+    record = nil
   }
 
   // MARK: Rolling back
 
-  /// Makes the instance remember what it remembers here, if a transaction is rolled back; unless it was saved in another database since.
-  func undo(in database: Origin) -> () -> Void {
+  /// What the instance remembers of a database here, for the case that a transaction is rolled back.
+  func memory(of database: Store) -> InstanceMemory {
     let record = record
-    let memories = layout.properties.indices.map { index in
+    var edited = PropertySet()
+    var isNew = record == nil
+    for index in layout.properties.indices {
       let (storage, slot) = property(index)
-      return (stored: storage.stored(at: slot), isEdited: storage[slot].isEdited, edits: storage[slot].edits)
+      if storage[slot].isEdited { edited.insert(index) }
+      if storage[slot].isStored { isNew = false }
     }
-    return {
-      guard self.record.map({ $0.origin.id == database.id }) ?? true else { return }
-      for (index, memory) in memories.enumerated() {
-        let (storage, slot) = property(index)
+    guard !isNew else { return InstanceMemory(instance: self, database: database, content: .new(edited)) }
+    let properties = layout.properties.indices.map { index in
+      let (storage, slot) = property(index)
+      return InstanceMemory.Property(
+        stored: storage.stored(at: slot), isEdited: storage[slot].isEdited, edits: storage[slot].edits)
+    }
+    return InstanceMemory(instance: self, database: database, content: .known(record, properties))
+  }
+
+  /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: the row may never have
+  /// been.
+  func memoryOfNothing(in database: Store) -> InstanceMemory {
+    InstanceMemory(instance: self, database: database, content: .nothing)
+  }
+
+  /// Puts a memory back, unless the instance was saved in another database since.
+  fileprivate func restore(_ content: InstanceMemory.Content, of database: Store) {
+    guard record.map({ $0.origin.id == database.id }) ?? true else { return }
+    for index in layout.properties.indices {
+      let (storage, slot) = property(index)
+      switch content {
+      case .new(let edited):
+        // Whatever was set since was set before the save or after it.
+        storage.forget(at: slot, isEdited: edited.contains(index) || storage[slot].isEdited)
+      case .known(_, let properties):
+        let memory = properties[index]
         let isEdited = memory.isEdited || storage[slot].edits != memory.edits
         if let stored = memory.stored {
           storage.setStored(stored, at: slot, isEdited: isEdited)
         } else {
           storage.forget(at: slot, isEdited: isEdited)
         }
-      }
-      first.header.record = record
-    }
-  }
-
-  /// Makes an instance that was fetched forget where, if the transaction is rolled back in which it was: the row may never have been.
-  func forgetting(in database: Origin) -> () -> Void {
-    {
-      guard record.map({ $0.origin.id == database.id }) ?? true else { return }
-      for index in layout.properties.indices {
-        let (storage, slot) = property(index)
+      case .nothing:
         storage.forget(at: slot, isEdited: storage[slot].isEdited)
       }
-      first.header.record = nil
     }
+    record = if case .known(let before, _) = content { before } else { nil }
   }
 
   // MARK: Fetching
 
   /// Takes over a row. A value that cannot be read as its property's type counts as not arrived (L-8, M-6): a property that can be absent is
   /// left as it is, for another the error is thrown.
-  func fetched(_ rows: FetchedRows, _ row: Int, in database: Origin) throws {
+  func fetched(_ rows: FetchedRows, _ row: Int, in database: Store) throws {
     let start = row * layout.properties.count
     for index in layout.properties.indices {
       // Objects come when all of them are there.
-      if layout.properties[index].relation != nil { continue }
+      if layout.relational.contains(index) { continue }
       let (storage, slot) = property(index)
-      let property = layout.properties[index]
       let value = rows.values[start + index]
       do {
-        let fetched = try property.codec.slot(of: value)
-        if property.kind == .asset {
-          if case .held(let held) = fetched { held.asset?.place.isKept(in: database.assets) }
-          if !storage[slot].slot.hasValue, property.role == .required { storage[slot].slot = try property.codec.empty() }
-        }
-        guard fetched.hasValue || property.role == .optional && !storage[slot].slot.hasValue else {
-          // Its default stands for what is not stored.
+        let fetched = try layout.codecs[index].slot(of: value)
+        if !layout.assets.isEmpty, case .held(let held) = fetched { held.asset?.place.isKept(in: database.assets) }
+        guard fetched.hasValue || layout.roles[index] == .optional && !storage[slot].slot.hasValue else {
+          // Its default, or what a migration fills in, stands for what is not stored.
+          try fillIn(index, storage, slot)
           storage.setStored(.null, at: slot, isEdited: false)
           continue
         }
         storage[slot].slot = fetched
         storage.setStored(at: slot)
       } catch let error as MagicDataError where error.code == .value {
+        let property = layout.properties[index]
         guard property.canBeAbsent else {
           throw MagicDataError(.value, "a \(layout.name) cannot be read: \(property.name): \(error.message)", cause: error)
         }
+        try fillIn(index, storage, slot)
         storage.setStored(Slot(stored: value), at: slot, isEdited: false)
       }
     }
-    first.header.record = Record(
+    record = Record(
       origin: database, place: rows.places[row], birth: rows.births.isEmpty ? nil : rows.births[row])
+  }
+
+  private func fillIn(_ index: Int, _ storage: Storage, _ slot: Int) throws {
+    if let value = layout.fillIns[index] { storage[slot].slot = try layout.codecs[index].slot(of: value) }
+    if !layout.assets.isEmpty, storage[slot].slot.isUnset, layout.properties[index].kind == .asset {
+      storage[slot].slot = try layout.codecs[index].empty()
+    }
   }
 
   /// Takes over the objects of a property, after `fetched`.
   func fetched(_ index: Int, _ links: [Link], _ relation: any RelationCodec, among objects: FetchedObjects) throws {
     let (storage, slot) = property(index)
     let isOptional = layout.properties[index].role == .optional
+    if let record,
+      let asked = relation.slot(
+        asking: StoredProperty(
+          origin: record.origin, owner: layout.type, zIndex: record.place.zIndex, index: index,
+          name: "\(layout.name).\(layout.properties[index].name)"))
+    {
+      storage[slot].slot = asked
+      storage.setStored(at: slot)
+      return
+    }
     if links.isEmpty, isOptional || relation.kind == .reference {
       if isOptional { storage[slot].slot = .null }
       storage.setStored(at: slot)
@@ -304,27 +359,27 @@ struct Instance {
   // MARK: Values
 
   private func value(_ index: Int) throws -> Value? {
-    let property = layout.properties[index]
     let (storage, slot) = self.property(index)
-    if property.role == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
+    if layout.roles[index] == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
     // It gets its name when its content is written.
-    if property.kind == .asset, case .held(let held) = storage[slot].slot, held.asset?.isUnnamed == true { return .asset("") }
+    if !layout.assets.isEmpty, case .held(let held) = storage[slot].slot, held.asset?.isUnnamed == true { return .asset("") }
     do {
       let value = try storage[slot].slot.value()
       guard (value?.length ?? 0) <= Limits.valueBytes else {
         throw MagicDataError(
-          .tooLarge, "\(layout.name).\(property.name) is above the limit of \(Limits.valueBytes) bytes for one value")
+          .tooLarge,
+          "\(layout.name).\(layout.properties[index].name) is above the limit of \(Limits.valueBytes) bytes for one value")
       }
       return value
     } catch let error as MagicDataError where error.code == .value {
-      throw MagicDataError(.value, "\(layout.name).\(property.name): \(error.message)", cause: error)
+      throw MagicDataError(.value, "\(layout.name).\(layout.properties[index].name): \(error.message)", cause: error)
     }
   }
 
   /// A primary value that was never set gets its default.
   private func settlePrimary(_ index: Int) {
     let (storage, slot) = property(index)
-    if let value = layout.properties[index].codec.primaryDefault { storage.set(value, at: slot) }
+    if let value = layout.codecs[index].primaryDefault { storage.set(value, at: slot) }
   }
 
   private func unset(_ property: Layout.Property) -> MagicDataError {
@@ -336,5 +391,29 @@ extension Slot {
   /// What a database holds, which no property's type has read.
   fileprivate init(stored value: Value) {
     self = value == .null ? .null : .held(RawValue(value))
+  }
+}
+
+/// What an instance remembers of a database: a transaction that is rolled back puts it back.
+struct InstanceMemory {
+  fileprivate struct Property {
+    let stored: Slot?
+    let isEdited: Bool
+    let edits: UInt32
+  }
+
+  fileprivate enum Content {
+    /// Of an instance that was never saved nor fetched: what had been set.
+    case new(PropertySet)
+    case known(Record?, [Property])
+    case nothing
+  }
+
+  fileprivate let instance: Instance
+  fileprivate let database: Store
+  fileprivate let content: Content
+
+  func restore() {
+    instance.restore(content, of: database)
   }
 }

@@ -4,6 +4,8 @@ internal import MagicJournal
 /// A type's properties, in the order of their declaration: worked out once for a type, not for each object.
 final class Layout: Sendable {
   struct Property: Sendable {
+    let name: Name
+    /// What its values are stored as: under its name, or the first that it had.
     let field: TypeSchema.Field
     let role: PropertyRole
     let codec: Codec
@@ -11,11 +13,14 @@ final class Layout: Sendable {
     let relation: (any RelationCodec)?
     /// Whether an object without a stored value can be shown: it has a default, or may be nil.
     let canBeAbsent: Bool
+    /// How values are read that only a kind has which it was stored as before.
+    let formerKinds: [FormerKind]
+    /// What an object shows that has no value for it.
+    let fillIn: Value?
     /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
     let initial: Value?
     let initialEdits: UInt32
 
-    var name: Name { field.name }
     var kind: Value.Kind { field.kind }
   }
 
@@ -23,11 +28,22 @@ final class Layout: Sendable {
   let name: Name
   /// Never empty.
   let properties: [Property]
-  /// Where each wrapper is in an instance; `nil` if the type's instances have to be looked through one by one.
+  /// What each object asks of each property, apart: a whole `Property` would be copied, reference by reference.
+  let codecs: [Codec]
+  let roles: [PropertyRole]
+  let initialEdits: [UInt32]
+  let relational: PropertySet
+  /// By property: what an object shows that has no value for it.
+  let fillIns: [Int: Value]
+  /// By property: its slot in a storage that all share. Reverses have slots between them.
+  let slots: [Int]
+  /// Where each wrapper is in an instance, and after them those of reverses; `nil` if the type's instances have to be looked through one by one.
   private let offsets: [Int]?
 
   let primary: Int?
-  /// The type as replication knows it.
+  /// The properties of each index that the model declares, in their order.
+  let indexes: [[Int]]
+  /// The type as replication knows it: a field for each property but the primary one, and behind them one for each of their former kinds.
   let schema: TypeSchema
   /// The types of the objects that it holds, by their names alone.
   let targets: [TypeSchema]
@@ -45,7 +61,7 @@ final class Layout: Sendable {
       if let layout = known[ObjectIdentifier(type)] { return layout }
       known[ObjectIdentifier(type)] = layout
       names.withLock {
-        $0.append(contentsOf: zip(places, layout.properties).map { (place: $0, name: "\(layout.name).\($1.name)") })
+        $0.append(contentsOf: layout.namedPlaces(places))
       }
       OpenType.register(places)
       return layout
@@ -58,33 +74,39 @@ final class Layout: Sendable {
       throw MagicDataError(
         .model, "\(type) cannot be stored: its superclass is a MagicObject as well, and a model is a struct or a final class")
     }
-    let children = wrappers(of: probe)
+    let all = wrappers(of: probe)
+    let children = all.filter { Swift.type(of: $0.wrapper).role != .reverse }
     let name: Name
     let properties: [Property]
     var targets: [TypeSchema] = []
     do {
       name = try Name(type.magicName)
-      properties = try children.map { label, wrapper in
+      let declared = try DeclaredChanges(type.createMigrations(), of: probe, children.map(\.wrapper.property))
+      properties = try children.enumerated().map { index, child in
+        let (label, wrapper) = child
         let type = Swift.type(of: wrapper)
         let state = wrapper.property.storage[wrapper.property.index]
-        let name = try Name(String(label.dropFirst()))
+        let (name, fillIn) = (try Name(String(label.dropFirst())), declared.fillIn(index))
         let (kind, relation) = (type.valueType.magicKind, relation(type.valueType))
         guard relation != nil || (type.valueType as? any CodedCollection.Type)?.holdsObjects != true else {
-          throw MagicDataError(
-            .model,
-            "\(Object.self).\(name) cannot be stored: objects stand in a MagicalSet, an array or a dictionary of one level")
+          throw MagicDataError(.model, "\(name): objects stand in a MagicalSet, an array or a dictionary of one level")
         }
         let target = try relation.map { try Layout.target($0.target) }
         if let target { targets.append(target) }
+        let hasDefault = wrapper.property.hasValue || fillIn != nil
         return Property(
-          field: TypeSchema.Field(name: name, kind: kind, target: target?.identity), role: type.role, codec: type.codec,
-          relation: relation,
-          canBeAbsent: type.role == .optional || kind.isLinked || kind == .asset
-            || (type.role == .required && wrapper.property.hasValue),
+          name: name,
+          field: TypeSchema.Field(name: declared.storedName(index, named: name), kind: kind, target: target?.identity),
+          role: type.role, codec: type.codec, relation: relation,
+          canBeAbsent: type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault),
+          formerKinds: declared.formerKinds(index), fillIn: fillIn,
           initial: type.role == .primary || relation != nil ? nil : try state.slot.value(), initialEdits: state.edits)
       }
+      try declared.check(properties)
     } catch let error as JournalError {
       throw MagicDataError(.model, "\(type) cannot be stored: \(error.message)", cause: error)
+    } catch let error as MagicDataError {
+      throw MagicDataError(error.code, "\(type) cannot be stored: \(error.message)", cause: error.cause)
     }
     guard !properties.isEmpty else {
       throw MagicDataError(.model, "\(type) cannot be stored: it has no property with @MagicValue or its relatives")
@@ -96,29 +118,57 @@ final class Layout: Sendable {
       throw MagicDataError(.tooLarge, "\(type) cannot be stored: it has more than \(Limits.fieldsOfType) properties")
     }
     let second = Object()
-    let offsets = offsets(of: children.map(\.wrapper.property), in: probe)
-    let same = offsets == Layout.offsets(of: wrappers(of: second).map(\.wrapper.property), in: second)
-    let layout = Layout(type, name, properties, targets, offsets: same ? offsets : nil)
+    let offsets = offsets(of: inOrder(all), in: probe)
+    let same = offsets == Layout.offsets(of: inOrder(wrappers(of: second)), in: second)
+    let slots = all.indices.filter { Swift.type(of: all[$0].wrapper).role != .reverse }
+    let layout = Layout(
+      type, name, properties, targets, slots, offsets: same ? offsets : nil,
+      indexes: try MagicIndex.properties(of: type))
     // A wrapper that already shares a storage belongs to places that are known.
-    let places = children.map(\.wrapper.property.storage.header)
+    let places = all.map(\.wrapper.property.storage.header)
     return (layout, places.allSatisfy { $0.count == 1 } ? places.map(\.place) : [])
   }
 
   private init(
-    _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], offsets: [Int]?
+    _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], _ slots: [Int],
+    offsets: [Int]?, indexes: [[Int]]
   ) {
     self.type = type
+    self.slots = slots
     self.targets = targets
     hasRelations = !targets.isEmpty
     assets = properties.indices.filter { properties[$0].kind == .asset }
     self.name = name
     self.properties = properties
+    codecs = properties.map(\.codec)
+    roles = properties.map(\.role)
+    initialEdits = properties.map(\.initialEdits)
+    var relational = PropertySet()
+    for index in properties.indices where properties[index].relation != nil { relational.insert(index) }
+    self.relational = relational
+    fillIns = Dictionary(
+      uniqueKeysWithValues: properties.enumerated().compactMap { index, property in property.fillIn.map { (index, $0) } })
     self.offsets = offsets
+    self.indexes = indexes
     primary = properties.firstIndex { $0.role == .primary }
     let fields = properties.map(\.field)
+    let former = properties.flatMap { property in
+      property.formerKinds.map { TypeSchema.Field(name: property.field.name, kind: $0.kind) }
+    }
     schema = TypeSchema(
-      name: name, primary: primary.map { fields[$0] }, fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1)
-    )
+      name: name, primary: primary.map { fields[$0] },
+      fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1) + former)
+  }
+
+  /// The properties' wrappers, then those of reverses.
+  private static func inOrder(_ wrappers: [(label: String, wrapper: any MagicProperty)]) -> [PropertySlot] {
+    let isReverse = { (wrapper: any MagicProperty) in Swift.type(of: wrapper).role == .reverse }
+    return (wrappers.filter { !isReverse($0.wrapper) } + wrappers.filter { isReverse($0.wrapper) }).map(\.wrapper.property)
+  }
+
+  private func namedPlaces(_ places: [Place]) -> [(place: Place, name: String)] {
+    let names = Dictionary(uniqueKeysWithValues: zip(slots, properties).map { ($0, "\(name).\($1.name)") })
+    return places.enumerated().map { ($1, names[$0] ?? "\(name)") }
   }
 
   private static func relation<Value: Magical>(_ type: Value.Type) -> (any RelationCodec)? { Codec.relation(type) }
@@ -141,14 +191,15 @@ final class Layout: Sendable {
       throw MagicDataError(
         .model, "a \(Swift.type(of: object)) was given as a \(Object.self); a model is a struct or a final class")
     }
-    guard let offsets else { return .apart(Layout.wrappers(of: object).map(\.wrapper.property)) }
+    guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object))) }
     return try Layout.withBytes(of: object) { bytes in
       // `offsets` found a wrapper here in two instances, and a type's layout does not change.
       let first = bytes.loadUnaligned(fromByteOffset: offsets[0], as: UnsafeRawPointer.self)
-      let isShared = offsets.indices.allSatisfy { index in
-        bytes.loadUnaligned(fromByteOffset: offsets[index], as: UnsafeRawPointer.self) == first
-          && bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(index)
-      }
+      let isShared =
+        offsets.allSatisfy { bytes.loadUnaligned(fromByteOffset: $0, as: UnsafeRawPointer.self) == first }
+        && slots.indices.allSatisfy { index in
+          bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(slots[index])
+        }
       if isShared { return .shared(Unmanaged<Storage>.fromOpaque(first).takeUnretainedValue()) }
       let properties = offsets.map { bytes.load(fromByteOffset: $0, as: PropertySlot.self) }
       guard properties[0].slot == 0 else {
@@ -159,7 +210,7 @@ final class Layout: Sendable {
     }
   }
 
-  private static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {
+  static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {
     Mirror(reflecting: object).children.compactMap { child in
       // A wrapper stands under its property's name with an underscore in front.
       // The type is asked first, or an optional wrapper would be taken for one.

@@ -22,12 +22,26 @@ public protocol MagicObject: Magical, Codable {
   /// The name of the type in the database and on every replica. By default the type's own, without what it is nested in.
   static var magicName: String { get }
 
+  /// The indexes of the type's table: none unless the model says so.
+  ///
+  /// ```swift
+  /// static var magicIndexes: [MagicIndex] { [MagicIndex(\Note.title), MagicIndex(\Note.mood, \Note.title)] }
+  /// ```
+  static var magicIndexes: [MagicIndex] { get }
+
   /// Makes an instance with no values but the defaults. It is called to learn the type's layout and to fetch objects.
   init()
+
+  /// What changed in the model that stored objects do not show by themselves. By default nothing.
+  ///
+  /// A property that is new needs no migration if it may be `nil` or has a default. Asked once, when the type is first used.
+  static func createMigrations() -> [MagicMigration]
 }
 
 extension MagicObject {
   public static var magicName: String { String(describing: self) }
+
+  public static func createMigrations() -> [MagicMigration] { [] }
 
   public static var magicKind: Value.Kind { .reference }
   public var magicValue: Value { get throws { throw MagicDataError.relation } }
@@ -49,4 +63,5 @@ extension MagicObject {
       DecodingError.Context(
         codingPath: decoder.codingPath, debugDescription: "a \(Self.self) cannot be decoded; fetch it from its database"))
   }
+  public static var magicIndexes: [MagicIndex] { [] }
 }

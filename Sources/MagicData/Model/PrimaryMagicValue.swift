@@ -41,6 +41,7 @@ extension PrimaryMagicValue: MagicProperty {
 
   /// The default is made no sooner than it is needed: a fetched object never needs it.
   private func settle() {
-    if !property.hasValue, let value = Self.codec.primaryDefault { property.storage.set(value, at: property.index) }
+    guard !property.hasValue, !PropertyRecorder.isRecording, let value = Self.codec.primaryDefault else { return }
+    property.storage.set(value, at: property.index)
   }
 }

@@ -1,31 +1,48 @@
-/// Some of a type's properties, by their indexes. The first 64 take no memory of their own.
+/// Some of a type's properties, by their indexes. The first 64, which is nearly all there ever are, take no memory of their own.
 struct PropertySet: Sendable, Hashable {
-  private var first: UInt64 = 0
-  private var more: [UInt64] = []
+  /// Words beyond the first.
+  private final class More: Sendable, Hashable {
+    let words: [UInt64]
 
-  var isEmpty: Bool { first == 0 && more.allSatisfy { $0 == 0 } }
+    init(_ words: [UInt64]) {
+      self.words = words
+    }
+
+    static func == (left: More, right: More) -> Bool { left.words == right.words }
+    func hash(into hasher: inout Hasher) { hasher.combine(words) }
+  }
+
+  private var first: UInt64 = 0
+  private var more: More?
+
+  var isEmpty: Bool { first == 0 && (more?.words.allSatisfy { $0 == 0 } ?? true) }
 
   func contains(_ index: Int) -> Bool {
     if index < 64 { return first & 1 << UInt64(index) != 0 }
-    let word = index / 64 - 1
-    return word < more.count && more[word] & 1 << UInt64(index % 64) != 0
+    guard let words = more?.words, index / 64 <= words.count else { return false }
+    return words[index / 64 - 1] & 1 << UInt64(index % 64) != 0
+  }
+
+  mutating func insert(_ index: Int) {
+    if index < 64 {
+      first |= 1 << UInt64(index)
+    } else {
+      change(index) { $0 |= 1 << UInt64(index % 64) }
+    }
   }
 
   mutating func remove(_ index: Int) {
     if index < 64 {
       first &= ~(1 << UInt64(index))
-    } else if index / 64 - 1 < more.count {
-      more[index / 64 - 1] &= ~(1 << UInt64(index % 64))
+    } else {
+      change(index) { $0 &= ~(1 << UInt64(index % 64)) }
     }
   }
 
-  mutating func insert(_ index: Int) {
-    guard index >= 64 else {
-      first |= 1 << UInt64(index)
-      return
-    }
-    let word = index / 64 - 1
-    while more.count <= word { more.append(0) }
-    more[word] |= 1 << UInt64(index % 64)
+  private mutating func change(_ index: Int, _ body: (inout UInt64) -> Void) {
+    var words = more?.words ?? []
+    while words.count < index / 64 { words.append(0) }
+    body(&words[index / 64 - 1])
+    more = More(words)
   }
 }

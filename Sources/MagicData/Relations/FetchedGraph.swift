@@ -57,7 +57,7 @@ struct FetchedGraph: Sendable {
     let type = types[index].type
     let width = type.layout.properties.count
     for (number, relation) in type.relations.enumerated() {
-      guard let target = indexes[ObjectIdentifier(relation.codec.target)] else {
+      guard !relation.codec.isAsync, let target = indexes[ObjectIdentifier(relation.codec.target)] else {
         types[index].links[number] += Array(repeating: [], count: types[index].rows.count - first)
         continue
       }
@@ -84,7 +84,7 @@ struct FetchedGraph: Sendable {
 
 extension FetchedRows {
   /// The objects at some z indexes, of those that can be shown.
-  fileprivate init(_ type: MappedType, _ db: Database, at zIndexes: [Int64]) throws {
+  init(_ type: MappedType, _ db: Database, at zIndexes: [Int64]) throws {
     for zIndex in zIndexes { try read(type, db, at: zIndex) }
   }
 }

@@ -8,6 +8,18 @@ protocol RelationCodec: Sendable {
   func members(of held: Held) throws -> (instances: [Instance], names: [[UInt8]])
   /// What a property holds whose objects were fetched; `nil` for one object that is not there.
   func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot?
+  /// What a property holds whose objects are fetched when they are asked for; `nil` for those that come with their owner.
+  func slot(asking property: StoredProperty) -> Slot?
+  /// Whether a slot holds only the way to ask.
+  func isAsked(_ held: Held) -> Bool
+  /// Whether its objects are fetched when they are asked for.
+  var isAsync: Bool { get }
+}
+
+extension RelationCodec {
+  func slot(asking property: StoredProperty) -> Slot? { nil }
+  func isAsked(_ held: Held) -> Bool { false }
+  var isAsync: Bool { false }
 }
 
 struct OneCodec<Target: MagicObject>: RelationCodec {
@@ -74,6 +86,7 @@ extension Codec {
   /// `nil` for a type that holds no objects.
   static func relation<Wrapped: Magical>(_ type: Wrapped.Type) -> (any RelationCodec)? {
     if let object = type as? any MagicObject.Type { return one(object) }
+    if let asked = type as? any AsyncProperty.Type { return asked.inner }
     if let many = type as? any (RelationMembers & Magical).Type { return self.many(many) }
     return nil
   }

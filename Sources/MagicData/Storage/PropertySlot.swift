@@ -14,7 +14,7 @@ struct PropertySlot {
   var hasValue: Bool { storage[index].slot.hasValue }
 
   func get<Wrapped: Magical>(_ type: Wrapped.Type) -> Wrapped? {
-    storage[index].slot.get(type)
+    storage[index].slot.get(type) ?? PropertyRecorder.standIn(for: self, type)
   }
 
   /// The value, which is put back at once: until then the property is unset.
@@ -35,6 +35,7 @@ struct PropertySlot {
   /// A program that reads what was never set stops here.
   func required<Wrapped: Magical>(_ type: Wrapped.Type) -> Wrapped {
     if let value = get(type) { return value }
+    if PropertyRecorder.isRecording { PropertyRecorder.stop(type) }
     let place = storage.header.place
     let name = storage.header.count > 1 ? Layout.name(ofPropertyAt: index, firstAt: place) : Layout.name(ofPropertyAt: place)
     preconditionFailure(
@@ -55,4 +56,6 @@ protocol MagicProperty {
 
 enum PropertyRole: Sendable {
   case primary, required, optional
+  /// No value of its own: who holds the object.
+  case reverse
 }

@@ -2,23 +2,11 @@ internal import MagicJournal
 
 /// Where an object stands in a database: what the storage of its first property knows.
 struct Record {
-  /// Which opened database it is.
-  let origin: Origin
+  /// The database that the instance was fetched from or saved in. It stays open for as long as somebody may ask it for more.
+  let origin: Store
   let place: ObjectPlace
   /// Of an object that no primary value names.
   let birth: Birth?
-}
-
-/// The database that an instance was fetched from or saved in.
-final class Origin: Sendable {
-  /// The database file; a copy of a file has the same, so an object's key is checked as well.
-  let id: Identifier
-  let assets: AssetFolder
-
-  init(id: Identifier, assets: AssetFolder) {
-    self.id = id
-    self.assets = assets
-  }
 }
 
 /// The memory of an object's properties: one for all of them where the wrappers found each other (`Opening`), else one for each.

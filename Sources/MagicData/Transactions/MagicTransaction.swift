@@ -1,72 +1,47 @@
 /// The database, within a transaction: see ``MagicData/transaction(_:)``.
 public final class MagicTransaction {
-  private let open: OpenTransaction
-  private let depth: Int
+  private let place: TransactionPlace
 
   init(_ open: OpenTransaction) {
-    self.open = open
-    depth = open.depth
+    place = TransactionPlace(open)
   }
 
-  private var scope: Scope {
-    get throws {
-      guard depth == open.depth else {
-        throw MagicDataError(
-          .transaction,
-          depth < open.depth
-            ? "within a nested transaction, use the one that its body was given"
-            : "the nested transaction is over; what its body was given is of no use afterwards")
-      }
-      return .transaction(open)
-    }
-  }
+  var scope: Scope { get throws { try place.scope } }
 
   /// Adds or updates an object; see ``MagicData/update(_:)``. If it throws, nothing of it is stored, and the transaction can go on.
   @discardableResult
   public nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int {
-    try await scope.update(object)
+    try await place.scope.update(object)
   }
 
   /// Adds or updates many objects; see ``MagicData/update(contentsOf:progress:)``.
   public nonisolated(nonsending) func update<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
   ) async throws {
-    _ = try scope
-    try await open.nested {
-      let scope = Scope.transaction(open)
-      var saved = 0
-      var part: [Object] = []
-      for object in objects {
-        part.append(object)
-        guard part.count == MagicTransaction.partSize else { continue }
+    let scope = try place.scope
+    try await place.open.nested {
+      var parts = Parts(objects)
+      while let part = parts.next() {
         try await scope.update(part: part)
-        saved += part.count
-        part.removeAll(keepingCapacity: true)
-        progress?(saved)
+        progress?(parts.taken)
         try Task.checkCancellation()
       }
-      guard !part.isEmpty else { return }
-      try await scope.update(part: part)
-      progress?(saved + part.count)
     }
   }
 
-  /// Objects that go to the database together: enough for the hop not to count, few enough for little memory.
-  private static let partSize = 1_000
-
   /// Removes an object; see ``MagicData/remove(_:)``.
   public nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
-    try await scope.remove(object)
+    try await place.scope.remove(object)
   }
 
   /// Removes all objects of a type.
   public nonisolated(nonsending) func removeAll<Object: MagicObject>(of: Object.Type) async throws {
-    try await scope.removeAll(of: Object.self)
+    try await place.scope.removeAll(of: Object.self)
   }
 
   /// All objects of a type, with what this transaction has changed so far.
   public nonisolated(nonsending) func object<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
-    try await scope.objects(of: Object.self)
+    try await place.scope.objects(of: Object.self)
   }
 
   /// The object with a primary value, with what this transaction has changed so far.
@@ -74,14 +49,14 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func object<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Object {
-    try await scope.object(of: Object.self, primary: primary)
+    try await place.scope.object(of: Object.self, primary: primary)
   }
 
   /// Whether there is an object with a primary value, with what this transaction has changed so far.
   public nonisolated(nonsending) func has<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Bool {
-    try await scope.has(of: Object.self, primary)
+    try await place.scope.has(of: Object.self, primary)
   }
 
   /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on.
@@ -89,7 +64,7 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func transaction<Result>(
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result
   ) async throws -> Result {
-    _ = try scope
-    return try await open.nested { try await body(MagicTransaction(open)) }
+    _ = try place.scope
+    return try await place.open.nested { try await body(MagicTransaction(place.open)) }
   }
 }

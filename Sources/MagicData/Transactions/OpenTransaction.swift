@@ -6,12 +6,14 @@ internal import GRDB
 final class OpenTransaction {
   let store: Store
   /// Puts back what the instances that were saved remember, in reverse order, if it comes to a rollback.
-  var undo: [() -> Void] = []
-  private var progress: LocalTransaction.Progress
+  var memories: [InstanceMemory] = []
+  var progress: LocalTransaction.Progress
   private var types: [(type: any MagicObject.Type, mapped: MappedType)] = []
   /// How many nested transactions are open: only the innermost may be used.
   private(set) var depth = 0
-  private var isOver = false
+  private(set) var isOver = false
+  /// Of one whose body blocks: it runs within one access to the connection.
+  let held: Connection?
   /// An actor's methods may come in between each other at each `await`.
   private var isInUse = false
 
@@ -30,9 +32,10 @@ final class OpenTransaction {
     }
   }
 
-  private init(_ store: Store, _ progress: LocalTransaction.Progress) {
+  init(_ store: Store, _ progress: LocalTransaction.Progress, holding held: Connection? = nil) {
     self.store = store
     self.progress = progress
+    self.held = held
   }
 
   /// One access to the connection, which leaves nothing of itself if it throws.
@@ -40,15 +43,18 @@ final class OpenTransaction {
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     try Task.checkCancellation()
-    return try await connection { db in
-      var result: Result?
-      try db.inSavepoint {
-        result = try body(db)
-        return .commit
-      }
-      guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
-      return result
+    return try await connection { db in try OpenTransaction.whole(db, body) }
+  }
+
+  /// All that `body` does, or nothing.
+  static func whole<Result>(_ db: Connection, _ body: (Connection) throws -> Result) throws -> Result {
+    var result: Result?
+    try db.inSavepoint {
+      result = try body(db)
+      return .commit
     }
+    guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
+    return result
   }
 
   nonisolated(nonsending) func change<Result: Sendable>(
@@ -67,27 +73,40 @@ final class OpenTransaction {
   private nonisolated(nonsending) func connection<Result: Sendable>(
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
-    guard !isOver else {
-      throw MagicDataError(.transaction, "the transaction is over; what its body was given is of no use afterwards")
-    }
+    try checkOpen()
     guard !isInUse else {
       throw MagicDataError(.transaction, "the transaction is in the middle of another call; make one after the other")
     }
     isInUse = true
     defer { isInUse = false }
     return try await store.accessNow("the transaction could not go on") { db in
-      // SQLite rolls back by itself when the disk is full, for one.
-      guard db.isInsideTransaction else {
-        throw MagicDataError(
-          .transaction, "SQLite has rolled the transaction back after an error, or it was closed; begin anew")
-      }
+      try OpenTransaction.check(db)
       return try body(db)
     }
   }
 
+  func checkOpen() throws {
+    guard !isOver else {
+      throw MagicDataError(.transaction, "the transaction is over; what its body was given is of no use afterwards")
+    }
+  }
+
+  static func check(_ db: Connection) throws {
+    // SQLite rolls back by itself when the disk is full, for one.
+    guard db.isInsideTransaction else {
+      throw MagicDataError(
+        .transaction, "SQLite has rolled the transaction back after an error, or it was closed; begin anew")
+    }
+  }
+
   nonisolated(nonsending) func mapped<Object: MagicObject>(_ type: Object.Type, _ layout: Layout) async throws -> MappedType {
-    if let known = types.first(where: { $0.type == type }) { return known.mapped }
-    let mapped = try await access { db in try MappedType.find(layout, db) ?? MappedType.make(layout, db) }
+    if let known = known(type) { return known }
+    return learnt(try await access { db in try MappedType.find(layout, db) ?? MappedType.make(layout, db) }, type)
+  }
+
+  func known(_ type: any MagicObject.Type) -> MappedType? { types.first { $0.type == type }?.mapped }
+
+  func learnt(_ mapped: MappedType, _ type: any MagicObject.Type) -> MappedType {
     types.append((type, mapped))
     return mapped
   }
@@ -96,27 +115,53 @@ final class OpenTransaction {
   nonisolated(nonsending) func nested<Result>(
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
-    let before = (progress: progress, undo: undo.count, types: types.count)
-    let savepoint = "magic_\(depth)"
+    let savepoint = savepoint
     try Task.checkCancellation()
-    try await connection { db in try db.execute(sql: "SAVEPOINT \(savepoint)") }
+    try await connection { db in try db.execute(sql: savepoint.begin) }
     depth += 1
     defer { depth -= 1 }
     do {
       let result = try await body()
       try Task.checkCancellation()
-      try await connection { db in try db.execute(sql: "RELEASE \(savepoint)") }
+      try await connection { db in try db.execute(sql: savepoint.release) }
       return result
     } catch {
-      progress = before.progress
-      types.removeLast(types.count - before.types)
-      rewind(to: before.undo)
+      rewind(to: savepoint)
       // SQLite may have rolled everything back already; what went wrong first is what counts.
       try? await store.accessNow("the transaction could not go on") { db in
-        if db.isInsideTransaction { try db.execute(sql: "ROLLBACK TO \(savepoint); RELEASE \(savepoint)") }
+        if db.isInsideTransaction { try db.execute(sql: savepoint.rollback) }
       }
       throw error
     }
+  }
+
+  /// Where a nested transaction began.
+  struct Savepoint: Sendable {
+    let begin: String
+    let release: String
+    let rollback: String
+    fileprivate let progress: LocalTransaction.Progress
+    fileprivate let (memories, types): (Int, Int)
+  }
+
+  var savepoint: Savepoint {
+    let name = "magic_\(depth)"
+    return Savepoint(
+      begin: "SAVEPOINT \(name)", release: "RELEASE \(name)", rollback: "ROLLBACK TO \(name); RELEASE \(name)",
+      progress: progress, memories: memories.count, types: types.count)
+  }
+
+  func rewind(to savepoint: Savepoint) {
+    progress = savepoint.progress
+    types.removeLast(types.count - savepoint.types)
+    rewind(to: savepoint.memories)
+  }
+
+  /// Runs `body` as the innermost.
+  func deeper<Result>(_ body: () throws -> Result) rethrows -> Result {
+    depth += 1
+    defer { depth -= 1 }
+    return try body()
   }
 
   nonisolated(nonsending) func commit() async throws {
@@ -126,20 +171,29 @@ final class OpenTransaction {
       try transaction.finish(assets)
       try db.commit()
     }
+    committed()
+  }
+
+  func committed() {
+    store.commits.committed()
     isOver = true
     for (type, mapped) in types { store.remember(mapped, as: type) }
   }
 
   nonisolated(nonsending) func rollback() async {
-    isOver = true
-    rewind(to: 0)
+    rolledBack()
     // If this fails as well, SQLite has rolled back already, or does when the connection closes.
     try? await store.accessNow("the transaction could not be rolled back") { db in
       if db.isInsideTransaction { try db.rollback() }
     }
   }
 
+  func rolledBack() {
+    isOver = true
+    rewind(to: 0)
+  }
+
   private func rewind(to count: Int) {
-    while undo.count > count { undo.removeLast()() }
+    while memories.count > count { memories.removeLast().restore() }
   }
 }

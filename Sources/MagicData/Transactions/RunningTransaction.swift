@@ -26,6 +26,13 @@ final class RunningTransaction: Sendable {
     }
   }
 
+  /// The same for a body that blocks.
+  static func run<Result>(blocking store: Store, _ body: () throws -> Result) throws -> Result {
+    let running = RunningTransaction(of: store, within: current)
+    defer { running.isOver.withLock { $0 = true } }
+    return try $current.withValue(running, operation: body)
+  }
+
   func holds(_ store: Store) -> Bool {
     if self.store == ObjectIdentifier(store), !isOver.withLock({ $0 }) { return true }
     return outer?.holds(store) ?? false

@@ -1,142 +1,154 @@
+internal import GRDB
 internal import MagicJournal
 
+/// The operations on objects: what they come to, and their asynchronous face. The blocking one is in `Scope+Blocking`.
 extension Scope {
-  nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int {
-    let type = try await mapped(Object.self)
-    let instance = try Instance(object, type.layout)
-    if type.layout.hasRelations { return try await update([instance], try await types(of: Object.self))[0] }
-    return try await exclusively {
-      let (values, mark) = try instance.save()
-      let (save, assets) = try await stage(values, of: instance)
-      let saved = try await change { transaction in
-        try assets.place()
-        return try transaction.save(save, as: type)
-      }
-      onRollback(instance.undo(in: store.origin))
-      instance.saved(saved, save, mark: mark, in: store.origin)
+  // MARK: Writes
+
+  /// An instance whose type holds no others.
+  private func saving(_ instance: Instance, as type: MappedType) throws -> ObjectWrite<SavedObject, Int> {
+    let (save, mark) = try instance.save()
+    return ObjectWrite(assets: try instance.assets(of: save, in: store.id)) { transaction, assets in
+      try transaction.save(assets.naming(save), as: type)
+    } finish: { saved, assets in
+      onRollback(instance.memory(of: store))
+      instance.saved(saved, assets.naming(save), mark: mark, in: store)
       return Int(saved.place.zIndex)
     }
   }
 
-  /// Within a transaction: as many at a time as make a hop to the database worth while.
-  nonisolated(nonsending) func update<Object: MagicObject>(part objects: [Object]) async throws {
-    let type = try await mapped(Object.self)
-    let instances = try objects.map { try Instance($0, type.layout) }
-    if type.layout.hasRelations {
-      _ = try await update(instances, try await types(of: Object.self))
-      return
-    }
-    try await exclusively {
-      var index = 0
-      while index < instances.count {
-        // An instance that comes twice is saved twice: its second save is told apart from what the first has stored.
-        var seen: Set<ObjectIdentifier> = []
-        let run = instances[index...].prefix { seen.insert($0.identity).inserted }
-        let saves = try run.map { try $0.save() }
-        let (values, assets) = try await stage(saves.map(\.0), of: Array(run))
-        let saved = try await change { transaction in
-          try assets.place()
-          return try values.map { try transaction.save($0, as: type) }
-        }
-        for (number, instance) in run.enumerated() {
-          onRollback(instance.undo(in: store.origin))
-          instance.saved(saved[number], values[number], mark: saves[number].mark, in: store.origin)
-        }
-        index += run.count
+  func saving<Object: MagicObject>(_ object: Object, as type: MappedType) throws -> () throws -> ObjectWrite<SavedObject, Int> {
+    let instance = try Instance(object, type.layout)
+    return { try saving(instance, as: type) }
+  }
+
+  private func saving(_ run: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<[SavedObject], Void> {
+    let saves = try run.map { try $0.save() }
+    let values = saves.map(\.0)
+    return ObjectWrite(assets: try run.assets(of: values, in: store.id)) { transaction, assets in
+      try assets.naming(values).map { try transaction.save($0, as: type) }
+    } finish: { saved, assets in
+      let values = assets.naming(values)
+      for (number, instance) in run.enumerated() {
+        onRollback(instance.memory(of: store))
+        instance.saved(saved[number], values[number], mark: saves[number].mark, in: store)
       }
     }
+  }
+
+  /// Many objects, in runs that go to the database one after the other. An instance that comes twice is saved twice: its second save is told
+  /// apart from what the first has stored, so it is in another run.
+  func saving<Object: MagicObject>(
+    all objects: [Object], as type: MappedType
+  ) throws -> [() throws -> ObjectWrite<[SavedObject], Void>] {
+    let instances = try objects.map { try Instance($0, type.layout) }
+    var runs: [() throws -> ObjectWrite<[SavedObject], Void>] = []
+    var index = 0
+    while index < instances.count {
+      var seen: Set<ObjectIdentifier> = []
+      let run = instances[index...].prefix { seen.insert($0.identity).inserted }
+      runs.append { try saving(run, as: type) }
+      index += run.count
+    }
+    return runs
   }
 
   /// Instances and all objects that they hold.
-  private nonisolated(nonsending) func update(
-    _ instances: [Instance], _ types: [ObjectIdentifier: MappedType]
-  ) async throws -> [Int] {
-    try await exclusively {
+  func saving<Object: MagicObject>(
+    graphs objects: [Object], as type: MappedType, among types: [ObjectIdentifier: MappedType]
+  ) throws -> () throws -> ObjectWrite<[SavedObject?], [Int]> {
+    let instances = try objects.map { try Instance($0, type.layout) }
+    return {
       let graph = try ObjectGraph(instances, types)
-      let (save, assets) = try await stage(graph)
-      let saved = try await change { transaction in
-        try assets.place()
-        return try transaction.save(save)
-      }
-      for (number, node) in graph.nodes.enumerated() {
-        guard let saved = saved[number] else { continue }
-        onRollback(node.instance.undo(in: store.origin))
-        node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store.origin)
-      }
-      return try save.roots.map { number in
-        guard let saved = saved[number] else { throw MagicDataError(.failed, "an object of the graph was not saved") }
-        return Int(saved.place.zIndex)
-      }
-    }
-  }
-
-  nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
-    let type = try await mapped(Object.self)
-    let instance = try Instance(object, type.layout)
-    try await exclusively {
-      guard let key = try instance.key(in: store.origin),
-        try await change({ transaction in try transaction.remove(key, type) })
-      else {
-        throw MagicDataError(
-          .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
-      }
-      onRollback(instance.undo(in: store.origin))
-      instance.removed()
-    }
-  }
-
-  nonisolated(nonsending) func removeAll<Object: MagicObject>(of: Object.Type) async throws {
-    let type = try await mapped(Object.self)
-    try await exclusively { try await change { transaction in try transaction.removeAll(of: type) } }
-  }
-
-  nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
-    guard let type = try await mappedForReading(Object.self) else { return [] }
-    if type.layout.hasRelations {
-      let types = try await typesForReading(of: type)
-      return try make(try await read { db in try FetchedGraph(FetchedRows(type, db), types, db) }).compactMap { $0 }
-    }
-    let rows = try await read { db in try FetchedRows(type, db) }
-    var objects: [Object] = []
-    objects.reserveCapacity(rows.count)
-    for row in 0..<rows.count {
-      do {
-        objects.append(try make(rows, row, type.layout))
-      } catch let error as MagicDataError where error.code == .value {
-        continue
-      }
-    }
-    return objects
-  }
-
-  nonisolated(nonsending) func object<Object: MagicObject>(
-    of: Object.Type, primary: some MagicalPrimary
-  ) async throws -> Object {
-    if let (type, key) = try await look(Object.self, primary) {
-      if type.layout.hasRelations {
-        let types = try await typesForReading(of: type)
-        let graph = try await read(shortly: true) { db in try FetchedGraph(FetchedRows(type, db, key: key), types, db) }
-        if graph.types[0].rows.count > 0, let object = try (make(graph, first: true) as [Object?]).first ?? nil {
-          return object
+      let save = graph.save
+      let assets = try graph.nodes.map(\.instance).assets(of: save.objects, in: store.id)
+      return ObjectWrite(assets: assets) { transaction, assets in
+        try transaction.save(assets.naming(save))
+      } finish: { saved, assets in
+        let save = assets.naming(save)
+        for (number, node) in graph.nodes.enumerated() {
+          guard let saved = saved[number] else { continue }
+          onRollback(node.instance.memory(of: store))
+          node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store)
         }
-      } else {
-        let rows = try await read(shortly: true) { db in try FetchedRows(type, db, key: key) }
-        if rows.count == 1 { return try make(rows, 0, type.layout) }
+        return try save.roots.map { number in
+          guard let saved = saved[number] else { throw MagicDataError(.failed, "an object of the graph was not saved") }
+          return Int(saved.place.zIndex)
+        }
       }
     }
-    throw MagicDataError(
-      .notFound, "there is no \(Object.magicName) with this primary value; has(of:primary:) tells beforehand")
   }
 
-  nonisolated(nonsending) func has<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) async throws -> Bool {
-    guard let (type, key) = try await look(Object.self, primary) else { return false }
-    return try await read(shortly: true) { db in try FetchedRows(type, db, key: key).count == 1 }
+  func removing<Object: MagicObject>(_ object: Object, as type: MappedType) throws -> () throws -> ObjectWrite<Bool, Void> {
+    let instance = try Instance(object, type.layout)
+    return {
+      let key = try instance.key(in: store)
+      return ObjectWrite { transaction, _ in
+        try key.map { try transaction.remove($0, type) } ?? false
+      } finish: { wasKnown, _ in
+        guard wasKnown else {
+          throw MagicDataError(
+            .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
+        }
+        onRollback(instance.memory(of: store))
+        instance.removed()
+      }
+    }
   }
 
-  /// Where an object with a primary value would be; `nil` if there was never one of its type.
-  private nonisolated(nonsending) func look<Object: MagicObject>(
-    _: Object.Type, _ primary: some MagicalPrimary
-  ) async throws -> (MappedType, ObjectKey)? {
+  // MARK: Fetches
+
+  /// What a fetch reads: rows or, of a type that holds objects, a graph.
+  enum Fetched: Sendable {
+    case rows(FetchedRows, Layout)
+    case graph(FetchedGraph)
+
+    /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
+    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil, limit: Int = .max) throws {
+      self = try Fetched(try FetchedRows(type, db, key: key, limit: limit), type, types, db)
+    }
+
+    init(_ rows: FetchedRows, _ type: MappedType, _ types: [MappedType], _ db: Connection) throws {
+      self = type.layout.hasRelations ? .graph(try FetchedGraph(rows, types, db)) : .rows(rows, type.layout)
+    }
+
+    var count: Int {
+      switch self {
+      case .rows(let rows, _): rows.count
+      case .graph(let graph): graph.types[0].rows.count
+      }
+    }
+  }
+
+  /// Those that can be read.
+  func objects<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> [Object] {
+    switch fetched {
+    case .graph(let graph): return try make(graph).compactMap { $0 }
+    case .rows(let rows, let layout):
+      var objects: [Object] = []
+      objects.reserveCapacity(rows.count)
+      for row in 0..<rows.count {
+        do {
+          objects.append(try make(rows, row, layout))
+        } catch let error as MagicDataError where error.code == .value {
+          continue
+        }
+      }
+      return objects
+    }
+  }
+
+  /// The one that was looked for; what makes it unreadable is thrown.
+  func first<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> Object? {
+    guard fetched.count > 0 else { return nil }
+    switch fetched {
+    case .graph(let graph): return try (make(graph, first: true) as [Object?])[0]
+    case .rows(let rows, let layout): return try make(rows, 0, layout)
+    }
+  }
+
+  /// What a primary value is looked up as.
+  func key<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) throws -> ObjectKey {
     let layout = try store.known(Object.self)?.layout ?? store.layout(Object.self)
     let value = try primary.magicValue
     guard let index = layout.primary else {
@@ -150,47 +162,104 @@ extension Scope {
         \(Swift.type(of: primary)) was given
         """)
     }
-    guard let type = try await mappedForReading(Object.self) else { return nil }
-    return (type, .primary(value))
+    return .primary(value)
   }
+
+  func missing<Object: MagicObject>(_: Object.Type) -> MagicDataError {
+    MagicDataError(
+      .notFound, "there is no \(Object.magicName) with this primary value; has(of:primary:) tells beforehand")
+  }
+
+  // MARK: The asynchronous face
+
+  nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int {
+    let type = try await mapped(Object.self)
+    guard type.layout.hasRelations else { return try await write(saving(object, as: type)) }
+    return try await write(saving(graphs: [object], as: type, among: types(of: Object.self)))[0]
+  }
+
+  /// Within a transaction: as many at a time as make a hop to the database worth while.
+  nonisolated(nonsending) func update<Object: MagicObject>(part objects: [Object]) async throws {
+    let type = try await mapped(Object.self)
+    guard type.layout.hasRelations else {
+      for run in try saving(all: objects, as: type) { try await write(run) }
+      return
+    }
+    _ = try await write(saving(graphs: objects, as: type, among: types(of: Object.self)))
+  }
+
+  nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
+    try await write(removing(object, as: mapped(Object.self)))
+  }
+
+  nonisolated(nonsending) func removeAll<Object: MagicObject>(of: Object.Type) async throws {
+    let type = try await mapped(Object.self)
+    try await exclusively { try await change { transaction in try transaction.removeAll(of: type) } }
+  }
+
+  nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
+    guard let type = try await mappedForReading(Object.self) else { return [] }
+    return try objects(Object.self, try await fetch(type))
+  }
+
+  nonisolated(nonsending) func object<Object: MagicObject>(
+    of: Object.Type, primary: some MagicalPrimary
+  ) async throws -> Object {
+    guard let object = try await find(Object.self, primary) else { throw missing(Object.self) }
+    return object
+  }
+
+  nonisolated(nonsending) func find<Object: MagicObject>(_: Object.Type, _ primary: some MagicalPrimary) async throws -> Object?
+  {
+    let key = try key(of: Object.self, primary)
+    guard let type = try await mappedForReading(Object.self) else { return nil }
+    return try first(Object.self, try await fetch(type, key: key))
+  }
+
+  nonisolated(nonsending) func has<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) async throws -> Bool {
+    let key = try key(of: Object.self, primary)
+    guard let type = try await mappedForReading(Object.self) else { return false }
+    return try await lookUp { db in try FetchedRows(type, db, key: key).count == 1 }
+  }
+
+  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil, limit: Int = .max) async throws -> Fetched {
+    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    // One statement sees one moment by itself.
+    if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
+    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key, limit: limit) }
+  }
+
+  /// The objects of rows that are read by whoever asks.
+  nonisolated(nonsending) func fetch(
+    _ type: MappedType, _ rows: @Sendable @escaping (Connection) throws -> FetchedRows
+  ) async throws -> Fetched {
+    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    return try await read { db in try Fetched(rows(db), type, types, db) }
+  }
+
+  // MARK: Instances
 
   private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout) throws -> Object {
     let object = Object()
     let instance = try Instance(object, layout)
-    try instance.fetched(rows, row, in: store.origin)
-    onRollback(instance.forgetting(in: store.origin))
+    try instance.fetched(rows, row, in: store)
+    onRollback(instance.memoryOfNothing(in: store))
     return object
   }
 
   /// The objects of a graph's first type, by row; `nil` for one that has a value which cannot be read.
   ///
   /// - Parameter first: what makes the first row's object unreadable is thrown.
-  private func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object?] {
+  func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object?] {
+    let objects = try makeAll(graph, first: first).all(Object.self)
+    return graph.types[0].rows.places.map { objects?.byZIndex[$0.zIndex] }
+  }
+
+  /// The objects of a graph, each once and holding each other.
+  func makeAll(_ graph: FetchedGraph, first: Bool = false) throws -> FetchedObjects {
     let objects = FetchedObjects()
-    var roots: [Object?] = []
-    var instances: [[Instance?]] = []
-    for (number, ofType) in graph.types.enumerated() {
-      func make<Type: MagicObject>(_: Type.Type) throws {
-        let made = FetchedObjects.OfType<Type>()
-        var rows: [Instance?] = []
-        for row in 0..<ofType.rows.count {
-          do {
-            let object = Type()
-            let instance = try Instance(object, ofType.type.layout)
-            try instance.fetched(ofType.rows, row, in: store.origin)
-            onRollback(instance.forgetting(in: store.origin))
-            made.byZIndex[ofType.rows.places[row].zIndex] = object
-            rows.append(instance)
-            if number == 0, let root = object as? Object { roots.append(root) }
-          } catch let error as MagicDataError where error.code == .value && !(first && number == 0 && row == 0) {
-            rows.append(nil)
-            if number == 0 { roots.append(nil) }
-          }
-        }
-        instances.append(rows)
-        objects.add(made)
-      }
-      try make(ofType.type.layout.type)
+    let instances = try graph.types.enumerated().map { number, ofType in
+      try make(ofType, ofType.type.layout.type, into: objects, first: first && number == 0)
     }
     for (number, ofType) in graph.types.enumerated() {
       for (place, relation) in ofType.type.relations.enumerated() {
@@ -199,6 +268,25 @@ extension Scope {
         }
       }
     }
-    return roots
+    return objects
+  }
+
+  private func make<Object: MagicObject>(
+    _ ofType: FetchedGraph.OfType, _: Object.Type, into objects: FetchedObjects, first: Bool
+  ) throws -> [Instance?] {
+    let made = FetchedObjects.OfType<Object>()
+    objects.add(made)
+    return try (0..<ofType.rows.count).map { row in
+      do {
+        let object = Object()
+        let instance = try Instance(object, ofType.type.layout)
+        try instance.fetched(ofType.rows, row, in: store)
+        onRollback(instance.memoryOfNothing(in: store))
+        made.byZIndex[ofType.rows.places[row].zIndex] = object
+        return instance
+      } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {
+        return nil
+      }
+    }
   }
 }

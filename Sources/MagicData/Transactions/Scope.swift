@@ -4,11 +4,13 @@ internal import MagicJournal
 /// Where an operation runs: in a transaction of its own, or in one that is open. The operations are written once, for both.
 enum Scope {
   case database(Store)
+  /// The same, for a fetch that is to know where the journal was.
+  case observed(Store, PositionNote)
   case transaction(OpenTransaction)
 
   var store: Store {
     switch self {
-    case .database(let store): store
+    case .database(let store), .observed(let store, _): store
     case .transaction(let open): open.store
     }
   }
@@ -19,7 +21,7 @@ enum Scope {
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
     switch self {
-    case .database(let store): try await store.exclusively(body)
+    case .database(let store), .observed(let store, _): try await store.exclusively(body)
     case .transaction: try await body()
     }
   }
@@ -29,8 +31,21 @@ enum Scope {
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     switch self {
-    case .database(let store): try await store.change(body)
+    case .database(let store), .observed(let store, _): try await store.change(body)
     case .transaction(let open): try await open.change(body)
+    }
+  }
+
+  /// A change of objects. Of two of one instance, the second is made when the first is done.
+  nonisolated(nonsending) func write<Done, Result>(_ make: () throws -> ObjectWrite<Done, Result>) async throws -> Result {
+    try await exclusively {
+      let write = try make()
+      let (work, assets) = (write.work, try await stage(write.assets))
+      return try write.finish(
+        try await change { transaction in
+          try assets.place()
+          return try work(&transaction, assets)
+        }, assets)
     }
   }
 
@@ -40,8 +55,21 @@ enum Scope {
   ) async throws -> Result {
     switch self {
     case .database(let store): try await shortly ? store.readShortly(body) : store.read(body)
+    case .observed(let store, let note):
+      try await store.read { db in
+        try note.note(db)
+        return try body(db)
+      }
     case .transaction(let open): try await open.access(body)
     }
+  }
+
+  /// One statement that takes microseconds.
+  nonisolated(nonsending) func lookUp<Result: Sendable>(
+    _ body: @Sendable @escaping (Connection) throws -> Result
+  ) async throws -> Result {
+    if case .database(let store) = self { return try await store.lookUp(body) }
+    return try await read(shortly: true, body)
   }
 
   /// The same for who only reads: `nil` if the database has never had such objects. Nothing is made then.
@@ -59,7 +87,7 @@ enum Scope {
     switch self {
     case .transaction(let open):
       return try await open.mapped(type, layout)
-    case .database(let store):
+    case .database(let store), .observed(let store, _):
       // A type that is known costs no wait for whoever writes.
       var mapped = try await store.read { db in try MappedType.find(layout, db) }
       if mapped == nil { mapped = try await store.write { db in try MappedType.make(layout, db) } }
@@ -97,7 +125,7 @@ enum Scope {
   }
 
   /// Puts the instance's memory back if the transaction is rolled back.
-  func onRollback(_ undo: @autoclosure () -> () -> Void) {
-    if case .transaction(let open) = self { open.undo.append(undo()) }
+  func onRollback(_ memory: @autoclosure () -> InstanceMemory) {
+    if case .transaction(let open) = self { open.memories.append(memory()) }
   }
 }

@@ -18,24 +18,11 @@ package enum UUIDText {
     }
   }
 
-  static func bytes(of text: String) -> [UInt8]? {
-    halves(of: text).map { high, low in
-      Array(unsafeUninitializedCapacity: 16) { buffer, count in
-        for index in 0..<8 {
-          buffer[index] = UInt8(truncatingIfNeeded: high >> UInt64(56 - 8 * index))
-          buffer[8 + index] = UInt8(truncatingIfNeeded: low >> UInt64(56 - 8 * index))
-        }
-        count = 16
-      }
-    }
-  }
-
   private static func nibble(_ digit: UInt8) -> UInt64? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(digit - UInt8(ascii: "0"))
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(digit - UInt8(ascii: "A") + 10)
-    default: nil
-    }
+    // Plain comparisons: a pattern of ranges costs more than all the rest.
+    if digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9") { return UInt64(digit - UInt8(ascii: "0")) }
+    if digit >= UInt8(ascii: "A"), digit <= UInt8(ascii: "F") { return UInt64(digit - UInt8(ascii: "A") + 10) }
+    return nil
   }
 
   static func text(of bytes: ArraySlice<UInt8>) -> String {

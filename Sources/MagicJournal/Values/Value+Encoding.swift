@@ -32,9 +32,10 @@ extension Value {
       writer.byte(Form.real)
       writer.fixed(number.bitPattern)
     case .text(let text):
-      if let uuid = UUIDText.bytes(of: text) {
+      if let (high, low) = UUIDText.halves(of: text) {
         writer.byte(Form.uuid)
-        writer.append(uuid)
+        writer.fixed(high)
+        writer.fixed(low)
       } else {
         writer.byte(Form.text)
         writer.string(text)
@@ -80,7 +81,7 @@ extension Value {
       self = .real(Double(bitPattern: try reader.fixed(UInt64.self)))
     case Form.text:
       let text = try reader.string(atMost: Limits.valueBytes)
-      guard UUIDText.bytes(of: text) == nil else { throw start.damaged("a UUID is encoded as text") }
+      guard UUIDText.halves(of: text) == nil else { throw start.damaged("a UUID is encoded as text") }
       self = .text(text)
     case Form.uuid:
       self = .text(UUIDText.text(of: try reader.take(16)))
@@ -111,7 +112,7 @@ extension Value {
     case .null: 1
     case .integer(let number): 1 + ByteWriter.length(ofVarint: UInt64(bitPattern: (number << 1) ^ (number >> 63)))
     case .real: 9
-    case .text(let text) where UUIDText.bytes(of: text) != nil: 17
+    case .text(let text) where UUIDText.halves(of: text) != nil: 17
     case .text, .bytes, .coded, .asset: 1 + ByteWriter.length(ofVarint: UInt64(length)) + length
     case .reference, .list, .set, .dictionary: 1 + length
     }

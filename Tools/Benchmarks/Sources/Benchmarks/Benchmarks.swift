@@ -17,6 +17,28 @@ struct Cat: MagicObject {
   }
 }
 
+struct Member: MagicObject {
+  @MagicValue var text: String
+
+  init() {}
+
+  init(_ text: String) {
+    self.text = text
+  }
+}
+
+struct Owner: MagicObject {
+  @PrimaryMagicValue var name: String
+  @MagicValue var members: MagicalSet<Member> = []
+
+  init() {}
+
+  init(_ name: String, _ members: [Member]) {
+    self.name = name
+    self.members = MagicalSet(members)
+  }
+}
+
 /// Usage: Benchmarks [COUNT] [ROUNDS]
 @main
 struct Benchmarks {
@@ -42,7 +64,10 @@ struct Benchmarks {
     var single = Comparison("insert, one transaction each, async call", target: 1.6)
     var fetch = Comparison("fetch all", target: 1.2)
     var point = Comparison("point look-up, async call", target: 1.5)
+    var save = Comparison("owners with 10 members, one transaction", target: nil)
+    var graph = Comparison("fetch owners with 10 members each", target: 3)
     let few = min(count, 5_000)
+    let owners = max(count / 10, 1)
     for round in 0..<rounds {
       let database = folder.appendingPathComponent("ours\(round)")
       let magic = try await MagicData(path: database)
@@ -85,6 +110,20 @@ struct Benchmarks {
           raw.run("COMMIT")
         }
       }
+      let graphs = names.prefix(owners).map { name in Owner(name, (0..<10).map { Member("member \($0) of \(name)") }) }
+      try await save.round(round) {
+        try await magic.update(contentsOf: graphs)
+      } raw: {
+        raw.run("BEGIN IMMEDIATE")
+        for name in names.prefix(owners) { raw.insert(owner: name, members: (0..<10).map { "member \($0) of \(name)" }) }
+        raw.run("COMMIT")
+      }
+      try await graph.round(round) {
+        found += try await magic.object(of: Owner.self).reduce(0) { $0 + $1.members.count }
+      } raw: {
+        found -= raw.owners().reduce(0) { $0 + $1.members.count }
+      }
+      precondition(found == 0, "both sides hold the same")
       try await magic.close()
     }
     print(
@@ -92,7 +131,9 @@ struct Benchmarks {
     )
     print("| case                                         |     ours |      raw | ratio | spread | target |")
     print("|---|---|---|---|---|---|")
-    for (comparison, number) in [(insert, count), (update, count), (single, few), (fetch, count), (point, few)] {
+    for (comparison, number) in [
+      (insert, count), (update, count), (single, few), (fetch, count), (point, few), (save, owners), (graph, owners),
+    ] {
       print(comparison.line(number))
     }
   }

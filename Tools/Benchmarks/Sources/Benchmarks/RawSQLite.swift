@@ -22,7 +22,11 @@ final class RawSQLite {
     run(
       """
       CREATE TABLE IF NOT EXISTS Cat (
-        z_index INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, owner TEXT, weight REAL, lives INTEGER)
+        z_index INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, owner TEXT, weight REAL, lives INTEGER);
+      CREATE TABLE IF NOT EXISTS Owner (z_index INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE IF NOT EXISTS Member (z_index INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT);
+      CREATE TABLE IF NOT EXISTS Link (owner INTEGER, target INTEGER, PRIMARY KEY (owner, target)) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS Reverse ON Link (target, owner);
       """)
   }
 
@@ -42,6 +46,41 @@ final class RawSQLite {
     sqlite3_bind_double(statement, 3, weight)
     sqlite3_bind_int64(statement, 4, Int64(lives))
     step(statement)
+  }
+
+  func insert(owner: String, members: [String]) {
+    let insertOwner = prepared("INSERT INTO Owner (name) VALUES (?)")
+    bind(insertOwner, 1, owner)
+    step(insertOwner)
+    let row = sqlite3_last_insert_rowid(db)
+    for member in members {
+      let insertMember = prepared("INSERT INTO Member (text) VALUES (?)")
+      bind(insertMember, 1, member)
+      step(insertMember)
+      let link = prepared("INSERT INTO Link (owner, target) VALUES (?, ?)")
+      sqlite3_bind_int64(link, 1, row)
+      sqlite3_bind_int64(link, 2, sqlite3_last_insert_rowid(db))
+      step(link)
+    }
+  }
+
+  func owners() -> [(name: String, members: [String])] {
+    let statement = prepared(
+      """
+      SELECT o.z_index, o.name, m.text FROM Owner o JOIN Link l ON l.owner = o.z_index JOIN Member m ON m.z_index = l.target
+      ORDER BY o.z_index, l.target
+      """)
+    var owners: [(name: String, members: [String])] = []
+    var last: Int64 = -1
+    while sqlite3_step(statement) == SQLITE_ROW {
+      if sqlite3_column_int64(statement, 0) != last {
+        last = sqlite3_column_int64(statement, 0)
+        owners.append((text(statement, 1), []))
+      }
+      owners[owners.count - 1].members.append(text(statement, 2))
+    }
+    sqlite3_reset(statement)
+    return owners
   }
 
   func update(_ name: String, lives: Int) {

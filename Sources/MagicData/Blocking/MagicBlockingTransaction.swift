@@ -1,0 +1,62 @@
+/// The database, within a transaction whose body blocks: see ``MagicData/Blocking/transaction(_:)``.
+public final class MagicBlockingTransaction {
+  private let place: TransactionPlace
+
+  init(_ open: OpenTransaction) {
+    place = TransactionPlace(open)
+  }
+
+  /// Adds an object, or updates it; see ``MagicData/update(_:)``. If it throws, nothing of it is stored, and the transaction can go on.
+  @discardableResult
+  public func update<Object: MagicObject>(_ object: Object) throws -> Int {
+    try place.scope.blockingUpdate(object)
+  }
+
+  /// Adds or updates many objects; see ``MagicData/update(contentsOf:progress:)``.
+  public func update<Object: MagicObject>(
+    contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
+  ) throws {
+    let scope = try place.scope
+    try place.open.nestedBlocking {
+      var parts = Parts(objects)
+      while let part = parts.next() {
+        try scope.blockingUpdate(part: part)
+        progress?(parts.taken)
+        try Task.checkCancellation()
+      }
+    }
+  }
+
+  /// Removes an object; see ``MagicData/remove(_:)``.
+  public func remove<Object: MagicObject>(_ object: Object) throws {
+    try place.scope.blockingRemove(object)
+  }
+
+  /// Removes all objects of a type.
+  public func removeAll<Object: MagicObject>(of: Object.Type) throws {
+    try place.scope.blockingRemoveAll(of: Object.self)
+  }
+
+  /// All objects of a type, with what this transaction has changed so far.
+  public func object<Object: MagicObject>(of: Object.Type) throws -> [Object] {
+    try place.scope.blockingObjects(of: Object.self)
+  }
+
+  /// The object with a primary value, with what this transaction has changed so far.
+  /// - Throws: ``MagicDataError`` with `notFound` if there is none.
+  public func object<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Object {
+    try place.scope.blockingObject(of: Object.self, primary: primary)
+  }
+
+  /// Whether there is an object with a primary value, with what this transaction has changed so far.
+  public func has<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Bool {
+    try place.scope.blockingHas(of: Object.self, primary)
+  }
+
+  /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on.
+  @discardableResult
+  public func transaction<Result>(_ body: (MagicBlockingTransaction) throws -> Result) throws -> Result {
+    _ = try place.scope
+    return try place.open.nestedBlocking { try body(MagicBlockingTransaction(place.open)) }
+  }
+}

@@ -1,0 +1,68 @@
+extension MagicData {
+  /// The database for code that is not asynchronous: its calls hold up the thread until they are done.
+  ///
+  /// Use it on a thread of your own, a dispatch queue's for one. While somebody else of the process writes, a call waits its turn, for ten
+  /// seconds at most. On the main thread and within a task it waits for one second, since those threads are shared, and what it waits for may
+  /// need this very one to go on; then it throws ``MagicDataError`` with `busy`. Code that can `await` uses the calls of ``MagicData``.
+  public var blocking: Blocking { Blocking(store) }
+
+  /// See ``MagicData/blocking``.
+  public struct Blocking: Sendable {
+    private let store: Store
+
+    init(_ store: Store) {
+      self.store = store
+    }
+
+    private var scope: Scope { .database(store) }
+
+    /// Adds an object, or updates it; see ``MagicData/update(_:)``.
+    @discardableResult
+    public func update<Object: MagicObject>(_ object: Object) throws -> Int {
+      try transaction { transaction in try transaction.update(object) }
+    }
+
+    /// Adds or updates many objects in one transaction; see ``MagicData/update(contentsOf:progress:)``.
+    public func update<Object: MagicObject>(
+      contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
+    ) throws {
+      try transaction { transaction in try transaction.update(contentsOf: objects, progress: progress) }
+    }
+
+    /// Removes an object; see ``MagicData/remove(_:)``.
+    public func remove<Object: MagicObject>(_ object: Object) throws {
+      try transaction { transaction in try transaction.remove(object) }
+    }
+
+    /// Removes all objects of a type in one transaction.
+    public func removeAll<Object: MagicObject>(of: Object.Type) throws {
+      try transaction { transaction in try transaction.removeAll(of: Object.self) }
+    }
+
+    /// All objects of a type, in the order of their z indexes; see ``MagicData/object(of:)``.
+    public func object<Object: MagicObject>(of: Object.Type) throws -> [Object] {
+      try scope.blockingObjects(of: Object.self)
+    }
+
+    /// The object with a primary value.
+    /// - Throws: ``MagicDataError`` with `notFound` if there is none, `value` if a stored value cannot be read as its property's type.
+    public func object<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Object {
+      try scope.blockingObject(of: Object.self, primary: primary)
+    }
+
+    /// Whether there is an object with a primary value.
+    public func has<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Bool {
+      try scope.blockingHas(of: Object.self, primary)
+    }
+
+    /// Runs several updates, removes and reads as one: all of it is stored, or nothing; see ``MagicData/transaction(_:)``.
+    ///
+    /// - Parameter body: is given the transaction, which is of no use afterwards. A call to the database itself would wait for the body to end;
+    ///   that is an error.
+    /// - Throws: what `body` throws; ``MagicDataError`` with `busy`, `full` or `tooLarge`; `CancellationError` in a task that was cancelled.
+    @discardableResult
+    public func transaction<Result>(_ body: (MagicBlockingTransaction) throws -> Result) throws -> Result {
+      try OpenTransaction.run(blocking: store) { open in try body(MagicBlockingTransaction(open)) }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+internal import GRDB
+
+/// A transaction whose body blocks: it runs on one thread, within one access to the connection.
+extension OpenTransaction {
+  static func run<Result>(blocking store: Store, _ body: (OpenTransaction) throws -> Result) throws -> Result {
+    try store.exclusivelyBlocking {
+      var open: OpenTransaction?
+      do {
+        let result = try store.writeBlocking { db in
+          let progress = try Store.failing("a transaction could not be begun") {
+            try LocalTransaction(db, store.id, store.surroundings).progress
+          }
+          let transaction = OpenTransaction(store, progress, holding: db)
+          open = transaction
+          let result = try RunningTransaction.run(blocking: store) { try body(transaction) }
+          try Task.checkCancellation()
+          try transaction.finishBlocking()
+          return result
+        }
+        open?.committed()
+        return result
+      } catch {
+        open?.rolledBack()
+        throw error
+      }
+    }
+  }
+
+  /// One access to the connection, which leaves nothing of itself if it throws.
+  func accessBlocking<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+    try connectionBlocking { db in try OpenTransaction.whole(db, body) }
+  }
+
+  func changeBlocking<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {
+    let (result, after) = try accessBlocking { db in
+      var transaction = LocalTransaction(db, store.id, progress)
+      return (try body(&transaction), transaction.progress)
+    }
+    progress = after
+    return result
+  }
+
+  func mappedBlocking<Object: MagicObject>(_ type: Object.Type, _ layout: Layout) throws -> MappedType {
+    if let known = known(type) { return known }
+    return learnt(try accessBlocking { db in try MappedType.find(layout, db) ?? MappedType.make(layout, db) }, type)
+  }
+
+  func nestedBlocking<Result>(_ body: () throws -> Result) throws -> Result {
+    let savepoint = savepoint
+    try connectionBlocking { db in try db.execute(sql: savepoint.begin) }
+    do {
+      let result = try deeper(body)
+      try connectionBlocking { db in try db.execute(sql: savepoint.release) }
+      return result
+    } catch {
+      rewind(to: savepoint)
+      // SQLite may have rolled everything back already; what went wrong first is what counts.
+      try? connectionBlocking { db in try db.execute(sql: savepoint.rollback) }
+      throw error
+    }
+  }
+
+  private func finishBlocking() throws {
+    try connectionBlocking { db in
+      var transaction = LocalTransaction(db, store.id, progress)
+      try transaction.finish(store.assets)
+    }
+  }
+
+  private func connectionBlocking<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+    try checkOpen()
+    guard let held else { preconditionFailure("a transaction that blocks holds its connection") }
+    return try Store.failing("the transaction could not go on") {
+      try OpenTransaction.check(held)
+      return try body(held)
+    }
+  }
+}

@@ -1,0 +1,123 @@
+internal import GRDB
+internal import MagicJournal
+
+/// The operations on objects for callers that block. A write on the database itself is a transaction of one.
+extension Scope {
+  func blockingUpdate<Object: MagicObject>(_ object: Object) throws -> Int {
+    let type = try blockingMapped(Object.self)
+    guard type.layout.hasRelations else { return try blockingWrite(saving(object, as: type)) }
+    return try blockingWrite(saving(graphs: [object], as: type, among: blockingTypes(of: Object.self)))[0]
+  }
+
+  func blockingUpdate<Object: MagicObject>(part objects: [Object]) throws {
+    let type = try blockingMapped(Object.self)
+    guard type.layout.hasRelations else { return try saving(all: objects, as: type).forEach(blockingWrite) }
+    _ = try blockingWrite(saving(graphs: objects, as: type, among: blockingTypes(of: Object.self)))
+  }
+
+  func blockingRemove<Object: MagicObject>(_ object: Object) throws {
+    try blockingWrite(removing(object, as: blockingMapped(Object.self)))
+  }
+
+  func blockingRemoveAll<Object: MagicObject>(of: Object.Type) throws {
+    let type = try blockingMapped(Object.self)
+    try blockingChange { transaction in try transaction.removeAll(of: type) }
+  }
+
+  func blockingObjects<Object: MagicObject>(of: Object.Type) throws -> [Object] {
+    guard let type = try blockingMappedForReading(Object.self) else { return [] }
+    return try objects(Object.self, try blockingFetch(type))
+  }
+
+  func blockingObject<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Object {
+    let key = try key(of: Object.self, primary)
+    guard let type = try blockingMappedForReading(Object.self),
+      let object = try first(Object.self, try blockingFetch(type, key: key))
+    else { throw missing(Object.self) }
+    return object
+  }
+
+  func blockingHas<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) throws -> Bool {
+    let key = try key(of: Object.self, primary)
+    guard let type = try blockingMappedForReading(Object.self) else { return false }
+    return try blockingRead { db in try FetchedRows(type, db, key: key).count == 1 }
+  }
+
+  private func blockingFetch(_ type: MappedType, key: ObjectKey? = nil) throws -> Fetched {
+    let types = type.layout.hasRelations ? try blockingTypesForReading(of: type) : []
+    return try blockingRead { db in try Fetched(type, types, db, key: key) }
+  }
+
+  // MARK: Access
+
+  private func blockingWrite<Done, Result>(_ make: () throws -> ObjectWrite<Done, Result>) throws -> Result {
+    let write = try make()
+    let assets = try stageBlocking(write.assets)
+    return try write.finish(
+      try blockingChange { transaction in
+        try assets.place()
+        return try write.work(&transaction, assets)
+      }, assets)
+  }
+
+  private func blockingChange<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {
+    switch self {
+    case .database(let store), .observed(let store, _): try OpenTransaction.run(blocking: store) { try $0.changeBlocking(body) }
+    case .transaction(let open): try open.changeBlocking(body)
+    }
+  }
+
+  private func blockingRead<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+    switch self {
+    case .database(let store), .observed(let store, _): try store.readBlocking(body)
+    case .transaction(let open): try open.accessBlocking(body)
+    }
+  }
+
+  private func blockingMappedForReading<Object: MagicObject>(_ type: Object.Type) throws -> MappedType? {
+    if let mapped = store.known(type) { return mapped }
+    let name = try store.layout(type).schema.identity
+    guard try blockingRead({ db in try StoredSchema(db).has(name) }) else { return nil }
+    return try blockingMapped(type)
+  }
+
+  private func blockingMapped<Object: MagicObject>(_ type: Object.Type) throws -> MappedType {
+    if let mapped = store.known(type) { return mapped }
+    let layout = try store.layout(type)
+    switch self {
+    case .transaction(let open):
+      return try open.mappedBlocking(type, layout)
+    case .database(let store), .observed(let store, _):
+      if let mapped = try store.readBlocking({ db in try MappedType.find(layout, db) }) {
+        store.remember(mapped, as: type)
+        return mapped
+      }
+      return try OpenTransaction.run(blocking: store) { try $0.mappedBlocking(type, layout) }
+    }
+  }
+
+  private func blockingTypes<Object: MagicObject>(of type: Object.Type) throws -> [ObjectIdentifier: MappedType] {
+    var types: [ObjectIdentifier: MappedType] = [:]
+    var next: [any MagicObject.Type] = [type]
+    while let type = next.popLast() {
+      guard types[ObjectIdentifier(type)] == nil else { continue }
+      let mapped = try blockingMapped(type)
+      types[ObjectIdentifier(type)] = mapped
+      next += mapped.relations.map(\.codec.target)
+    }
+    return types
+  }
+
+  private func blockingTypesForReading(of type: MappedType) throws -> [MappedType] {
+    var types = [type]
+    var seen: Set<ObjectIdentifier> = [ObjectIdentifier(type.layout.type)]
+    var index = 0
+    while index < types.count {
+      for relation in types[index].relations where seen.insert(ObjectIdentifier(relation.codec.target)).inserted {
+        if let mapped = try blockingMappedForReading(relation.codec.target) { types.append(mapped) }
+      }
+      index += 1
+    }
+    return types
+  }
+}

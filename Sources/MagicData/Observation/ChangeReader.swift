@@ -1,0 +1,86 @@
+internal import Foundation
+internal import GRDB
+internal import MagicJournal
+
+/// Reads the journal in the order in which transactions arrived, for whoever wants to hear of them.
+struct ChangeReader {
+  private let db: Connection
+  private let schema: StoredSchema
+  private let ownReplica: Int64
+
+  /// A batch is this many transactions, or so many that they have this many entries: few enough for little memory.
+  private static let (transactions, entries) = (100, 1_000)
+
+  private init(_ db: Connection) throws {
+    self.db = db
+    schema = try StoredSchema(db)
+    ownReplica = try DatabaseState(db).replicaRow
+  }
+
+  /// The next transactions after a row of the journal; `nil` if there are none.
+  @Sendable static func batch(_ db: Connection, after last: inout Int64) throws -> [MagicChanges]? {
+    guard try JournalPosition(db).row > last else { return nil }
+    return try ChangeReader(db).batch(after: &last)
+  }
+
+  private func batch(after last: inout Int64) throws -> [MagicChanges] {
+    var rows = try SQL(db, Statements.selectArrivals)
+    try rows.bind(last)
+    var (batch, entries): ([MagicChanges], Int) = ([], 0)
+    while batch.count < ChangeReader.transactions, entries < ChangeReader.entries, try rows.step() {
+      let (origin, stamp, count) = (try origin(of: rows.integer(0)), rows.stamp(1), rows.int(2))
+      var objects = try objects(in: rows.bytes(3))
+      // A large one goes on in the next rows.
+      while objects.count < count {
+        guard try rows.step(), rows.isNull(2) else { throw ChangeReader.damaged() }
+        objects += try self.objects(in: rows.bytes(3))
+      }
+      guard !objects.isEmpty, objects.count == count else { throw ChangeReader.damaged() }
+      let time = Date(timeIntervalSince1970: Double(stamp.milliseconds) / 1_000)
+      batch.append(MagicChanges(origin: origin, time: time, objects: objects))
+      entries += count
+      last = rows.integer(0)
+    }
+    return batch
+  }
+
+  private func origin(of row: Int64) throws -> MagicChanges.Origin {
+    var select = try SQL(db, Statements.selectOriginOfRow)
+    try select.bind(row)
+    guard try select.step() else { throw ChangeReader.damaged() }
+    return select.integer(0) == ownReplica ? .local : .replica(try select.identifier(1).description)
+  }
+
+  private func objects(in data: [UInt8]) throws -> [MagicChanges.Object] {
+    do throws(JournalError) {
+      var objects: [MagicChanges.Object] = []
+      for var part in try EntryRow.parts(of: data) {
+        let stored = try StoredEntry(from: &part, schema.types)
+        let (entry, type) = (stored.entry, schema.types[stored.entry.type].schema)
+        objects.append(
+          MagicChanges.Object(
+            type: type.name.text, operation: entry.operation == .remove ? .remove : .update,
+            primary: MagicChanges.Primary(entry.key), zIndex: Int(clamping: stored.zIndex),
+            fields: entry.fields.map { type.fields[$0.field].name.text }))
+      }
+      return objects
+    } catch {
+      throw ChangeReader.damaged(error)
+    }
+  }
+
+  private static func damaged(_ cause: (any Error)? = nil) -> MagicDataError {
+    MagicDataError(.notADatabase, "the database is damaged: a transaction of its journal cannot be read", cause: cause)
+  }
+}
+
+extension MagicChanges.Primary {
+  /// `nil` for a birth.
+  fileprivate init?(_ key: ObjectKey) {
+    switch key {
+    case .primary(.text(let text)): self = .text(text)
+    case .primary(.integer(let number)): self = .integer(Int(clamping: number))
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,52 @@
+public import Foundation
+
+/// A committed transaction: what it did to which objects.
+public struct MagicChanges: Sendable, Equatable {
+  /// Where it was written.
+  public enum Origin: Sendable, Hashable {
+    /// Through this database file, by whatever process.
+    case local
+    /// By another replica, with its id as 32 hexadecimal digits; it came by a merge.
+    case replica(String)
+  }
+
+  public enum Operation: Sendable {
+    /// The object was made, changed or brought back.
+    case update
+    case remove
+  }
+
+  /// What names an object: look it up with ``MagicData/object(of:primary:)``.
+  public enum Primary: Sendable, Hashable {
+    /// A `String`, or a `UUID` as text.
+    case text(String)
+    case integer(Int)
+  }
+
+  /// What the transaction did to one object.
+  public struct Object: Sendable, Equatable {
+    /// The type's name, by default the Swift type's.
+    public let type: String
+    public let operation: Operation
+    /// `nil` if the type has no primary value.
+    public let primary: Primary?
+    /// Where the object is in this database file.
+    public let zIndex: Int
+    /// The names of the properties that it wrote; none for a remove.
+    public let fields: [String]
+
+    package init(type: String, operation: Operation, primary: Primary?, zIndex: Int, fields: [String]) {
+      self.type = type
+      self.operation = operation
+      self.primary = primary
+      self.zIndex = zIndex
+      self.fields = fields
+    }
+  }
+
+  public let origin: Origin
+  /// By the clock of the replica that wrote it; two transactions of one replica are never out of order.
+  public let time: Date
+  /// One or more, each object once.
+  public let objects: [Object]
+}

@@ -1,0 +1,44 @@
+internal import GRDB
+
+extension Store {
+  /// Looks at the database at once, and then after each commit, whoever made it, until `look` finds something.
+  ///
+  /// - Parameters:
+  ///   - state: what `look` remembers from one look to the next.
+  ///   - look: reads one snapshot.
+  /// - Returns: `nil` if the database was closed or the task was cancelled.
+  func watch<State: Sendable, News: Sendable>(
+    _ state: State, _ look: @Sendable @escaping (Connection, inout State) throws -> News?
+  ) async throws -> (news: News, state: State)? {
+    var state = state
+    do {
+      while !commits.isClosed, !Task.isCancelled {
+        let ticket = commits.ticket
+        let (news, after, seen) = try await read { [state] db in
+          var state = state
+          let news = try look(db, &state)
+          return (news, state, try JournalPosition(db).row)
+        }
+        if let news { return (news, after) }
+        state = after
+        try await commits.wait(after: ticket, seen: seen, poll: isShared ? poll : nil)
+      }
+      return nil
+    } catch  where isEnd(error) {
+      return nil
+    }
+  }
+
+  /// Whether an error says no more than that there is nothing to wait for any longer.
+  func isEnd(_ error: any Error) -> Bool {
+    error is CancellationError || commits.isClosed
+  }
+
+  /// Whether other processes, or other openings in this one, may write to the same file.
+  private var isShared: Bool { location != nil }
+
+  /// `PRAGMA data_version` would be as cheap, and means something only if the same connection is asked each time; GRDB's pool gives any.
+  private var poll: @Sendable () async throws -> Int64 {
+    { [self] in try await readShortly { db in try JournalPosition(db).row } }
+  }
+}

@@ -1,0 +1,56 @@
+internal import MagicJournal
+
+extension MagicComparable {
+  /// Whether the value is among these; `values.contains($0.pages)` is the same.
+  public func isIn(_ values: some Sequence<Compared>) -> MagicPredicate {
+    MagicPredicate { .isAny(try magicReference.index.get(), try values.map { try $0.magicValue }) }
+  }
+
+  public func isIn(_ range: Range<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
+
+  public func isIn(_ range: ClosedRange<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
+
+  fileprivate func isWithin(_ bounds: (Comparison, Compared)...) -> MagicPredicate {
+    MagicPredicate { .compares(try magicReference.index.get(), try bounds.map { Condition.Bound($0, try $1.magicValue) }) }
+  }
+}
+
+extension Sequence where Element: Magical {
+  /// Whether a column's value is among these: `[1, 2].contains($0.pages)`.
+  public func contains(_ column: some MagicComparable<Element>) -> MagicPredicate { column.isIn(self) }
+}
+
+extension Range where Bound: MagicOrdered {
+  /// Whether a column's value is in the range: `(1..<5).contains($0.pages)`.
+  public func contains(_ column: some MagicComparable<Bound>) -> MagicPredicate {
+    column.isWithin((.greaterOrEqual, lowerBound), (.less, upperBound))
+  }
+}
+
+extension ClosedRange where Bound: MagicOrdered {
+  /// Whether a column's value is in the range: `(1...5).contains($0.pages)`.
+  public func contains(_ column: some MagicComparable<Bound>) -> MagicPredicate {
+    column.isWithin((.greaterOrEqual, lowerBound), (.lessOrEqual, upperBound))
+  }
+}
+
+extension PartialRangeFrom where Bound: MagicOrdered {
+  /// Whether a column's value is in the range: `(5...).contains($0.pages)`.
+  public func contains(_ column: some MagicComparable<Bound>) -> MagicPredicate {
+    column.isWithin((.greaterOrEqual, lowerBound))
+  }
+}
+
+extension PartialRangeUpTo where Bound: MagicOrdered {
+  /// Whether a column's value is in the range: `(..<5).contains($0.pages)`.
+  public func contains(_ column: some MagicComparable<Bound>) -> MagicPredicate {
+    column.isWithin((.less, upperBound))
+  }
+}
+
+extension PartialRangeThrough where Bound: MagicOrdered {
+  /// Whether a column's value is in the range: `(...5).contains($0.pages)`.
+  public func contains(_ column: some MagicComparable<Bound>) -> MagicPredicate {
+    column.isWithin((.lessOrEqual, upperBound))
+  }
+}

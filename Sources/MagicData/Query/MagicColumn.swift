@@ -1,0 +1,101 @@
+internal import MagicJournal
+
+/// A property of the objects that a query looks through.
+public struct MagicColumn<Compared: Magical>: MagicComparable, Sendable {
+  public let magicReference: MagicReference<Compared>
+}
+
+/// A property that may be nil. Nil is equal to nil alone, and neither less nor greater than anything, so that `$0.rating < 3` leaves it out
+/// and `$0.rating != 3` does not.
+public struct MagicOptionColumn<Compared: Magical>: MagicComparable, Sendable {
+  public let magicReference: MagicReference<Compared>
+}
+
+/// Which property a column is.
+public struct MagicReference<Compared: Magical>: Sendable {
+  /// An error waits until the query is run.
+  let index: Result<Int, MagicDataError>
+
+  init<Object: MagicObject>(_ path: PartialKeyPath<Object>) {
+    do {
+      index = .success(try PropertyPath.index(of: path))
+    } catch {
+      index = .failure(MagicDataError(error, "a query could not be made"))
+    }
+  }
+
+  func condition(_ comparison: Comparison, _ value: Compared) -> MagicPredicate {
+    MagicPredicate {
+      guard comparison == .equal || Compared.magicKind != .coded else {
+        throw MagicDataError(.query, "a \(Compared.self) is stored as JSON, which has no order; ask for it with == or !=")
+      }
+      return .compares(try index.get(), [Condition.Bound(comparison, try value.magicValue)])
+    }
+  }
+}
+
+/// What ``MagicColumn`` and ``MagicOptionColumn`` have in common.
+public protocol MagicComparable<Compared> {
+  associatedtype Compared: Magical
+  var magicReference: MagicReference<Compared> { get }
+}
+
+// MARK: Equality
+
+extension MagicColumn {
+  /// Text is equal by its UTF-8 bytes, a coded value by its canonical bytes, an enum by its raw value.
+  public static func == (column: Self, value: Compared) -> MagicPredicate { column.magicReference.condition(.equal, value) }
+  public static func != (column: Self, value: Compared) -> MagicPredicate { !(column == value) }
+
+  /// Compares two properties of an object.
+  public static func == (left: Self, right: Self) -> MagicPredicate { pair(left, .equal, right) }
+  public static func != (left: Self, right: Self) -> MagicPredicate { !(left == right) }
+
+  fileprivate static func pair(_ left: Self, _ comparison: Comparison, _ right: Self) -> MagicPredicate {
+    MagicPredicate { .pair(try left.magicReference.index.get(), comparison, try right.magicReference.index.get()) }
+  }
+}
+
+extension MagicOptionColumn {
+  /// `column == nil` tells whether it is nil.
+  public static func == (column: Self, value: Compared?) -> MagicPredicate {
+    guard let value else { return MagicPredicate { .isNil(try column.magicReference.index.get()) } }
+    return column.magicReference.condition(.equal, value)
+  }
+
+  public static func != (column: Self, value: Compared?) -> MagicPredicate { !(column == value) }
+}
+
+extension MagicColumn: MagicCondition where Compared == Bool {
+  public var magicPredicate: MagicPredicate { self == true }
+}
+
+// MARK: Order
+
+extension MagicComparable {
+  fileprivate func asks(_ comparison: Comparison, _ value: Compared) -> MagicPredicate {
+    magicReference.condition(comparison, value)
+  }
+}
+
+extension MagicComparable where Compared: MagicOrdered {
+  public static func < (column: Self, value: Compared) -> MagicPredicate { column.asks(.less, value) }
+  public static func <= (column: Self, value: Compared) -> MagicPredicate { column.asks(.lessOrEqual, value) }
+  public static func > (column: Self, value: Compared) -> MagicPredicate { column.asks(.greater, value) }
+  public static func >= (column: Self, value: Compared) -> MagicPredicate { column.asks(.greaterOrEqual, value) }
+}
+
+/// By the raw value.
+extension MagicComparable where Compared: RawRepresentable, Compared.RawValue: MagicOrdered {
+  public static func < (column: Self, value: Compared) -> MagicPredicate { column.asks(.less, value) }
+  public static func <= (column: Self, value: Compared) -> MagicPredicate { column.asks(.lessOrEqual, value) }
+  public static func > (column: Self, value: Compared) -> MagicPredicate { column.asks(.greater, value) }
+  public static func >= (column: Self, value: Compared) -> MagicPredicate { column.asks(.greaterOrEqual, value) }
+}
+
+extension MagicColumn where Compared: MagicOrdered {
+  public static func < (left: Self, right: Self) -> MagicPredicate { pair(left, .less, right) }
+  public static func <= (left: Self, right: Self) -> MagicPredicate { pair(left, .lessOrEqual, right) }
+  public static func > (left: Self, right: Self) -> MagicPredicate { pair(left, .greater, right) }
+  public static func >= (left: Self, right: Self) -> MagicPredicate { pair(left, .greaterOrEqual, right) }
+}

@@ -1,0 +1,82 @@
+internal import GRDB
+internal import MagicJournal
+
+/// An index on one or several properties of a model, in the order in which they are looked up.
+///
+/// ```swift
+/// static var magicIndexes: [MagicIndex] { [MagicIndex(\Book.title), MagicIndex(\Book.author, \Book.year)] }
+/// ```
+///
+/// The second one serves queries for an author, for an author and a year, and for an author's books sorted by year. It is made when the type is
+/// first used in a database, which takes a moment where there are many objects already, and each write takes a little longer for it. An
+/// index belongs to the database file: it is in no journal, and other replicas have their own. One that is no longer declared stays, since
+/// another version of the app may use the same file and want it; `DROP INDEX` takes it away. The primary value and the z index
+/// need none.
+///
+/// (The type is named with each property, since a `MagicIndex<Self>` in the protocol would shut out classes that are not final.)
+public struct MagicIndex {
+  private let paths: [AnyKeyPath]
+
+  public init(_ properties: AnyKeyPath...) {
+    paths = properties
+  }
+
+  /// The indexes that a type declares, by the indexes of their properties.
+  static func properties<Object: MagicObject>(of type: Object.Type) throws -> [[Int]] {
+    do {
+      return try type.magicIndexes.map { try $0.properties(of: type) }
+    } catch {
+      throw MagicDataError(
+        .model, "\(type) cannot be stored, for one of its magicIndexes: \(MagicDataError(error, "it is unknown").message)",
+        cause: error)
+    }
+  }
+
+  private func properties<Object: MagicObject>(of type: Object.Type) throws -> [Int] {
+    let properties = try paths.map { path in
+      guard let path = path as? PartialKeyPath<Object> else {
+        throw MagicDataError(.model, "\(path) is no property of \(type)")
+      }
+      return try PropertyPath.index(of: path)
+    }
+    guard !properties.isEmpty, Set(properties).count == properties.count else {
+      throw MagicDataError(.model, "an index has one property or more, and each of them once")
+    }
+    return properties
+  }
+}
+
+extension MappedType {
+  /// What follows `CREATE INDEX` and a name, for each index that the model declares and the table has not.
+  func missingIndexes(_ db: Connection) throws -> [String] {
+    guard !layout.indexes.isEmpty else { return [] }
+    var select = try SQL(db, "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ?")
+    try select.bind(stored.table)
+    var known: [String] = []
+    while try select.step() { known.append(select.text(0)) }
+    return declaredIndexes.map(\.definition).filter { definition in !known.contains { $0.hasSuffix(definition) } }
+  }
+
+  func makeIndexes(_ db: Connection) throws {
+    let missing = try missingIndexes(db)
+    for index in declaredIndexes where missing.contains(index.definition) {
+      let name = try StoredType.free(index.name) { name in
+        var select = try SQL(db, "SELECT 1 FROM sqlite_master WHERE lower(name) = lower(?)")
+        try select.bind(name)
+        return try select.step()
+      }
+      try db.execute(sql: "CREATE INDEX \(Statements.quoted(name))\(index.definition)")
+    }
+  }
+
+  /// No type's table begins with `magic_`, so that the names are recognised and free.
+  private var declaredIndexes: [(name: String, definition: String)] {
+    layout.indexes.filter { $0 != layout.primary.map { [$0] } }.map { properties in
+      let columns = properties.map { property in fields[property].map { stored.columns[$0] } ?? stored.keyColumn }
+      return (
+        "magic_" + ([stored.table] + columns).joined(separator: "_"),
+        " ON \(Statements.quoted(stored.table)) (\(columns.map(Statements.quoted).joined(separator: ", ")))"
+      )
+    }
+  }
+}

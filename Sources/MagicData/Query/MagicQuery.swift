@@ -1,0 +1,141 @@
+internal import MagicJournal
+
+/// What is asked of a database: objects of one type that fulfil some conditions, in some order.
+///
+/// ```swift
+/// let books = try await magic.query(of: Book.self)
+///   .where { $0.pages > 300 && $0.title.hasPrefix("S") }
+///   .sorted(by: \.title)
+///   .limit(20)
+///   .all()
+/// ```
+///
+/// A query asks nothing until one of `all()`, `first()`, `count()`, `stream()` or `remove()` is called, and can be run again. Conditions,
+/// order and limit are worked out by SQLite; only the objects that are asked for are loaded. Texts are compared and sorted by their UTF-8
+/// bytes, so `é` in one scalar is not equal to `é` in two. Numbers compare as in Swift: NaN is equal to nothing, and -0.0 to 0.0. An object
+/// that was stored before its type had some property counts with that property's default.
+///
+/// Objects whose required values have not all arrived from other replicas are in no result. Those that have a value which this version's
+/// type cannot be read from, such as a case that only a newer app knows, are counted and removed, and not given out, which can leave fewer
+/// than the limit.
+public struct MagicQuery<Object: MagicObject> {
+  enum Source {
+    case database(Store)
+    case transaction(MagicTransaction)
+  }
+
+  private let source: Source
+  var plan = QueryPlan()
+
+  init(_ source: Source) {
+    self.source = source
+  }
+
+  var scope: Scope {
+    get throws {
+      switch source {
+      case .database(let store): .database(store)
+      case .transaction(let transaction): try transaction.scope
+      }
+    }
+  }
+
+  private func with(_ change: (inout QueryPlan) -> Void) -> MagicQuery {
+    var query = self
+    change(&query.plan)
+    return query
+  }
+
+  // MARK: Conditions
+
+  /// Only objects that fulfil a condition, as well as those of earlier calls.
+  public func `where`(_ condition: (MagicFields<Object>) -> some MagicCondition) -> MagicQuery {
+    let predicate = condition(MagicFields()).magicPredicate
+    return with { $0.add(predicate.condition) }
+  }
+
+  // MARK: Order
+
+  public enum Direction: Sendable {
+    case ascending
+    case descending
+  }
+
+  /// In the order of a property; what it leaves undecided stays in the order of before, which at first is that of the z indexes.
+  ///
+  /// Nil comes first and NaN last, descending the other way round. Without an index on the property all that fulfil the conditions are sorted.
+  public func sorted(by property: PartialKeyPath<Object>, _ direction: Direction = .ascending) -> MagicQuery {
+    with { plan in plan.sort(at: 0, direction) { try MagicQuery.sortable(property) } }
+  }
+
+  /// Where the order of before leaves two undecided, in the order of another property.
+  public func then(by property: PartialKeyPath<Object>, _ direction: Direction = .ascending) -> MagicQuery {
+    with { plan in plan.sort(at: plan.order.count, direction) { try MagicQuery.sortable(property) } }
+  }
+
+  private static func sortable(_ path: PartialKeyPath<Object>) throws -> Int {
+    let index = try PropertyPath.index(of: path)
+    let property = try Layout.of(Object.self).properties[index]
+    guard property.kind != .coded else {
+      throw MagicDataError(.query, "\(Object.magicName).\(property.name) is stored as JSON, which has no order to sort by")
+    }
+    return index
+  }
+
+  // MARK: Part
+
+  /// At most this many of them, wherever in the query it stands.
+  public func limit(_ count: Int) -> MagicQuery {
+    with { plan in plan.cut(count, "limit") { $0.limit = count } }
+  }
+
+  /// Without the first ones.
+  public func offset(_ count: Int) -> MagicQuery {
+    with { plan in plan.cut(count, "offset") { $0.offset = count } }
+  }
+}
+
+/// What a query asks for, by the indexes of its type's properties: what crosses to the database.
+struct QueryPlan: Sendable {
+  struct Key: Sendable {
+    let property: Int
+    let isDescending: Bool
+  }
+
+  private(set) var condition = Condition.all([])
+  private(set) var order: [Key] = []
+  var limit: Int?
+  var offset = 0
+  /// What went wrong first while the query was made.
+  private var failure: MagicDataError?
+
+  func check() throws {
+    if let failure { throw failure }
+  }
+
+  private mutating func fail(_ error: any Error) {
+    failure = failure ?? MagicDataError(error, "a query could not be made")
+  }
+
+  mutating func add(_ added: Result<Condition, MagicDataError>) {
+    switch added {
+    case .success(let added): condition = .both(condition, added)
+    case .failure(let error): fail(error)
+    }
+  }
+
+  mutating func sort<Object>(at place: Int, _ direction: MagicQuery<Object>.Direction, _ property: () throws -> Int) {
+    do {
+      order.insert(Key(property: try property(), isDescending: direction == .descending), at: place)
+    } catch {
+      fail(error)
+    }
+  }
+
+  mutating func cut(_ count: Int, _ name: String, _ change: (inout QueryPlan) -> Void) {
+    guard count >= 0 else {
+      return fail(MagicDataError(.query, "the \(name) of a query is \(count), and cannot be negative"))
+    }
+    change(&self)
+  }
+}

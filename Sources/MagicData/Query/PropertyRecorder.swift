@@ -1,0 +1,98 @@
+internal import COpening
+internal import MagicJournal
+
+/// What a key path reads of an instance in which nothing is set: so a query learns which property a key path means.
+///
+/// While a thread records, a value that is read without being set is noted, and gets a stand-in.
+final class PropertyRecorder {
+  struct Read {
+    let property: PropertySlot
+    let standIn: any Magical
+    /// Whether another round gives another one, as far as there are others.
+    let isTelling: Bool
+  }
+
+  private let round: Int
+  private(set) var reads: [Read] = []
+
+  /// Stand-ins differ from round to round, so that a value that is worked out from one is told from it.
+  static let rounds = 0..<5
+
+  init(round: Int) {
+    self.round = round
+  }
+
+  static var isRecording: Bool { c_openings().pointee.recorder != nil }
+
+  func record<Result>(_ body: () throws -> Result) rethrows -> Result {
+    let openings = c_openings()
+    let outer = openings.pointee.recorder
+    openings.pointee.recorder = Unmanaged.passUnretained(self).toOpaque()
+    defer { openings.pointee.recorder = outer }
+    return try withExtendedLifetime(self, body)
+  }
+
+  static func standIn<Wrapped: Magical>(for property: PropertySlot, _ type: Wrapped.Type) -> Wrapped? {
+    guard let recorder = c_openings().pointee.recorder, property.storage[property.index].slot.isUnset else { return nil }
+    return Unmanaged<PropertyRecorder>.fromOpaque(recorder).takeUnretainedValue().standIn(property, type)
+  }
+
+  private func standIn<Wrapped: Magical>(_ property: PropertySlot, _ type: Wrapped.Type) -> Wrapped? {
+    let examples = Example.values(of: type)
+    guard let last = examples.last else { return nil }
+    let value = round < examples.count ? examples[round] : last
+    reads.append(Read(property: property, standIn: value, isTelling: examples.count > 1 || MemoryLayout<Wrapped>.size == 0))
+    return value
+  }
+
+  /// A getter has to return a value, and there is none to return.
+  static func stop(_ type: Any.Type) -> Never {
+    preconditionFailure(
+      "a key path of a query or an index reads a \(type), of which MagicData can make no example; write $0.$name, or \\Type.$name"
+    )
+  }
+}
+
+/// Values of a type that come back changed from what a getter is likely to do with them: other letters, less space, no sign, no fraction, a
+/// bound, something else for what is empty.
+private enum Example {
+  static func values<Wrapped: Magical>(of type: Wrapped.Type) -> [Wrapped] {
+    // Most types take some of these; which, they say themselves.
+    let read = candidates(Wrapped.magicKind).compactMap { try? Wrapped(magicValue: $0) }.prefix(PropertyRecorder.rounds.count)
+    guard read.count < 2 else { return Array(read) }
+    let cases = cases(of: type)
+    return cases.isEmpty ? Array(read) : cases
+  }
+
+  private static func candidates(_ kind: Value.Kind) -> [Value] {
+    switch kind {
+    // Bool takes the last two.
+    case .integer: [.integer(0x5bd1_e995_27d4_eb2f), .integer(-0x27d4_eb2f_5bd1_e995), .integer(-7), .integer(0), .integer(1)]
+    // A Float has them as well.
+    case .real: [.real(1234.375), .real(-0.40625), .real(0x1.2345p60), .real(-0x1.5432p61), .real(0)]
+    // A UUID takes the last two.
+    case .text:
+      [
+        .text(" aB\u{e9}e\u{301} /?\n"), .text("zY\t\u{1f469}\0 "), .text(""), .text("5bD1e995-27d4-4B2f-9b97-f4A7c15a0001"),
+        .text("27D4eb2F-5bd1-4995-8b97-f4a7C15a0002"),
+      ]
+    case .bytes: [.bytes([0x5b, 0xd1, 0xe9, 0x95]), .bytes([0x27, 0xd4, 0xeb, 0x2f]), .bytes([])]
+    case .coded: [.coded(Array("[]".utf8)), .coded(Array("{}".utf8))]
+    case .reference, .list, .set, .dictionary, .asset: []
+    }
+  }
+
+  /// The first two cases of an enum whose raw values cannot be guessed. In memory an enum without payloads, or with one that fits the same
+  /// byte, is the number of its case, from 0; one of a single case takes no memory (Swift's ABI/TypeLayout.rst, "Multi-payload enums" and
+  /// "Empty enums").
+  private static func cases<Wrapped>(of type: Wrapped.Type) -> [Wrapped] {
+    guard _isPOD(type), MemoryLayout<Wrapped>.size <= 1, Mirror(reflecting: number(0, as: type)).displayStyle == .enum else {
+      return []
+    }
+    return MemoryLayout<Wrapped>.size == 0 ? [number(0, as: type)] : [number(0, as: type), number(1, as: type)]
+  }
+
+  private static func number<Wrapped>(_ number: UInt8, as type: Wrapped.Type) -> Wrapped {
+    withUnsafeBytes(of: number) { $0.loadUnaligned(as: type) }
+  }
+}

@@ -1,0 +1,276 @@
+internal import GRDB
+public import MagicJournal
+
+/// A property's objects that are not fetched with their owner, but when they are asked for.
+///
+/// ```swift
+/// @MagicValue var pages: AsyncMagical<[Page]>
+/// …
+/// for try await page in try book.pages.createAsyncStream() { … }
+/// ```
+///
+/// It is stored as its value would be. What it gives is what the database holds when it is asked; for a value that was set and is in
+/// memory, that value.
+public struct AsyncMagical<Wrapped: Magical>: Magical {
+  enum State {
+    case value(Wrapped)
+    case stored(StoredProperty)
+  }
+
+  private(set) var state: State
+
+  /// A value to be saved with its owner.
+  public init(value: Wrapped) {
+    state = .value(value)
+  }
+
+  init(_ stored: StoredProperty) {
+    state = .stored(stored)
+  }
+
+  /// The value: fetched, unless it was set.
+  /// - Throws: ``MagicDataError`` with `notFound` if one object was removed or has not arrived, or the database is no longer open.
+  public nonisolated(nonsending) func get() async throws -> Wrapped {
+    switch state {
+    case .value(let value): return value
+    case .stored(let property):
+      guard let relation = Codec.relation(Wrapped.self) else {
+        throw MagicDataError(.model, "an AsyncMagical holds objects, and no \(Wrapped.self)")
+      }
+      let (links, objects) = try await property.fetch(relation.target)
+      guard let value = try relation.slot(of: links, among: objects)?.get(Wrapped.self) else {
+        throw MagicDataError(.notFound, "the object that \(property.name) names was removed, or has not arrived yet")
+      }
+      return value
+    }
+  }
+
+  /// Another value, which is saved with its owner.
+  public mutating func set(_ value: Wrapped) {
+    state = .value(value)
+  }
+
+  public static var magicKind: Value.Kind { Wrapped.magicKind }
+  public var magicValue: Value { get throws { throw MagicDataError.relation } }
+  public init(magicValue: Value) throws { throw MagicDataError.relation }
+}
+
+/// Several objects that an ``AsyncMagical`` can hold: a ``MagicalSet``, an array, a dictionary.
+public protocol AsyncMagicalCollection: Collection, Magical {
+  associatedtype AsyncObject: MagicObject
+
+  /// - Parameter name: a dictionary's key as it is stored; empty for the others.
+  static func asyncElement(_ object: AsyncObject, name: [UInt8]) throws -> Element
+}
+
+extension Array: AsyncMagicalCollection where Element: MagicObject {
+  public static func asyncElement(_ object: Element, name: [UInt8]) -> Element { object }
+}
+
+extension MagicalSet: AsyncMagicalCollection {
+  public static func asyncElement(_ object: Element, name: [UInt8]) -> Element { object }
+}
+
+extension Dictionary: AsyncMagicalCollection where Key: Codable, Value: MagicObject {
+  public static func asyncElement(_ object: Value, name: [UInt8]) throws -> Element {
+    (try CanonicalJSON.read(Key.self, from: .coded(name)), object)
+  }
+}
+
+extension AsyncMagical where Wrapped: AsyncMagicalCollection {
+  /// How many objects there are. Asks the database at once, on the caller's thread.
+  public var count: Int {
+    get throws {
+      switch state {
+      case .value(let value): value.count
+      case .stored(let property): try property.links(of: Wrapped.AsyncObject.self).count
+      }
+    }
+  }
+
+  /// The objects one after the other, fetched some hundred at a time; a dictionary's with their keys.
+  ///
+  /// Which objects there are is settled when this is called; one that is removed before its turn is left out.
+  public func createAsyncStream() throws -> AsyncMagicalStream<Wrapped> {
+    switch state {
+    case .value(let value): AsyncMagicalStream(values: Array(value))
+    case .stored(let property): AsyncMagicalStream(property, try property.links(of: Wrapped.AsyncObject.self))
+    }
+  }
+
+  /// One of the objects, each as likely as another; `nil` if there is none.
+  public nonisolated(nonsending) func randomValue() async throws -> Wrapped.Element? {
+    switch state {
+    case .value(let value): return value.randomElement()
+    case .stored(let property):
+      let links = try property.links(of: Wrapped.AsyncObject.self)
+      return try await property.fetch(links.randomElement(), as: Wrapped.self)
+    }
+  }
+}
+
+extension AsyncMagical where Wrapped: AsyncMagicalCollection, Wrapped.Index == Int {
+  /// One of the objects at these places; `nil` if there is none.
+  public nonisolated(nonsending) func randomValue(in range: Range<Int>) async throws -> Wrapped.Element? {
+    switch state {
+    case .value(let value):
+      let range = range.clamped(to: value.startIndex..<value.endIndex)
+      return range.randomElement().map { value[$0] }
+    case .stored(let property):
+      let links = try property.links(of: Wrapped.AsyncObject.self)
+      return try await property.fetch(links[range.clamped(to: links.indices)].randomElement(), as: Wrapped.self)
+    }
+  }
+}
+
+/// The objects of an ``AsyncMagical``: see ``AsyncMagical/createAsyncStream()``.
+public struct AsyncMagicalStream<Wrapped: AsyncMagicalCollection>: AsyncSequence {
+  public typealias Element = Wrapped.Element
+
+  private let property: StoredProperty?
+  private let links: [Link]
+  private let values: [Element]
+
+  init(values: [Element]) {
+    (property, links, self.values) = (nil, [], values)
+  }
+
+  init(_ property: StoredProperty, _ links: [Link]) {
+    (self.property, self.links, values) = (property, links, [])
+  }
+
+  public func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(property: property, links: links[...], batch: values[...])
+  }
+
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate let property: StoredProperty?
+    fileprivate var links: ArraySlice<Link>
+    fileprivate var batch: ArraySlice<Element>
+
+    public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
+      while batch.isEmpty, !links.isEmpty, let property {
+        let part = links.prefix(256)
+        links.removeFirst(part.count)
+        let objects = try await property.fetch(Array(part), Wrapped.AsyncObject.self).all(Wrapped.AsyncObject.self)
+        batch = try part.compactMap { link in
+          try objects?.byZIndex[link.target].map { try Wrapped.asyncElement($0, name: link.name) }
+        }[...]
+      }
+      return batch.popFirst()
+    }
+
+    public nonisolated(nonsending) mutating func next() async throws -> Element? {
+      try await next(isolation: #isolation)
+    }
+  }
+}
+
+@available(*, unavailable)
+extension AsyncMagicalStream.AsyncIterator: Sendable {}
+
+/// What an ``AsyncMagical`` property needs to know to be asked for.
+protocol AsyncProperty: Magical {
+  static var inner: (any RelationCodec)? { get }
+}
+
+extension AsyncMagical: AsyncProperty {
+  static var inner: (any RelationCodec)? {
+    switch Wrapped.magicKind {
+    case .reference, .list, .set, .dictionary: Codec.relation(Wrapped.self).map { AsyncCodec<Wrapped>(inner: $0) }
+    default: nil
+    }
+  }
+}
+
+/// A relation whose objects stay where they are until they are asked for.
+struct AsyncCodec<Wrapped: Magical>: RelationCodec {
+  let inner: any RelationCodec
+
+  var isAsync: Bool { true }
+  var kind: Value.Kind { inner.kind }
+  var target: any MagicObject.Type { inner.target }
+
+  func members(of held: Held) throws -> (instances: [Instance], names: [[UInt8]]) {
+    guard let held = held as? HeldRelation<AsyncMagical<Wrapped>>, case .value(let value) = held.value.state else {
+      return ([], [])
+    }
+    return try inner.members(of: HeldRelation(value, stored: nil))
+  }
+
+  func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot? { nil }
+
+  func slot(asking property: StoredProperty) -> Slot? {
+    .held(HeldRelation(AsyncMagical<Wrapped>(property), stored: nil))
+  }
+
+  func isAsked(_ held: Held) -> Bool {
+    guard let held = held as? HeldRelation<AsyncMagical<Wrapped>>, case .stored = held.value.state else { return false }
+    return true
+  }
+}
+
+/// A property of an object in a database.
+struct StoredProperty {
+  let origin: Store
+  let owner: any MagicObject.Type
+  let zIndex: Int64
+  let index: Int
+  let name: String
+
+  /// The links to objects that have a row. On the caller's thread.
+  func links(of target: any MagicObject.Type) throws -> [Link] {
+    let store = origin
+    let layout = try StoredProperty.layout(owner)
+    let known = store.known(owner)
+    return try store.readOnCaller { db in
+      guard let type = try known ?? MappedType.find(layout, db) else { return [] }
+      return try type.shownLinks(of: zIndex, index, db)
+    }
+  }
+
+  /// All objects of the property.
+  nonisolated(nonsending) func fetch(_ target: any MagicObject.Type) async throws -> ([Link], FetchedObjects) {
+    let scope = Scope.database(origin)
+    guard let type = try await scope.mappedForReading(owner) else { return ([], FetchedObjects()) }
+    let (zIndex, index) = (zIndex, index)
+    let links = try await scope.read(shortly: true) { db in try type.shownLinks(of: zIndex, index, db) }
+    return (links, try await fetch(links, target))
+  }
+
+  /// The objects that some links lead to.
+  nonisolated(nonsending) func fetch(_ links: [Link], _ target: any MagicObject.Type) async throws -> FetchedObjects {
+    let scope = Scope.database(origin)
+    guard let type = try await scope.mappedForReading(target) else { return FetchedObjects() }
+    let types = try await scope.typesForReading(of: type)
+    let zIndexes = Array(Set(links.map(\.target))).sorted()
+    let graph = try await scope.read(shortly: true) { db in
+      try FetchedGraph(FetchedRows(type, db, at: zIndexes), types, db)
+    }
+    return try scope.makeAll(graph)
+  }
+
+  nonisolated(nonsending) func fetch<Wrapped: AsyncMagicalCollection>(
+    _ link: Link?, as _: Wrapped.Type
+  ) async throws -> Wrapped.Element? {
+    guard let link else { return nil }
+    let objects = try await fetch([link], Wrapped.AsyncObject.self).all(Wrapped.AsyncObject.self)
+    return try objects?.byZIndex[link.target].map { try Wrapped.asyncElement($0, name: link.name) }
+  }
+
+  private static func layout<Object: MagicObject>(_ type: Object.Type) throws -> Layout { try Layout.of(type) }
+}
+
+extension MappedType {
+  /// A property's links to objects that have a row, in its order.
+  fileprivate func shownLinks(of zIndex: Int64, _ index: Int, _ db: Database) throws -> [Link] {
+    guard let field = fields[index], let relation = stored.relations[field] else { return [] }
+    var select = try SQL(db, stored.selectShown(field, relation))
+    try select.bind(zIndex)
+    var links: [Link] = []
+    while try select.step() {
+      links.append(Link(target: select.integer(0), name: relation.kind == .dictionary ? select.bytes(1) : []))
+    }
+    return links
+  }
+}

@@ -1,0 +1,140 @@
+internal import GRDB
+internal import MagicJournal
+
+/// The objects that hold an object, each once, in the order of their z indexes: what the database holds when it is asked, which is not
+/// what an open transaction has changed.
+public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, ExpressibleByArrayLiteral {
+  private enum Source {
+    /// Of an object that was saved or fetched.
+    case stored(Record, PartialKeyPath<Element>)
+    case listed([Element])
+  }
+
+  private let source: Source
+
+  init(_ record: Record?, _ relation: PartialKeyPath<Element>) {
+    source = record.map { .stored($0, relation) } ?? .listed([])
+  }
+
+  /// A set to compare with.
+  public init(arrayLiteral elements: Element...) {
+    source = .listed(elements)
+  }
+
+  /// How many objects hold it. Asks the database at once, on the caller's thread; 0 if it is no longer open or cannot be read, where
+  /// the sequence throws.
+  ///
+  /// - Complexity: O(*n*) in the owners, whatever the size of their table.
+  public var count: Int { (try? zIndexes().count) ?? 0 }
+
+  public func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(self)
+  }
+
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    private let set: AsyncReverseMagicSet
+    private var batch: ArraySlice<Element> = []
+    private var last: Int64 = .min
+    private var isOver = false
+
+    fileprivate init(_ set: AsyncReverseMagicSet) {
+      self.set = set
+      if case .listed(let elements) = set.source {
+        batch = elements[...]
+        isOver = true
+      }
+    }
+
+    /// The next owner. They are fetched some hundred at a time.
+    public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
+      if batch.isEmpty, !isOver {
+        isOver = true
+        let (objects, last) = try await set.batch(after: last)
+        isOver = last == nil
+        self.last = last ?? self.last
+        batch = objects[...]
+      }
+      return batch.popFirst()
+    }
+
+    public nonisolated(nonsending) mutating func next() async throws -> Element? {
+      try await next(isolation: #isolation)
+    }
+  }
+
+  /// Owners per access to the database.
+  private static var batchSize: Int { 256 }
+
+  // MARK: Asking
+
+  private func zIndexes() throws -> [Int64] {
+    switch source {
+    case .listed(let elements): return try elements.compactMap { try Instance(of: $0).record?.place.zIndex }
+    case .stored(let record, let relation):
+      let store = record.origin
+      let property = try AsyncReverseMagicSet.property(relation)
+      let layout = try Layout.of(Element.self)
+      let known = store.known(Element.self)
+      return try store.readOnCaller { db in
+        guard let type = try known ?? MappedType.find(layout, db) else { return [] }
+        return try type.owners(of: record.place.zIndex, in: property, after: .min, limit: -1, db)
+      }
+    }
+  }
+
+  /// Some owners and, if there may be more, the last one's z index.
+  private nonisolated(nonsending) func batch(after last: Int64) async throws -> ([Element], Int64?) {
+    guard case .stored(let record, let relation) = source else { return ([], nil) }
+    let property = try AsyncReverseMagicSet.property(relation)
+    let scope = Scope.database(record.origin)
+    guard let type = try await scope.mappedForReading(Element.self) else { return ([], nil) }
+    let types = try await scope.typesForReading(of: type)
+    let (zIndex, size) = (record.place.zIndex, AsyncReverseMagicSet.batchSize)
+    let (graph, end) = try await scope.read(shortly: true) { db in
+      let owners = try type.owners(of: zIndex, in: property, after: last, limit: size, db)
+      return (try FetchedGraph(FetchedRows(type, db, at: owners), types, db), owners.count == size ? owners.last : nil)
+    }
+    return (try scope.make(graph).compactMap { $0 }, end)
+  }
+
+  /// Which of the owner's properties a key path means.
+  private static func property(_ relation: PartialKeyPath<Element>) throws -> Int {
+    let probe = Element()
+    guard let wrapper = probe[keyPath: relation] as? any MagicProperty,
+      let index = try Instance(of: probe).index(of: wrapper.property)
+    else {
+      throw MagicDataError(.model, "a reverse of \(Element.magicName) names no property that holds objects")
+    }
+    return index
+  }
+}
+
+extension AsyncReverseMagicSet: Equatable {
+  /// Whether both hold the same objects of one database now.
+  public static func == (left: AsyncReverseMagicSet, right: AsyncReverseMagicSet) -> Bool {
+    guard let left = try? left.zIndexes(), let right = try? right.zIndexes() else { return false }
+    return Set(left) == Set(right)
+  }
+}
+
+@available(*, unavailable)
+extension AsyncReverseMagicSet: Sendable {}
+
+@available(*, unavailable)
+extension AsyncReverseMagicSet.AsyncIterator: Sendable {}
+
+extension MappedType {
+  /// The z indexes of the objects that can be shown and hold one in a property.
+  fileprivate func owners(of zIndex: Int64, in property: Int, after last: Int64, limit: Int, _ db: Database) throws -> [Int64] {
+    guard let relation = relations.first(where: { $0.index == property })?.stored, let field = fields[property] else {
+      throw MagicDataError(.model, "\(layout.name).\(layout.properties[property].name) holds no objects, so it has no reverse")
+    }
+    var select = try SQL(db, stored.selectOwners(field, relation, required: required))
+    try select.bind(zIndex)
+    try select.bind(last)
+    try select.bind(limit)
+    var owners: [Int64] = []
+    while try select.step() { owners.append(select.integer(0)) }
+    return owners
+  }
+}

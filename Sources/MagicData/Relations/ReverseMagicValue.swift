@@ -1,0 +1,43 @@
+/// The objects that hold this one in a property of theirs, asked of the database when they are wanted.
+///
+/// ```swift
+/// @ReverseMagicValue(\Album.$photos) var albums: AsyncReverseMagicSet<Album>
+/// ```
+///
+/// It cannot be set: put the object into the other's property, and save that.
+@propertyWrapper
+public struct ReverseMagicValue<Owner: MagicObject> {
+  let property: PropertySlot
+  private let relation: PartialKeyPath<Owner>
+
+  /// - Parameter relation: the owner's property, as one object, a ``MagicalSet``, an array, a dictionary, or an ``AsyncMagical`` of one.
+  public init<Value: Magical>(
+    _ relation: KeyPath<Owner, MagicValue<Value>>, _ file: StaticString = #fileID, _ line: UInt32 = #line,
+    _ column: UInt32 = #column, _ type: StaticString = #function
+  ) {
+    property = PropertySlot(Place(file, line, column, type, hasValue: false))
+    self.relation = relation
+  }
+
+  /// - Parameter relation: the owner's property.
+  public init<Value: Magical>(
+    _ relation: KeyPath<Owner, OptionMagicValue<Value>>, _ file: StaticString = #fileID, _ line: UInt32 = #line,
+    _ column: UInt32 = #column, _ type: StaticString = #function
+  ) {
+    property = PropertySlot(Place(file, line, column, type, hasValue: false))
+    self.relation = relation
+  }
+
+  /// The owners. None for an object that was neither saved nor fetched.
+  public var wrappedValue: AsyncReverseMagicSet<Owner> {
+    AsyncReverseMagicSet(property.storage.header.record, relation)
+  }
+
+  public var projectedValue: Self { self }
+}
+
+extension ReverseMagicValue: MagicProperty {
+  static var role: PropertyRole { .reverse }
+  static var valueType: any Magical.Type { MagicalSet<Owner>.self }
+  static var codec: Codec { Codec(MagicalSet<Owner>.self) }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import MagicData
+import TestSupport
+import Testing
+
+struct Photo: MagicObject {
+  @MagicValue var name: String
+  @ReverseMagicValue(\Album.$photos) var albums: AsyncReverseMagicSet<Album>
+
+  init() {}
+
+  init(_ name: String) {
+    self.name = name
+  }
+}
+
+struct Album: MagicObject {
+  @PrimaryMagicValue var title: String
+  @OptionMagicValue var cover: Photo?
+  @MagicValue var photos: MagicalSet<Photo> = []
+  @MagicValue var order: [Photo] = []
+  @MagicValue var tagged: [String: Photo] = [:]
+  @MagicValue var originals: AsyncMagical<[Photo]> = AsyncMagical(value: [])
+
+  init() {}
+}
+
+@Suite struct Relations {
+  @Test func objectsHoldObjects() async throws {
+    let magic = try await MagicData(type: .memory)
+
+    let sea = Photo("sea")
+    let album = Album()
+    album.title = "Summer"
+    album.cover = sea
+    album.photos = [sea, Photo("beach")]
+    album.tagged["best"] = sea
+    album.originals.set([sea])
+    try await magic.update(album)
+
+    let summer = try await magic.object(of: Album.self, primary: "Summer")
+    summer.photos.insert(Photo("sunset"))
+    try await magic.update(summer)
+    for try await album in sea.albums { print(album.title, try album.originals.count) }
+    for try await photo in try summer.originals.createAsyncStream() { print(photo.name) }
+    let last = try await magic.object(of: Album.self, primary: "Summer")
+    #expect(last.photos.count == 3)
+    #expect(last.tagged["best"]?.name == "sea")
+    #expect(sea.albums.count == 1)
+  }
+}

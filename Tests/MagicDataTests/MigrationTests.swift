@@ -1,0 +1,336 @@
+import Foundation
+import GRDB
+import MagicData
+import MagicJournal
+import TestSupport
+import Testing
+
+@Suite struct MigrationTests {
+  enum Old {
+    struct Note: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var title: String
+      @MagicValue var stars: Int
+      @OptionMagicValue var mood: String?
+
+      init() {}
+    }
+  }
+
+  enum New {
+    struct Note: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var heading: String
+      @MagicValue var stars: Double
+      @MagicValue var colour: String
+      @OptionMagicValue var feeling: String?
+
+      init() {}
+
+      static func createMigrations() -> [MagicMigration] {
+        [
+          .renamed("title", to: \Note.$heading),
+          .renamed("mood", to: \Note.$feeling),
+          .converted("stars", from: Int.self, to: \Note.$stars) { Double($0) / 2 },
+          .filled(\Note.$colour, with: "white"),
+        ]
+      }
+    }
+  }
+
+  let folder: TemporaryFolder
+  let magic: MagicData
+
+  /// With what the older app has stored: one note.
+  init() async throws {
+    folder = try TemporaryFolder()
+    let note = Old.Note()
+    (note.id, note.title, note.stars, note.mood) = ("n", "Milk", 5, "calm")
+    let old = try await MagicData(path: folder["db"])
+    try await old.update(note)
+    try await old.close()
+    magic = try await MagicData(path: folder["db"])
+  }
+
+  private func entries() async throws -> Int {
+    try await magic.store.read { db in
+      var count = 0
+      try JournalReader(db).forEachTransaction { count += $0.entries.count }
+      return count
+    }
+  }
+
+  private func columns() async throws -> [String] {
+    try await magic.store.read { db in try db.columns(in: "Note").map(\.name) }
+  }
+
+  /// H-25: reading through migrations writes nothing, nor does saving what was read.
+  @Test func whatMigrationsShowIsNotJournaled() async throws {
+    let note = try await magic.object(of: New.Note.self, primary: "n")
+    #expect(note.heading == "Milk")
+    #expect(note.feeling == "calm")
+    #expect(note.stars == 2.5)
+    #expect(note.colour == "white")
+    try await magic.update(note)
+    (note.heading, note.stars) = ("Milk", 2.5)
+    try await magic.update(note)
+    let made = New.Note()
+    (made.id, made.heading, made.stars) = ("n", "Milk", 2.5)
+    made.colour = "red"
+    try await magic.update(made)
+    #expect(try await entries() == 2)
+    #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
+    let stored = try await #require(Dump(magic).objects.values.first)
+    #expect(
+      stored == [
+        "title text": .text("Milk"), "mood text": .text("calm"), "stars integer": .integer(5), "colour text": .text("red"),
+      ])
+  }
+
+  @Test func whatIsSetIsStoredUnderTheFirstNameAndTheOwnKind() async throws {
+    let note = try await magic.object(of: New.Note.self, primary: "n")
+    (note.heading, note.stars, note.colour, note.feeling) = ("Oats", 0.5, "white", nil)
+    try await magic.update(note)
+    let again = try await magic.object(of: New.Note.self)[0]
+    #expect(again.heading == "Oats")
+    #expect(again.stars == 0.5)
+    #expect(again.feeling == nil)
+    #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
+    let stored = try await #require(Dump(magic).objects.values.first)
+    #expect(stored == ["title text": .text("Oats"), "stars real": .real(0.5), "colour text": .text("white")])
+    #expect(try await columns() == ["z_index", "id", "magic_last", "title", "stars", "mood", "stars~2", "colour"])
+  }
+
+  @Test func aFilledValueHasToBeSetInANewObject() async throws {
+    let note = New.Note()
+    (note.heading, note.stars) = ("Oats", 1)
+    await #expect { try await magic.update(note) } throws: {
+      ($0 as? MagicDataError)?.code == .unsetValue && "\($0)".contains("Note.colour")
+    }
+  }
+
+  /// The database that only the new app knows has the first names as well.
+  @Test func aDatabaseOfTheNewAppIsReadByTheOld() async throws {
+    let fresh = try await MagicData(path: folder["fresh"])
+    let note = New.Note()
+    (note.id, note.heading, note.stars, note.colour) = ("n", "Oats", 1, "red")
+    try await fresh.update(note)
+    let columns = try await fresh.store.read { db in try db.columns(in: "Note").map(\.name) }
+    #expect(columns == ["z_index", "id", "magic_last", "title", "stars", "colour", "mood", "stars~2"])
+    enum Older {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var title: String
+        init() {}
+      }
+    }
+    let old = try await MagicData(path: folder["fresh"])
+    #expect(try await old.object(of: Older.Note.self).map(\.title) == ["Oats"])
+  }
+
+  /// L-8: what cannot be converted counts as not arrived.
+  @Test func whatCannotBeConvertedIsKeptAndNotShown() async throws {
+    struct Odd: Error {}
+    enum Strict {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var stars: String
+        init() {}
+        static func createMigrations() -> [MagicMigration] {
+          [.converted("stars", from: Int.self, to: \Note.$stars) { _ in throw Odd() }]
+        }
+      }
+    }
+    enum Lenient {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @OptionMagicValue var stars: String?
+        init() {}
+        static func createMigrations() -> [MagicMigration] {
+          [.converted("stars", from: Int.self, to: \Note.$stars) { _ in throw Odd() }]
+        }
+      }
+    }
+    #expect(try await magic.object(of: Strict.Note.self).isEmpty)
+    await #expect { try await magic.object(of: Strict.Note.self, primary: "n") } throws: {
+      ($0 as? MagicDataError)?.code == .value && "\($0)".contains("stars")
+    }
+    let lenient = try await MagicData(path: folder["db"])
+    let note = try await lenient.object(of: Lenient.Note.self, primary: "n")
+    #expect(note.stars == nil)
+    try await lenient.update(note)
+    #expect(try await entries() == 1)
+    note.stars = "five"
+    try await lenient.update(note)
+    #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
+    #expect(try await lenient.object(of: Lenient.Note.self, primary: "n").stars == "five")
+  }
+
+  @Test func aKindThatChangedTwiceIsReadFromEach() async throws {
+    enum Last {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var stars: String
+        init() {}
+        static func createMigrations() -> [MagicMigration] {
+          [
+            .converted("stars", from: Int.self, to: \Note.$stars) { "\($0)/10" },
+            .converted("stars", from: Double.self, to: \Note.$stars) { "\($0)/5" },
+          ]
+        }
+      }
+    }
+    let second = New.Note()
+    (second.id, second.heading, second.stars, second.colour) = ("o", "Oats", 1.5, "red")
+    try await magic.update(second)
+    let last = try await MagicData(path: folder["db"])
+    #expect(try await last.object(of: Last.Note.self).map(\.stars) == ["5/10", "1.5/5"])
+    #expect(try await last.has(of: Last.Note.self, primary: "o"))
+  }
+
+  @Test func aValueThatIsRenamedAndConvertedKeepsItsFirstName() async throws {
+    enum Both {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var rating: String
+        init() {}
+        static func createMigrations() -> [MagicMigration] {
+          [.converted("stars", from: Int.self, to: \Note.$rating) { "\($0)" }]
+        }
+      }
+    }
+    let note = try await magic.object(of: Both.Note.self, primary: "n")
+    #expect(note.rating == "5")
+    note.rating = "six"
+    try await magic.update(note)
+    #expect(try await magic.object(of: Both.Note.self).map(\.rating) == ["six"])
+    #expect(try await columns() == ["z_index", "id", "magic_last", "title", "stars", "mood", "stars~2"])
+  }
+
+  @Test func aChangeThatIsNotDeclaredIsAnErrorAndChangesNothing() async throws {
+    enum Kind {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @OptionMagicValue var stars: String?
+        @OptionMagicValue var feeling: String?
+        init() {}
+      }
+    }
+    enum Required {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var heading: String
+        init() {}
+      }
+    }
+    let before = try await columns()
+    for _ in 0..<2 {
+      await #expect { try await magic.object(of: Kind.Note.self) } throws: { error in
+        (error as? MagicDataError)?.code == .model
+          && ["Note.stars", "column stars", "table Note", "integer", "text", "createMigrations()"].allSatisfy(
+            "\(error)".contains)
+      }
+    }
+    let other = try await MagicData(path: folder["db"])
+    await #expect { try await other.update(Required.Note()) } throws: { error in
+      (error as? MagicDataError)?.code == .model
+        && ["Note.heading", "column heading", "table Note", "createMigrations()"].allSatisfy("\(error)".contains)
+    }
+    #expect(try await columns() == before)
+    #expect(try await entries() == 1)
+    let old = try await MagicData(path: folder["db"])
+    #expect(try await old.object(of: Old.Note.self).map(\.title) == ["Milk"])
+  }
+
+  /// H-23: what an app does not declare, and does not know, stays. So a removed value needs no step; one guards its name.
+  @Test func whatIsRemovedStaysForOtherApps() async throws {
+    enum Short {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var title: String
+        init() {}
+        static func createMigrations() -> [MagicMigration] { [.removed("mood"), .removed("stars")] }
+      }
+    }
+    let note = try await magic.object(of: Short.Note.self, primary: "n")
+    note.title = "Oats"
+    try await magic.update(note)
+    let old = try await MagicData(path: folder["db"])
+    let same = try await old.object(of: Old.Note.self, primary: "n")
+    #expect((same.title, same.stars, same.mood) == ("Oats", 5, "calm"))
+  }
+
+  @Test func declarationsThatContradictEachOtherAreErrors() async throws {
+    enum Reused {
+      struct Note: MagicObject {
+        @MagicValue var mood: String
+        init() {}
+        static func createMigrations() -> [MagicMigration] { [.removed("mood")] }
+      }
+    }
+    enum Twice {
+      struct Note: MagicObject {
+        @MagicValue var title: String
+        @MagicValue var heading: String
+        init() {}
+        static func createMigrations() -> [MagicMigration] { [.renamed("title", to: \Note.$heading)] }
+      }
+    }
+    enum Names {
+      struct Note: MagicObject {
+        @MagicValue var heading: String
+        init() {}
+        static func createMigrations() -> [MagicMigration] {
+          [.renamed("title", to: \Note.$heading), .renamed("name", to: \Note.$heading)]
+        }
+      }
+    }
+    enum Same {
+      struct Note: MagicObject {
+        @MagicValue var day: Double
+        init() {}
+        static func createMigrations() -> [MagicMigration] {
+          [.converted("day", from: Date.self, to: \Note.$day) { $0.timeIntervalSince1970 }]
+        }
+      }
+    }
+    enum Other {
+      struct Note: MagicObject {
+        @MagicValue var heading: String
+        init() {}
+        static func createMigrations() -> [MagicMigration] { [.renamed("title", to: \New.Note.$heading)] }
+      }
+    }
+    func expect<Object: MagicObject>(_ type: Object.Type, _ words: String) async {
+      do {
+        try await magic.removeAll(of: type)
+        Issue.record("\(String(reflecting: type)) was accepted")
+      } catch {
+        #expect((error as? MagicDataError)?.code == .model)
+        #expect("\(error)".contains(words))
+      }
+    }
+    await expect(Reused.Note.self, "the removed mood")
+    await expect(Twice.Note.self, "title and heading are both stored as title")
+    await expect(Names.Note.self, "first name")
+    await expect(Same.Note.self, "cannot be told apart")
+    await expect(Other.Note.self, "another type")
+  }
+
+  /// Two values that trade their names: each keeps its own.
+  @Test func namesCanBeTraded() async throws {
+    enum Traded {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var mood: String
+        @OptionMagicValue var title: String?
+        init() {}
+        static func createMigrations() -> [MagicMigration] {
+          [.renamed("title", to: \Note.$mood), .renamed("mood", to: \Note.$title)]
+        }
+      }
+    }
+    let note = try await magic.object(of: Traded.Note.self, primary: "n")
+    #expect((note.mood, note.title) == ("Milk", "calm"))
+  }
+}

@@ -1,0 +1,250 @@
+import Foundation
+import GRDB
+import MagicData
+import TestSupport
+import Testing
+
+@Suite struct QueryTests {
+  let folder: TemporaryFolder
+  let magic: MagicData
+
+  init() async throws {
+    folder = try TemporaryFolder()
+    magic = try await MagicData(path: folder["db"])
+  }
+
+  private func shelve(_ books: [Book]) async throws {
+    try await magic.update(contentsOf: books)
+  }
+
+  private func titles(_ query: MagicQuery<Book>) async throws -> [String] {
+    try await query.all().map(\.title)
+  }
+
+  private func shelf() async throws -> MagicQuery<Book> {
+    let books = [
+      Book("Sand", author: "W", year: 1990, pages: 500), Book("Sea", author: "W", year: 1985, pages: 200),
+      Book("Moon", author: "A", year: 2001, pages: 350), Book("Sun", author: "B", year: 2001, pages: 301),
+      Book("Star", author: "A", year: 1999, pages: 300),
+    ]
+    books[0].owner = "Jon"
+    books[1].rating = 4.5
+    books[2].owner = ""
+    books[2].isSold = true
+    books[3].grade = .fair
+    books[4].genre = .poems
+    books[4].job = Job(title: "x", tags: ["b", "a"], scores: [:])
+    try await shelve(books)
+    return magic.query(of: Book.self)
+  }
+
+  // MARK: What is asked
+
+  @Test func conditionsOrderAndPartsAreCombined() async throws {
+    let query = try await shelf()
+    #expect(try await titles(query) == ["Sand", "Sea", "Moon", "Sun", "Star"])
+    let found = query.where { $0.pages > 300 && $0.title.hasPrefix("S") }.sorted(by: \.title)
+    #expect(try await titles(found) == ["Sand", "Sun"])
+    #expect(try await titles(found.limit(20).offset(1)) == ["Sun"])
+    #expect(try await titles(found.limit(1)) == ["Sand"])
+    #expect(try await found.limit(0).all().isEmpty)
+    #expect(try await found.first()?.title == "Sand")
+    #expect(try await found.count() == 2)
+    #expect(try await found.limit(1).count() == 1)
+    #expect(try await query.offset(4).count() == 1)
+    #expect(try await query.offset(9).count() == 0)
+    #expect(try await titles(query.where { $0.pages > 300 }.where { $0.year < 2000 }) == ["Sand"])
+    #expect(try await titles(query.where { $0.pages > 400 || $0.year == 1985 }) == ["Sand", "Sea"])
+    #expect(try await titles(query.where { !($0.pages > 300 && $0.year == 2001) }) == ["Sand", "Sea", "Star"])
+    #expect(try await query.where { $0.pages > 1_000 }.first() == nil)
+  }
+
+  @Test func valuesOfEachKindAreCompared() async throws {
+    let query = try await shelf()
+    #expect(try await titles(query.where { $0.isSold }) == ["Moon"])
+    #expect(try await titles(query.where { !$0.isSold && $0.year == 2001 }) == ["Sun"])
+    #expect(try await titles(query.where { $0.genre == .poems }) == ["Star"])
+    #expect(try await query.where { $0.genre != .poems }.count() == 4)
+    #expect(try await titles(query.where { $0.grade == .fair }) == ["Sun"])
+    #expect(try await titles(query.where { $0.grade > .poor }) == ["Sun"])
+    #expect(try await titles(query.where { $0.rating >= 4.5 }) == ["Sea"])
+    #expect(try await titles(query.where { $0.$job == Job(title: "x", tags: ["a", "b"], scores: [:]) }) == ["Star"])
+    #expect(try await titles(query.where { $0.$tags != [] }) == [])
+    #expect(try await titles(query.where { $0.$title == "Sun" && $0.$isbn == "Sun" && $0.$owner == nil }) == ["Sun"])
+    #expect(try await titles(query.where { $0.author < $0.title }) == ["Moon", "Sun", "Star"])
+    #expect(try await titles(query.where { $0.isbn == $0.title && $0.year != $0.pages }).count == 5)
+  }
+
+  @Test func nilIsEqualToNilAlone() async throws {
+    let query = try await shelf()
+    #expect(try await titles(query.where { $0.owner == nil }) == ["Sea", "Sun", "Star"])
+    #expect(try await titles(query.where { $0.owner != nil }) == ["Sand", "Moon"])
+    #expect(try await titles(query.where { $0.owner == "Jon" }) == ["Sand"])
+    #expect(try await titles(query.where { $0.owner != "Jon" }) == ["Sea", "Moon", "Sun", "Star"])
+    #expect(try await titles(query.where { !($0.owner < "x") }) == ["Sea", "Sun", "Star"])
+    #expect(try await titles(query.where { !(!($0.owner < "x")) }) == ["Sand", "Moon"])
+    #expect(try await titles(query.where { !(!($0.owner < "x") && $0.year > 1990) }) == ["Sand", "Sea", "Moon"])
+    let nobody: String? = nil
+    #expect(try await query.where { $0.owner == nobody }.count() == 3)
+  }
+
+  @Test func listsRangesAndPartsOfTexts() async throws {
+    let query = try await shelf()
+    #expect(try await titles(query.where { $0.pages.isIn([200, 300, 7]) }) == ["Sea", "Star"])
+    #expect(try await titles(query.where { [200, 300].contains($0.pages) }) == ["Sea", "Star"])
+    #expect(try await titles(query.where { ["Jon", "x"].contains($0.owner) }) == ["Sand"])
+    #expect(try await titles(query.where { !["Jon", "x"].contains($0.owner) }) == ["Sea", "Moon", "Sun", "Star"])
+    #expect(try await query.where { $0.title.isIn([]) }.count() == 0)
+    #expect(try await titles(query.where { $0.pages.isIn(0..<1_000_000_000) && $0.rating.isIn(4...5) }) == ["Sea"])
+    #expect(try await query.where { !$0.title.isIn([]) }.count() == 5)
+    #expect(try await titles(query.where { (300..<350).contains($0.pages) }) == ["Sun", "Star"])
+    #expect(try await titles(query.where { (301...350).contains($0.pages) }) == ["Moon", "Sun"])
+    #expect(try await titles(query.where { (...300).contains($0.pages) }) == ["Sea", "Star"])
+    #expect(try await titles(query.where { (..<300).contains($0.pages) }) == ["Sea"])
+    #expect(try await titles(query.where { (350...).contains($0.pages) }) == ["Sand", "Moon"])
+    #expect(try await titles(query.where { (4..<5).contains($0.rating) }) == ["Sea"])
+    #expect(try await titles(query.where { $0.title.contains("un") }) == ["Sun"])
+    #expect(try await query.where { $0.title.contains("") }.count() == 5)
+    #expect(try await query.where { $0.owner.contains("") }.count() == 2)
+    #expect(try await query.where { $0.title.hasPrefix("") }.count() == 5)
+  }
+
+  /// L-3: a prefix ends where its bytes do.
+  @Test func prefixesAreOfBytes() async throws {
+    let texts = [
+      "", "a", "ab", "a\0", "b", "\u{7f}", "\u{80}", "\u{d7ff}", "\u{d7ff}x", "\u{e000}", "\u{10ffff}", "\u{10ffff}\u{10ffff}",
+      "a\u{10ffff}", "a\u{10ffff}z", "e", "e\u{301}", "é", "👩", "👩‍👩‍👧",
+    ]
+    try await shelve(texts.map { Book($0) })
+    for prefix in texts {
+      let expected = texts.filter { $0.utf8.starts(with: prefix.utf8) }
+      #expect(
+        try await titles(magic.query(of: Book.self).where { $0.title.hasPrefix(prefix) }) == expected,
+        "\(prefix.debugDescription)")
+      let containing = texts.filter { text in
+        prefix.isEmpty || text.utf8.indices.contains { text.utf8[$0...].starts(with: prefix.utf8) }
+      }
+      #expect(
+        try await titles(magic.query(of: Book.self).where { $0.title.contains(prefix) }) == containing,
+        "\(prefix.debugDescription)")
+    }
+  }
+
+  @Test func longListsAndChainsAreTaken() async throws {
+    _ = try await shelf()
+    let query = magic.query(of: Book.self)
+    #expect(try await query.where { $0.pages.isIn(Array(0..<20_000)) }.count() == 5)
+    #expect(
+      try await query.where { fields in (0..<5_000).map { fields.pages == $0 }.reduce(fields.year == 0) { $0 || $1 } }.count()
+        == 5)
+    #expect(
+      try await query.where { fields in (0..<201).map { fields.pages != $0 }.reduce(fields.year != 0) { $0 && $1 } }.count()
+        == 4)
+    await #expect { try await query.where { $0.pages.isIn(Array(0..<40_000)) }.count() } throws: {
+      ($0 as? MagicDataError)?.code == .tooLarge
+    }
+  }
+
+  // MARK: Order
+
+  @Test func theOrderIsTotal() async throws {
+    let query = try await shelf()
+    #expect(try await titles(query.sorted(by: \.year)) == ["Sea", "Sand", "Star", "Moon", "Sun"])
+    #expect(try await titles(query.sorted(by: \.year, .descending)) == ["Moon", "Sun", "Star", "Sand", "Sea"])
+    #expect(try await titles(query.sorted(by: \.year, .descending).then(by: \.title, .descending)).first == "Sun")
+    #expect(try await titles(query.sorted(by: \.author).then(by: \.pages)) == ["Star", "Moon", "Sun", "Sea", "Sand"])
+    // As sorting again does.
+    #expect(try await titles(query.sorted(by: \.pages).sorted(by: \.author)) == ["Star", "Moon", "Sun", "Sea", "Sand"])
+    #expect(try await titles(query.sorted(by: \.$owner)) == ["Sea", "Sun", "Star", "Moon", "Sand"])
+    #expect(try await titles(query.sorted(by: \.owner, .descending)) == ["Sand", "Moon", "Sea", "Sun", "Star"])
+    #expect(try await titles(query.sorted(by: \.heading).limit(2).offset(1)) == ["Sand", "Sea"])
+  }
+
+  // MARK: The forms of the call
+
+  @Test func theSeedsFormGivesWhatMatches() async throws {
+    let test = Book("hi")
+    try await magic.update(test)
+    let id = test.isbn
+    let test2 = try await magic.object(of: Book.self).where { $0.isbn == id }
+    test2[0].title = "hello"
+    #expect(test.title == "hi")
+    let one = try await magic.object(of: Book.self).where { $0.isbn == id }.first()
+    one?.title = "hello"
+    #expect(one?.title == "hello")
+    #expect(test.title == "hi")
+    #expect(try await magic.object(of: Book.self).count == 1)
+    #expect(try await magic.object(of: Book.self).where { $0.isbn == id }.count() == 1)
+    #expect(try await magic.object(of: Book.self).where { $0.isbn == id }.count == 1)
+    for book in try await magic.object(of: Book.self).where({ $0.isbn == id }) { #expect(book.isbn == id) }
+    #expect(try await magic.count(of: Book.self) == 1)
+  }
+
+  @Test func aQueryOfATypeThatWasNeverStoredMakesNothing() async throws {
+    #expect(try await magic.query(of: Book.self).where { $0.pages > 3 }.all().isEmpty)
+    #expect(try await magic.query(of: Book.self).remove() == 0)
+    #expect(try await magic.query(of: Book.self).plan().isEmpty)
+    for try await _ in magic.query(of: Book.self).stream() { Issue.record("there is none") }
+    #expect(try await !magic.store.read { db in try db.tableExists("Book") })
+  }
+
+  /// A class, whose objects no primary value names.
+  @Test func classesAreFound() async throws {
+    let session = Session()
+    session.title = "a"
+    session.rating = 4
+    try await magic.update(session)
+    let found = try await magic.query(of: Session.self).where { $0.title == "a" && $0.rating > 3 }.sorted(by: \.rating).all()
+    #expect(found.map(\.title) == ["a"])
+    found[0].rating = 5
+    try await magic.update(found[0])
+    for try await session in magic.query(of: Session.self).sorted(by: \.$title).stream() { #expect(session.rating == 5) }
+    #expect(try await magic.query(of: Session.self).where { $0.rating == 5 }.remove() == 1)
+    await #expect { try await magic.query(of: Session.self).where { $0.isOpen }.count() } throws: {
+      ($0 as? MagicDataError)?.code == .query
+    }
+  }
+
+  // MARK: Refused
+
+  @Test func forwardedPropertiesAreSeenThrough() async throws {
+    let query = try await shelf()
+    #expect(try await titles(query.where { $0.heading == "Sun" }) == ["Sun"])
+    #expect(try await titles(query.where { $0.holder == "Jon" }) == ["Sand"])
+  }
+
+  @Test func whatTheDatabaseCannotTellIsRefused() async throws {
+    let query = try await shelf()
+    let refused: [(MagicQuery<Book>, String)] = [
+      (query.where { $0.shout == "SUN" }, "worked out from title;"),
+      (query.where { $0.both == "x" }, "worked out from title, author"),
+      (query.where { $0.either == "x" }, "worked out from title"),
+      (query.where { $0.fixed == 42 }, "no stored property"),
+      (query.where { $0.isCheap }, "worked out from price"),
+      (query.where { !$0.isCheap || $0.title == "Sun" }, "worked out from price"),
+      (query.where { $0.tagCount == 0 }, "tags"),
+      (query.where { $0.ownerLength == 3 }, "worked out from owner"),
+      (query.sorted(by: \.shout), "worked out from title"),
+      (query.sorted(by: \.tags), "$0.$tags"),
+      (query.sorted(by: \.labels), "$0.$tags"),
+      (query.sorted(by: \.$tags), "no order"),
+      (query.limit(-1), "negative"),
+      (query.offset(-1), "negative"),
+    ]
+    for (number, (query, reason)) in refused.enumerated() {
+      for run in [{ try await _ = query.all() }, { try await _ = query.first() }, { try await _ = query.remove() }] {
+        await #expect { try await run() } throws: { error in
+          (error as? MagicDataError)?.code == .query && "\(error)".contains(reason)
+        }
+
+      }
+      await #expect(throws: MagicDataError.self, "\(number)") { for try await _ in query.stream() {} }
+    }
+    #expect(try await magic.query(of: Book.self).count() == 5)
+    // Of a type that was never stored as well.
+    await #expect(throws: MagicDataError.self) { try await magic.query(of: Odd.self).limit(-1).all() }
+    await #expect { try await magic.query(of: Everything.self).where { $0.shape < .square }.all() } throws: {
+      "\($0)".contains("no order")
+    }
+  }
+}

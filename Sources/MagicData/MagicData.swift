@@ -43,7 +43,7 @@ public final class MagicData: Sendable {
   /// Closes the database. Later calls throw; all that was stored is in the database file then, and none of it in SQLite's WAL beside it
   /// alone, unless another process has the file open as well.
   ///
-  /// A database closes by itself with its last reference; an object that was fetched from it or saved in it holds one.
+  /// A database closes by itself with its last reference; an object that may ask it for more, by a reverse or an ``AsyncMagical``, holds one.
   public func close() async throws {
     do {
       try await store.close()

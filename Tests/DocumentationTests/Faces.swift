@@ -42,7 +42,7 @@ struct PlainNote: MagicConvertible {
     try await magic.update(Note(title: "Feed the cat"))
 
     let notes = magic.values(of: PlainNote.self)
-    for var note in try await notes.fetchAll(limit: 10) {
+    for var note in try await notes.fetchAll(where: { $0.stars < 3 }, sort: \.title, limit: 10) {
       note.title += "!"
       try await notes.save(note)
     }
@@ -58,7 +58,7 @@ struct PlainNote: MagicConvertible {
         for note in try tx.object(of: Note.self) { try tx.remove(note) }
         try tx.update(Note(title: "Feed the cat"))
       }
-      print(try magic.blocking.object(of: Note.self).count)
+      print(try magic.blocking.all(magic.query(of: Note.self).where { $0.stars == 0 }).count)
     }
     try feedTheCat()
     try feedTheCat()

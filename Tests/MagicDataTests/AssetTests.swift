@@ -44,11 +44,23 @@ struct Shelf: MagicObject {
 struct FilledIn: MagicObject {
   @MagicValue var text: MagicAsset<String>
   init() {}
-  static func createMigrations() -> [MagicMigration] { [.filled(\FilledIn.$text, MagicAsset(value: "x"))] }
+  static func createMigrations() -> [MagicMigration] { [.filled(\FilledIn.$text, with: MagicAsset(value: "x"))] }
 }
 
 struct OfObjects: MagicObject {
   @OptionMagicValue var papers: MagicAsset<[Paper]>?
+  init() {}
+}
+
+struct OfObjectsLater: MagicObject {
+  @MagicValue var papers: AsyncMagical<MagicAsset<[Paper]>>
+  init() {}
+}
+
+struct Film: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var reel: AsyncMagical<MagicAsset<String>>
+  @OptionMagicValue var poster: AsyncMagical<MagicAsset<Data>>?
   init() {}
 }
 
@@ -169,6 +181,34 @@ struct OfObjects: MagicObject {
   @Test func objectsInAnAssetAreRefused() async throws {
     let magic = try await MagicData(path: database)
     await #expect { try await magic.update(OfObjects()) } throws: { ($0 as? MagicDataError)?.code == .model }
+  }
+
+  @Test func anAssetThatIsFetchedLaterIsLikeAnyOther() async throws {
+    let magic = try await MagicData(path: database)
+    let film = Film()
+    await #expect { try await magic.update(film) } throws: { ($0 as? MagicDataError)?.code == .unsetValue }
+    film.reel = AsyncMagical(value: MagicAsset(value: "one", pathExtension: "txt"))
+    film.poster = AsyncMagical(value: MagicAsset(value: Data([1])))
+    try await magic.update(film)
+    #expect(try await film.reel.get().value == "one")
+
+    let fetched = try await magic.object(of: Film.self, primary: film.id)
+    let reel = try await fetched.reel.get()
+    #expect(reel.path?.hasSuffix(name("one") + ".txt") == true)
+    #expect(try await fetched.poster?.get().value == Data([1]))
+    fetched.reel.set(MagicAsset(value: "two"))
+    fetched.poster = nil
+    try await magic.update(fetched)
+    #expect(try files() == [name("two")])
+    // It is in memory.
+    #expect(reel.value == "one")
+    #expect(reel.path == nil)
+    #expect(try await magic.object(of: Film.self, primary: film.id).poster == nil)
+
+    try FileManager.default.removeItem(at: DatabaseLocation(database).assets)
+    let missing = try await magic.object(of: Film.self, primary: film.id)
+    await #expect { try await missing.reel.get() } throws: { ($0 as? MagicDataError)?.code == .notFound }
+    await #expect { try await magic.update(OfObjectsLater()) } throws: { ($0 as? MagicDataError)?.code == .model }
   }
 
   @Test func noMigrationMakesAnAsset() async throws {

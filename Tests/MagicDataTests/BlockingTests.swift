@@ -61,6 +61,36 @@ import Testing
     #expect(try await transactions() == 5)
   }
 
+  @Test func queriesAreAsked() async throws {
+    let heavy = magic.query(of: Cat.self).where { $0.weight > 1 }.sorted(by: \.name)
+    #expect(try magic.blocking.all(heavy).isEmpty)
+    #expect(try magic.blocking.count(heavy) == 0)
+    try magic.blocking.transaction { tx in
+      try tx.update(contentsOf: [Cat("Tom", 4), Cat("Kit", 1), Cat("Ada", 2)])
+      #expect(try tx.all(heavy).map(\.name) == ["Ada", "Tom"])
+      #expect(try tx.count(heavy) == 2)
+    }
+    #expect(try magic.blocking.all(heavy.limit(1)).map(\.name) == ["Ada"])
+    #expect(throws: MagicDataError.self) { try magic.blocking.all(heavy.limit(-1)) }
+  }
+
+  /// Objects that hold others are saved and fetched with them.
+  @Test func objectsHoldObjects() throws {
+    struct Owner: MagicObject {
+      @PrimaryMagicValue var name: String
+      @MagicValue var cats: MagicalSet<Cat> = []
+      init() {}
+    }
+    let owner = Owner()
+    owner.name = "Jon"
+    owner.cats = [Cat("Tom", 4), Cat("Kit", 1)]
+    try magic.blocking.update(owner)
+    #expect(try magic.blocking.object(of: Owner.self, primary: "Jon").cats.map(\.name).sorted() == ["Kit", "Tom"])
+    try magic.blocking.update(contentsOf: [owner])
+    #expect(try magic.blocking.object(of: Owner.self)[0].cats.count == 2)
+    #expect(try weights() == ["Tom": 4, "Kit": 1])
+  }
+
   @Test func aDatabaseInMemoryWorksAsWell() async throws {
     let magic = try await MagicData(type: .memory)
     try magic.blocking.update(Cat("Tom", 4))

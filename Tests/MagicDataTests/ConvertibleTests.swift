@@ -107,28 +107,18 @@ private struct SessionValue: MagicConvertible {
     await #expect(throws: CatValue.Heavy.self) { try await cats.fetch(primary: "Huge") }
   }
 
-  /// Some of the first objects cannot be read, and are not shown.
-  @Test func aLimitCountsWhatIsShown() async throws {
-    struct PlaceValue: MagicConvertible {
-      let number: Int
-      init(_ model: Dated) { number = model.number }
-      func makeModel() -> Dated { Dated() }
-    }
-    struct Dated: MagicObject {
-      @PrimaryMagicValue var number: Int
-      @MagicValue var level: Level
-      init() {}
-    }
-    for number in 1...4 {
-      let model = Dated()
-      (model.number, model.level) = (number, .high)
-      try await magic.update(model)
-    }
-    try await magic.store.write { db in try db.execute(sql: "UPDATE Dated SET level = 5 WHERE number < 3") }
-    let values = magic.values(of: PlaceValue.self)
-    #expect(try await values.fetchAll(limit: 2).map(\.number) == [3, 4])
-    #expect(try await values.fetchFirst()?.number == 3)
-    #expect(try await values.count() == 4)
+  @Test func conditionsAndOrderAreThoseOfTheModel() async throws {
+    try await cats.save(contentsOf: [
+      CatValue("Tom", 4), CatValue("Kit", 1), CatValue("Ada", 2), CatValue("Bob", 2, owner: "Jon"),
+    ])
+    #expect(try await cats.fetchAll(sort: \.name).map(\.name) == ["Ada", "Bob", "Kit", "Tom"])
+    #expect(try await cats.fetchAll(sort: \.weight, .descending, limit: 2).map(\.name) == ["Tom", "Ada"])
+    #expect(try await cats.fetchAll(where: { $0.weight > 1 }).map(\.name) == ["Tom", "Ada", "Bob"])
+    #expect(try await cats.fetchAll(where: { $0.weight > 1 }, sort: \.name, limit: 1) == [CatValue("Ada", 2)])
+    #expect(try await cats.fetchFirst(where: { $0.owner == "Jon" })?.name == "Bob")
+    #expect(try await cats.fetchFirst(where: { $0.weight > 50 }) == nil)
+    #expect(try await cats.fetchFirst(sort: \.name)?.name == "Ada")
+    #expect(try await cats.count { $0.weight == 2 } == 2)
   }
 }
 

@@ -101,6 +101,19 @@ import Testing
     #expect(try await columns() == ["z_index", "id", "magic_last", "title", "stars", "mood", "stars~2", "colour"])
   }
 
+  @Test func aQueryKnowsNamesAndFilledValues() async throws {
+    let red = New.Note()
+    (red.id, red.heading, red.stars, red.colour) = ("o", "Oats", 1, "red")
+    try await magic.update(red)
+    func headings(_ query: MagicQuery<New.Note>) async throws -> [String] { try await query.all().map(\.heading) }
+    let notes = magic.query(of: New.Note.self)
+    #expect(try await headings(notes.where { $0.heading == "Milk" }) == ["Milk"])
+    #expect(try await headings(notes.where { $0.colour == "white" }) == ["Milk"])
+    #expect(try await headings(notes.where { $0.colour != "white" }) == ["Oats"])
+    #expect(try await headings(notes.sorted(by: \.colour)) == ["Oats", "Milk"])
+    #expect(try await headings(notes.sorted(by: \.heading, .descending)) == ["Oats", "Milk"])
+  }
+
   @Test func aFilledValueHasToBeSetInANewObject() async throws {
     let note = New.Note()
     (note.heading, note.stars) = ("Oats", 1)

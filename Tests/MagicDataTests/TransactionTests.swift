@@ -359,7 +359,7 @@ import Testing
         try await magic.transaction { tx in
           try await tx.update(Cat("Kit", 1))
           enter.finish()
-          for _ in 0..<200 { try await Task.sleep(for: .milliseconds(1)) }
+          for _ in 0..<20 { try await Task.sleep(for: .milliseconds(1)) }
         }
       }
       for await _ in entered {}

@@ -30,17 +30,69 @@ package struct Dump: Equatable, Sendable {
 
   private init(_ db: Database) throws {
     for type in try StoredSchema(db).types {
-      let columns = ([type.keyColumn] + type.columns).map { "\"" + $0.replacing("\"", with: "\"\"") + "\"" }
-      var rows = try SQL(db, "SELECT \(columns.joined(separator: ", ")) FROM \"\(type.table.replacing("\"", with: "\"\""))\"")
-      while try rows.step() {
-        let object = Object(
-          type: type.schema.name.text, key: try ObjectKey(value: rows.value(0, type.keyKind), of: type.schema))
+      let table = ObjectTable(type, db)
+      for (key, place) in try table.rows() {
+        let object = Object(type: type.schema.name.text, key: key)
         objects[object] = [:]
         for (index, field) in type.schema.fields.enumerated() {
-          let value = rows.value(Int32(index + 1), field.kind)
+          let value = try Dump.value(index, place.zIndex, type, db)
           if value != .null { objects[object]?[Dump.column(of: field)] = value }
         }
       }
     }
+  }
+
+  private static func value(_ field: Int, _ owner: Int64, _ type: StoredType, _ db: Database) throws -> Value {
+    let kind = type.schema.fields[field].kind
+    guard let relation = type.relations[field] else { return try column(field, owner, type, kind, db) }
+    let target = ObjectTable(relation.target, db)
+    if kind == .reference {
+      guard case .integer(let zIndex) = try column(field, owner, type, kind, db) else { return .null }
+      return .reference(try Dump.key(at: zIndex, target))
+    }
+    let links = try ObjectTable(type, db).links(of: owner, relation)
+    guard !links.isEmpty else { return .null }
+    let keys = try links.map { try Dump.key(at: $0.target, target) }
+    return switch kind {
+    case .list: .list(keys)
+    case .set: .set(of: keys.map { SetElement(key: $0) })
+    default: .dictionary(of: zip(keys, links).map { DictionaryElement(name: $1.name, key: $0) })
+    }
+  }
+
+  /// The name of an object, shown or hidden; one that nothing names stands out by a name that no object has.
+  private static func key(at zIndex: Int64, _ target: ObjectTable) throws -> ObjectKey {
+    try target.key(at: zIndex) ?? .primary(.text("z index \(zIndex), which nothing has"))
+  }
+
+  private static func column(
+    _ field: Int, _ zIndex: Int64, _ type: StoredType, _ kind: Value.Kind, _ db: Database
+  ) throws -> Value {
+    var row = try SQL(db, "SELECT \(quoted(type.columns[field])) FROM \(quoted(type.table)) WHERE z_index = ?")
+    try row.bind(zIndex)
+    return try row.step() ? row.value(0, kind) : .null
+  }
+
+  private static func quoted(_ name: String) -> String { "\"" + name.replacing("\"", with: "\"\"") + "\"" }
+}
+
+/// What does not hold of where a database has its objects: each has one z index, and each z index one object.
+package func faultyPlaces(_ magic: MagicData) async throws -> [String] {
+  try await magic.store.read { db in
+    var faults: [String] = []
+    for type in try StoredSchema(db).types {
+      let table = ObjectTable(type, db)
+      var (keys, zIndexes): (Set<ObjectKey>, Set<Int64>) = ([], [])
+      for (key, place) in try table.rows() + table.absent() {
+        if !keys.insert(key).inserted { faults.append("\(type.table): \(key) has two places") }
+        if !zIndexes.insert(place.zIndex).inserted { faults.append("\(type.table): \(place.zIndex) is two objects'") }
+      }
+      for (relation, column) in zip(type.relations, type.columns) {
+        guard let relation, relation.kind.isLinked else { continue }
+        let owners = "SELECT count(*) FROM \"\(column)\" WHERE owner NOT IN (SELECT z_index FROM \"\(type.table)\")"
+        if try Int.fetchOne(db, sql: owners) != 0 { faults.append("\(column) has links of owners without a row") }
+      }
+    }
+    return faults
   }
 }

@@ -117,6 +117,7 @@ package struct NaiveFold: Sendable {
       written.max { $0.isBelow($1) }
     }
     let values = highest.filter(\.isIn).map(\.value)
-    return values.dropFirst().reduce(values.first) { $0?.overlaid(by: $1) }.flatMap { $0 == .null ? nil : $0 }
+    let value = values.dropFirst().reduce(values.first) { $0?.overlaid(by: $1) }
+    return value == .null || value == .list([]) ? nil : value
   }
 }

@@ -55,6 +55,10 @@ package final class AssetFolder: Sendable {
     return content
   }
 
+  func loadedContent(of name: String) async throws -> Data {
+    try await onQueue { try self.content(of: name) }
+  }
+
   // MARK: Writing
 
   /// Brings a content to the disk under a temporary name.

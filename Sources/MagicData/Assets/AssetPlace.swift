@@ -43,8 +43,20 @@ final class AssetPlace: Sendable {
 
   /// What the file holds.
   func content() throws -> Data {
-    let (name, folder) = known.withLock { $0 }
-    guard let name, let folder else { throw MagicDataError(.unsetValue, "the asset has no value yet") }
+    let (name, folder) = try kept()
     return try folder.content(of: name)
+  }
+
+  /// The same, without a thread that waits.
+  func loadedContent() async throws -> Data {
+    let (name, folder) = try kept()
+    return try await folder.loadedContent(of: name)
+  }
+
+  private func kept() throws -> (String, AssetFolder) {
+    guard case (let name?, let folder?) = known.withLock({ $0 }) else {
+      throw MagicDataError(.unsetValue, "the asset has no value yet")
+    }
+    return (name, folder)
   }
 }

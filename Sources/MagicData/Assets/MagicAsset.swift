@@ -91,11 +91,20 @@ protocol AnyAsset {
   var isUnnamed: Bool { get }
   /// The content, if it was made by the app.
   func givenContent() throws -> Data?
+  /// The asset with its value in memory.
+  nonisolated(nonsending) func loaded<Asset>(as type: Asset.Type) async throws -> Asset?
 }
 
 extension MagicAsset: AnyAsset {
   var isUnnamed: Bool { given != nil && place.name == nil }
   func givenContent() throws -> Data? { try given?.assetContent }
+
+  nonisolated(nonsending) func loaded<Asset>(as type: Asset.Type) async throws -> Asset? {
+    guard given == nil else { return self as? Asset }
+    var asset = self
+    asset.given = try Element(assetContent: await place.loadedContent())
+    return asset as? Asset
+  }
 }
 
 // Objects are stored by themselves, in assets no less than in values.

@@ -42,6 +42,16 @@ public final class MagicBlockingTransaction {
     try place.scope.blockingObjects(of: Object.self)
   }
 
+  /// The objects that a query asks for, with what this transaction has changed so far; see ``MagicQuery/all()``.
+  public func all<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> [Object] {
+    try place.scope.blockingObjects(query)
+  }
+
+  /// How many objects a query asks for, with what this transaction has changed so far.
+  public func count<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Int {
+    try place.scope.blockingCount(query)
+  }
+
   /// The object with a primary value, with what this transaction has changed so far.
   /// - Throws: ``MagicDataError`` with `notFound` if there is none.
   public func object<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Object {

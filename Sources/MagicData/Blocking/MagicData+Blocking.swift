@@ -44,6 +44,16 @@ extension MagicData {
       try scope.blockingObjects(of: Object.self)
     }
 
+    /// The objects that a query asks for; see ``MagicQuery/all()``.
+    public func all<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> [Object] {
+      try scope.blockingObjects(query)
+    }
+
+    /// How many objects a query asks for.
+    public func count<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Int {
+      try scope.blockingCount(query)
+    }
+
     /// The object with a primary value.
     /// - Throws: ``MagicDataError`` with `notFound` if there is none, `value` if a stored value cannot be read as its property's type.
     public func object<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Object {

@@ -11,7 +11,10 @@ extension Scope {
 
   func blockingUpdate<Object: MagicObject>(part objects: [Object]) throws {
     let type = try blockingMapped(Object.self)
-    guard type.layout.hasRelations else { return try saving(all: objects, as: type).forEach(blockingWrite) }
+    guard type.layout.hasRelations else {
+      for run in try saving(all: objects, as: type) { try blockingWrite(run) }
+      return
+    }
     _ = try blockingWrite(saving(graphs: objects, as: type, among: blockingTypes(of: Object.self)))
   }
 
@@ -41,6 +44,25 @@ extension Scope {
     let key = try key(of: Object.self, primary)
     guard let type = try blockingMappedForReading(Object.self) else { return false }
     return try blockingRead { db in try FetchedRows(type, db, key: key).count == 1 }
+  }
+
+  func blockingObjects<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> [Object] {
+    let plan = query.plan
+    try plan.check()
+    guard let type = try blockingMappedForReading(Object.self) else { return [] }
+    let types = type.layout.hasRelations ? try blockingTypesForReading(of: type) : []
+    let fetched = try blockingRead { db in try Fetched(FetchedRows(type, db, .objects(plan, type, db)), type, types, db) }
+    return try objects(Object.self, fetched)
+  }
+
+  func blockingCount<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Int {
+    let plan = query.plan
+    try plan.check()
+    guard let type = try blockingMappedForReading(Object.self) else { return 0 }
+    return try blockingRead { db in
+      var select = try QueryText.count(plan, type, db).statement(db)
+      return try select.step() ? select.int(0) : 0
+    }
   }
 
   private func blockingFetch(_ type: MappedType, key: ObjectKey? = nil) throws -> Fetched {

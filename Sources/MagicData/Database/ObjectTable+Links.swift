@@ -36,6 +36,13 @@ extension ObjectTable {
 
   // MARK: Links
 
+  /// The z index that an owner's row has for one object.
+  func reference(_ field: Int, of zIndex: Int64) throws -> Int64? {
+    var select = try SQL(db, type.select([field], by: .zIndex))
+    try select.bind(zIndex)
+    return try select.step() && !select.isNull(3) ? select.integer(3) : nil
+  }
+
   /// Those of one owner, also to objects that have no row.
   package func links(of zIndex: Int64, _ relation: StoredRelation) throws -> [Link] {
     var select = try SQL(db, relation.select)

@@ -89,7 +89,7 @@ package struct ObjectTable {
   }
 
   private func insert(_ key: ObjectKey, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace) throws -> Int64? {
-    let columns = try columns(fields)
+    let columns = try columns(fields, of: key, at: zIndex)
     var insert = try SQL(db, type.insert(columns.map(\.field)))
     if let zIndex { try insert.bind(zIndex) } else { try insert.bindNull() }
     try insert.bind(key.value)
@@ -102,19 +102,24 @@ package struct ObjectTable {
   }
 
   /// The fields that stand in columns, with z indexes in place of objects.
-  private func columns(_ fields: [FieldValue]) throws -> [FieldValue] {
+  private func columns(_ fields: [FieldValue], of owner: ObjectKey, at zIndex: Int64?) throws -> [FieldValue] {
     guard type.hasRelations else { return fields }
     return try fields.compactMap { field in
       guard let relation = type.relations[field.field] else { return field }
       guard !relation.kind.isLinked else { return nil }
       guard case .reference(let key) = field.value else { return field }
-      return FieldValue(field: field.field, value: .integer(try zIndex(of: key, in: relation.target)))
+      // The owner's own row may not be there at the moment.
+      let isOwner = relation.target.id == type.id && key == owner
+      let target = try (isOwner ? zIndex : nil) ?? self.zIndex(of: key, in: relation.target)
+      return FieldValue(field: field.field, value: .integer(target))
     }
   }
 
   /// The row of a new object, or of one that is back, under the z index that it had.
   @discardableResult
   package func insert(_ key: ObjectKey, _ fields: [FieldValue], zIndex: Int64?, last: EntryPlace) throws -> Int64 {
+    // Whoever refers to itself is known by its z index beforehand.
+    let zIndex = try zIndex ?? (refersToItself(key, fields) ? reserve(key).zIndex : nil)
     guard let row = try insert(key, fields, zIndex, last) else {
       throw MagicDataError(.notADatabase, "the database is damaged: a row is where another object's should be")
     }
@@ -126,12 +131,16 @@ package struct ObjectTable {
     return zIndex
   }
 
+  private func refersToItself(_ key: ObjectKey, _ fields: [FieldValue]) -> Bool {
+    fields.contains { $0.value == .reference(key) && type.relations[$0.field]?.target.id == type.id }
+  }
+
   /// - Parameter before: the last entry that the object is to have now.
   /// - Returns: `false` if the object has no row at this z index, or another last entry.
   package func update(
     _ zIndex: Int64, _ key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, before: EntryPlace
   ) throws -> Bool {
-    let columns = try columns(fields)
+    let columns = try columns(fields, of: key, at: zIndex)
     var update = try SQL(db, type.update(columns.map(\.field), beside: fields))
     try update.bind(last)
     for field in columns { try update.bind(field.value) }

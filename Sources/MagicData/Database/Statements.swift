@@ -72,7 +72,7 @@ enum Statements {
     FROM magic_run m
     WHERE m.replica = ?1 AND m.sequence >= coalesce(
       (SELECT max(sequence) FROM magic_run WHERE replica = ?1 AND sequence <= ?2), 0)
-    ORDER BY m.sequence
+    ORDER BY m.sequence LIMIT ?3
     """
   static let selectReplicaOfRow = "SELECT replica FROM magic_run WHERE first <= ? ORDER BY first DESC LIMIT 1"
   static let selectLastRun = """

@@ -19,7 +19,8 @@ package final class Store: Sendable {
   /// Whether this opening made the database.
   package let isNew: Bool
   /// Names the file to the objects that are fetched from it.
-  let id: Identifier
+  var id: Identifier { origin.id }
+  let origin: Origin
   /// Where the assets are.
   package let assets: AssetFolder
   /// Of this process's writers.
@@ -61,7 +62,7 @@ package final class Store: Sendable {
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
       let known = try database.read(Store.name)
-      id = try known ?? database.write { db in try Store.prepare(db, surroundings) }
+      origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
       isNew = known == nil
       if known != nil { try database.read(assets.noteDropped) }
     } catch {
@@ -195,6 +196,11 @@ package final class Store: Sendable {
   /// Only of what is committed: a field id that was rolled back could be given to another field.
   func remember(_ mapped: MappedType, as type: any MagicObject.Type) {
     types.withLock { $0.mapped[ObjectIdentifier(type)] = mapped }
+  }
+
+  /// After a merge, which may have brought a field of the same name as one that is known (J-16).
+  package func forgetTypes() {
+    types.withLock { $0.mapped = [:] }
   }
 
   private struct Types {

@@ -207,11 +207,6 @@ package struct StoredType: Sendable {
     }
   }
 
-  func selectCount(required: [[Int]]) -> String {
-    "SELECT count(*) FROM \(quotedTable)"
-      + (required.isEmpty ? "" : " WHERE " + required.map { isThere($0) }.joined(separator: " AND "))
-  }
-
   /// That one of a group of fields has a value.
   private func isThere(_ group: [Int], in prefix: String = "") -> String {
     let conditions = group.map { prefix + quotedColumns[$0] + " IS NOT NULL" }

@@ -26,14 +26,12 @@ package struct JournalReader {
 
   package func name(at sequence: UInt64, of replica: ReplicaID) throws -> TransactionName? {
     guard let row = try row(of: replica), sequence > 0 else { return nil }
-    for run in try runs(of: row, from: sequence) {
-      guard let first = run.row(of: sequence) else { continue }
-      var select = try SQL(db, Statements.selectRowName)
-      try select.bind(first)
-      guard try select.step() else { return nil }
-      return TransactionName(stamp: select.stamp(0), tag: UInt32(truncatingIfNeeded: select.integer(1)))
-    }
-    return nil
+    // Of replicas that wrote in turn there are as many runs as transactions.
+    guard let first = try runs(of: row, from: sequence, atMost: 1).first?.row(of: sequence) else { return nil }
+    var select = try SQL(db, Statements.selectRowName)
+    try select.bind(first)
+    guard try select.step() else { return nil }
+    return TransactionName(stamp: select.stamp(0), tag: UInt32(truncatingIfNeeded: select.integer(1)))
   }
 
   /// The transactions of a replica after a sequence, in their order, one at a time in memory.
@@ -138,13 +136,17 @@ package struct JournalReader {
   }
 
   /// The object's latest remove, and whether this replica made it.
-  func lastRemove(from last: EntryPlace, by replicaRow: Int64) throws -> (stamp: Stamp, isOwn: Bool)? {
+  ///
+  /// - Parameter open: where the transaction begins that this replica has not finished: it has no run yet.
+  func lastRemove(
+    from last: EntryPlace, by replicaRow: Int64, since open: EntryPlace
+  ) throws -> (stamp: Stamp, isOwn: Bool)? {
     var found: (stamp: Stamp, row: Int64)?
     try forEachEntry(from: last) { stamp, _, row, entry in
       if entry.operation == .remove, found.map({ $0.stamp < stamp }) ?? true { found = (stamp, row) }
     }
     guard let found else { return nil }
-    return (found.stamp, try self.replicaRow(of: found.row) == replicaRow)
+    return (found.stamp, try found.row >= open.row || self.replicaRow(of: found.row) == replicaRow)
   }
 
   private func replicaRow(of row: Int64) throws -> Int64? {
@@ -199,10 +201,9 @@ package struct JournalReader {
     var select = try SQL(db, Statements.selectEntryRow)
     try select.bind(id)
     guard try select.step() else { throw damaged("an object's entry is not there") }
-    guard let root = try rows.roots ?? rootsByRow(), let replica = root[select.integer(1)] else {
-      throw damaged("a transaction's root is unknown")
-    }
-    rows.roots = root
+    // A merge goes on to learn roots.
+    if rows.roots[select.integer(1)] == nil { rows.roots = try rootsByRow() }
+    guard let replica = rows.roots[select.integer(1)] else { throw damaged("a transaction's root is unknown") }
     let row = RowCache.Row(id: id, stamp: select.stamp(0), root: replica, parts: try parts(of: select.bytes(2)))
     rows.row = row
     return row
@@ -236,7 +237,7 @@ package struct JournalReader {
     return replicas
   }
 
-  private func rootsByRow() throws -> [Int64: ReplicaID]? {
+  private func rootsByRow() throws -> [Int64: ReplicaID] {
     Dictionary(uniqueKeysWithValues: try replicas().map { ($1, $0) })
   }
 
@@ -246,10 +247,11 @@ package struct JournalReader {
     return try select.step() ? select.integer(0) : nil
   }
 
-  private func runs(of replica: Int64, from sequence: UInt64) throws -> [RunOfRows] {
+  private func runs(of replica: Int64, from sequence: UInt64, atMost count: Int64 = -1) throws -> [RunOfRows] {
     var select = try SQL(db, Statements.selectRuns)
     try select.bind(replica)
     try select.bind(Int64(clamping: sequence))
+    try select.bind(count)
     var runs: [RunOfRows] = []
     while try select.step() { runs.append(try RunOfRows(select, replica)) }
     return runs
@@ -306,5 +308,5 @@ private final class RowCache {
   }
 
   var row: Row?
-  var roots: [Int64: ReplicaID]?
+  var roots: [Int64: ReplicaID] = [:]
 }

@@ -47,7 +47,12 @@ extension LocalTransaction {
     let table = ObjectTable(type.stored, db)
     // The object's place is another one by now if it was written again.
     guard let field = type.fields[relation.index], let place = try table.place(of: done.key) else { return done }
-    let baseline: RelationBaseline = done.extent.isNew ? .nothing : .row(place.zIndex)
+    let baseline: RelationBaseline =
+      switch done.extent {
+      case .all: .nothing
+      case .changes: relation.baseline == nil ? .row(place.zIndex) : .stored(place.zIndex)
+      case .edits: .row(place.zIndex)
+      }
     let (value, links) = try self.value(relation, field, baseline, type, places)
     var done = done
     done.links[relation.index] = links
@@ -110,15 +115,21 @@ extension LocalTransaction {
     let target = ObjectTable(stored.target, db)
     switch relation.kind {
     case .reference:
-      guard let member = members.first else { return (.null, []) }
-      return (.reference(member.key), [Link(target: member.zIndex)])
+      let now = members.map { Link(target: $0.zIndex) }
+      let isHeld =
+        switch baseline {
+        case .nothing: false
+        case .stored: relation.baseline.map { $0.first?.link == now.first } ?? false
+        case .row(let zIndex): try ObjectTable(type.stored, db).reference(field, of: zIndex) == now.first?.target
+        }
+      return (isHeld ? nil : members.first.map { .reference($0.key) } ?? .null, now)
     case .list:
       let now = members.map { Link(target: $0.zIndex) }
       return (try list(members, now, baseline, relation, stored, target), now)
     case .dictionary:
       let now = zip(members, relation.names).map { Link(target: $0.zIndex, name: $1) }
       var before: [[UInt8]: Int64] = [:]
-      for member in try known(baseline, relation, stored, target) { before[member.link.name] = member.link.target }
+      for member in try known(baseline, relation, stored, target) { before[member.name] = member.place.zIndex }
       var elements = zip(members, now).filter { before[$1.name] != $1.target }.map {
         DictionaryElement(name: $1.name, key: $0.key)
       }
@@ -129,9 +140,9 @@ extension LocalTransaction {
       var seen: Set<Int64> = []
       let members = members.filter { seen.insert($0.zIndex).inserted }
       let before = try known(baseline, relation, stored, target)
-      let held = Set(before.map(\.link.target))
+      let held = Set(before.map(\.place.zIndex))
       var elements = members.filter { !held.contains($0.zIndex) }.map { SetElement(key: $0.key) }
-      elements += before.filter { !seen.contains($0.link.target) }.map { SetElement(key: $0.key, isIn: false) }
+      elements += before.filter { !seen.contains($0.place.zIndex) }.map { SetElement(key: $0.place.key, isIn: false) }
       return (elements.isEmpty ? nil : .set(of: elements), members.map { Link(target: $0.zIndex) })
     }
   }
@@ -139,39 +150,50 @@ extension LocalTransaction {
   /// The members that a change is told from.
   private func known(
     _ baseline: RelationBaseline, _ relation: RelationSave, _ stored: StoredRelation, _ target: ObjectTable
-  ) throws -> [RelationSave.Member] {
+  ) throws -> [(place: GraphPlaces.Place, name: [UInt8])] {
     switch baseline {
     case .nothing: return []
-    case .stored: return relation.baseline ?? []
+    case .stored:
+      return try (relation.baseline ?? []).compactMap { member in
+        // An instance that was removed does not know any more what it was.
+        guard let key = try member.key ?? target.key(at: member.link.target) else { return nil }
+        return (GraphPlaces.Place(key: key, zIndex: member.link.target), member.link.name)
+      }
     case .row(let zIndex):
       // What is hidden was not there to be taken out.
       return try target.links(of: zIndex, stored).compactMap { link in
         guard let key = try target.key(ofRow: link.target) else { return nil }
-        return RelationSave.Member(key: key, link: link)
+        return (GraphPlaces.Place(key: key, zIndex: link.target), link.name)
       }
     }
   }
 
-  /// An array as one value. What is hidden in it here comes back after what it stood behind (L-7).
+  /// An array as one value. What was hidden from the instance comes back after what it stood behind (L-7).
   private func list(
     _ members: [GraphPlaces.Place], _ now: [Link], _ baseline: RelationBaseline, _ relation: RelationSave,
     _ stored: StoredRelation,
     _ target: ObjectTable
   ) throws -> Value? {
-    var keys = members.map(\.key)
-    guard case .stored(let zIndex) = baseline, let known = relation.baseline else { return .list(keys) }
+    guard case .stored(let zIndex) = baseline, let known = relation.baseline else { return .list(members.map(\.key)) }
     if known.map(\.link) == now { return nil }
-    var targets = now.map(\.target)
-    var last: Int64?
+    let shown = Set(known.map(\.link.target))
+    var positions: [Int64: [Int]] = [:]
+    for (position, link) in now.enumerated() { positions[link.target, default: []].append(position) }
+    // Where in the array the hidden ones go, in their order.
+    var hidden: [Int: [ObjectKey]] = [:]
+    var (position, seen): (Int, [Int64: Int]) = (0, [:])
     for link in try target.links(of: zIndex, stored) {
-      if try target.key(ofRow: link.target) == nil, let key = try target.key(at: link.target) {
-        let place = last.map { (targets.lastIndex(of: $0) ?? -1) + 1 } ?? 0
-        targets.insert(link.target, at: place)
-        keys.insert(key, at: place)
+      let isHidden =
+        try !shown.contains(link.target) && (relation.hidden.contains(link.target) || target.key(ofRow: link.target) == nil)
+      if isHidden, positions[link.target] == nil {
+        if let key = try target.key(at: link.target) { hidden[position, default: []].append(key) }
+        continue
       }
-      last = link.target
+      let number = seen[link.target, default: 0]
+      seen[link.target] = number + 1
+      if let places = positions[link.target], number < places.count { position = places[number] + 1 }
     }
-    return .list(keys)
+    return .list((0...members.count).flatMap { (hidden[$0] ?? []) + members[$0...].prefix(1).map(\.key) })
   }
 }
 

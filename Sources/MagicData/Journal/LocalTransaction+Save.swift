@@ -29,7 +29,7 @@ extension LocalTransaction {
     let (object, links) = try resolved(object, against: .stored(record.place.zIndex), type, relations)
     let changes = type.fields(of: object.changed, object)
     let key = record.key
-    if !changes.isEmpty, !hasEntry(record.place.last) {
+    if !changes.isEmpty, !hasEntry(record.place.last), !table.type.needsFold(changes) {
       let place = next
       // Mostly nobody has written to the object since.
       if try table.update(record.place.zIndex, key, changes, last: place, before: record.place.last) {
@@ -56,14 +56,14 @@ extension LocalTransaction {
   ) throws -> ObjectPlace {
     guard !changes.isEmpty else { return place }
     let entry = Entry(type: table.type.id, key: key, operation: .update, fields: changes)
-    if hasEntry(place.last) {
-      _ = try table.update(place.zIndex, key, changes, last: place.last, before: place.last)
-      try join(entry, at: place.last)
-      return place
-    }
-    let now = ObjectPlace(zIndex: place.zIndex, last: next)
+    let isJoined = hasEntry(place.last)
+    let now = isJoined ? place : ObjectPlace(zIndex: place.zIndex, last: next)
     _ = try table.update(place.zIndex, key, changes, last: now.last, before: place.last)
-    try append(entry, zIndex: place.zIndex, previous: place.last)
+    if isJoined {
+      try join(entry, at: place.last)
+    } else {
+      try append(entry, zIndex: place.zIndex, previous: place.last)
+    }
     if table.type.needsFold(changes) {
       try table.replace(key, try reader().state(from: now.last, of: table.type.id).row, now)
     }
@@ -75,7 +75,7 @@ extension LocalTransaction {
     _ object: ObjectSave, _ changes: [FieldValue], _ key: ObjectKey, _ absent: ObjectPlace, _ type: MappedType
   ) throws -> ObjectPlace {
     let reader = try reader()
-    let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow)
+    let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
     // An instance that nobody changed does not undo what another replica removed.
     if changes.isEmpty, let remove, !remove.isOwn { return absent }
     let stored = reader.schema.types[type.stored.id]
@@ -98,13 +98,8 @@ extension LocalTransaction {
     let (object, links) = try resolved(object, against: .row(row.places[0].zIndex), type, relations)
     var changed = PropertySet()
     for index in object.values.indices where object.edited.contains(index) {
-      let isHeld =
-        if case .reference? = object.values[index].kind {
-          links[index]?.first.map { row.values[index] == .integer($0.target) } ?? false
-        } else {
-          object.values[index] == row.values[index] && type.layout.properties[index].relation == nil
-        }
-      if !isHeld { changed.insert(index) }
+      // Of objects only what differs from the row is left.
+      if type.layout.properties[index].relation != nil || object.values[index] != row.values[index] { changed.insert(index) }
     }
     let place = try write(type.fields(of: changed, object), key, row.places[0], table)
     return SavedObject(place: place, key: key, extent: .edits(row: row.values), links: links)
@@ -143,7 +138,7 @@ extension LocalTransaction {
       return SavedObject(place: try insert(entry, nil, table), key: key, extent: .all)
     }
     let absent = try table.absentPlace(of: key)
-    let remove = try absent.flatMap { try reader().lastRemove(from: $0.last, by: state.replicaRow) }
+    let remove = try absent.flatMap { try reader().lastRemove(from: $0.last, by: state.replicaRow, since: firstEntry) }
     let entry = Entry(
       type: type.stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
     return SavedObject(place: try insert(entry, absent, table), key: key, extent: .all)

@@ -69,6 +69,9 @@ struct LocalTransaction {
   /// Where the next entry goes.
   var next: EntryPlace { progress.writer.next }
 
+  /// Where the transaction's first entry is.
+  var firstEntry: EntryPlace { progress.writer.first }
+
   /// Whether the transaction has an entry of the object whose last entry this is.
   func hasEntry(_ last: EntryPlace) -> Bool { last.bits >= progress.writer.first.bits }
 
@@ -76,6 +79,7 @@ struct LocalTransaction {
   mutating func append(_ entry: Entry, zIndex: Int64, previous: EntryPlace) throws {
     progress.ordinal += 1
     try count(entry.size)
+    try check(entry)
     try progress.writer.append(entry, zIndex: zIndex, previous: previous, db)
   }
 
@@ -85,6 +89,7 @@ struct LocalTransaction {
     var written = try progress.writer.entry(at: place, schema.types, db)
     let joined = written.entry.followed(by: entry, at: name, schema.types[entry.type].schema)
     try count(joined.size - written.entry.size)
+    try check(joined)
     written.entry = joined
     try progress.writer.rewrite(written, at: place, db)
   }
@@ -95,6 +100,16 @@ struct LocalTransaction {
       throw MagicDataError(
         .tooLarge,
         "one transaction takes at most \(Limits.transactionBytes) bytes and \(Limits.entries) objects; save less at once")
+    }
+  }
+
+  /// What no reader would take is not written (V-7); other values were looked at on their owner's side.
+  private func check(_ entry: Entry) throws {
+    for field in entry.fields where field.value.elementCount > 0 {
+      guard field.value.elementCount <= Limits.elements, field.value.encodedLength - 1 <= Limits.valueBytes else {
+        throw MagicDataError(
+          .tooLarge, "one property holds objects whose names take at most \(Limits.valueBytes) bytes; hold less in one")
+      }
     }
   }
 

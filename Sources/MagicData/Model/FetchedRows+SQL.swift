@@ -3,11 +3,11 @@ internal import MagicJournal
 
 extension FetchedRows {
   /// The objects of a type in the order of their z indexes, or the one with a key. `complete`: only those that can be shown (M-6).
-  init(_ type: MappedType, _ db: Database, key: ObjectKey? = nil, complete: Bool = true, limit: Int = .max) throws {
+  init(_ type: MappedType, _ db: Database, key: ObjectKey? = nil, complete: Bool = true) throws {
     let required = complete ? type.required : []
     var select = try SQL(db, type.stored.select(type.columns, required: required, by: key == nil ? .nothing : .key))
     if let key { try select.bind(key.value) }
-    try read(&select, type, limit: limit)
+    try read(&select, type)
   }
 
   /// The objects that a query asks for, in its order.
@@ -23,9 +23,9 @@ extension FetchedRows {
     try read(&select, type)
   }
 
-  private mutating func read(_ select: inout SQL, _ type: MappedType, limit: Int = .max) throws {
+  private mutating func read(_ select: inout SQL, _ type: MappedType) throws {
     let hasPrimary = type.stored.schema.primary != nil
-    while count < limit, try select.step() {
+    while try select.step() {
       places.append(ObjectPlace(zIndex: select.integer(0), last: select.place(2)))
       if !hasPrimary { births.append(try Birth(bytes: select.bytes(1))) }
       let start = values.count
@@ -36,11 +36,5 @@ extension FetchedRows {
         }
       }
     }
-  }
-
-  /// How many objects of a type can be shown.
-  static func count(_ type: MappedType, _ db: Database) throws -> Int {
-    var select = try SQL(db, type.stored.selectCount(required: type.required))
-    return try select.step() ? select.int(0) : 0
   }
 }

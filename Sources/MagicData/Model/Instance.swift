@@ -92,7 +92,8 @@ struct Instance {
   /// The values to be saved, and a mark that each carries until it is set anew, for `saved`.
   ///
   /// - Parameter number: gives each object that this one holds its number in the graph that is saved.
-  func save(_ number: (Instance) -> Int = { _ in 0 }) throws -> (ObjectSave, mark: UInt8) {
+  /// - Parameter database: where it is saved.
+  func save(in database: Store, _ number: (Instance) -> Int = { _ in 0 }) throws -> (ObjectSave, mark: UInt8) {
     var object = ObjectSave(properties: layout.properties.count)
     let record = record
     let mark = first.nextMark()
@@ -100,7 +101,7 @@ struct Instance {
       let (storage, slot) = property(index)
       if layout.relational.contains(index), let relation = layout.properties[index].relation {
         storage[slot].save = mark
-        try save(index, relation, storage, slot, into: &object, number)
+        try save(index, relation, storage, slot, into: &object, in: database, number)
         continue
       }
       let value = try value(index)
@@ -126,7 +127,7 @@ struct Instance {
 
   private func save(
     _ index: Int, _ relation: any RelationCodec, _ storage: Storage, _ slot: Int, into object: inout ObjectSave,
-    _ number: (Instance) -> Int
+    in database: Store, _ number: (Instance) -> Int
   ) throws {
     object.values.append(.null)
     let state = storage[slot]
@@ -137,20 +138,27 @@ struct Instance {
       if state.isEdited {
         object.edited.insert(index)
         object.changed.insert(index)
-        // Of several objects none is left.
-        if relation.kind.isLinked {
-          object.relations.append(
-            RelationSave(
-              index: index, kind: relation.kind, members: [], names: [], baseline: try baseline(relation, storage, slot)))
-        }
       }
+      // None is left, which for several objects is no value (J-22).
+      object.relations.append(
+        RelationSave(
+          index: index, kind: relation.kind, members: [], names: [],
+          baseline: state.isEdited ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot)))
       return
     }
     guard !held.isMissing, !relation.isAsked(held) else {
       object.missing.insert(index)
       return
     }
-    let (members, names) = try relation.members(of: held)
+    var (members, names) = try relation.members(of: held)
+    if !state.isEdited, state.isStored, record?.origin.id == database.id {
+      // Nothing was put in since; what the database does not know any more was removed, and is not made again by the way.
+      let isKnown = members.map { $0.record != nil }
+      if isKnown.contains(false) {
+        if !names.isEmpty { names = zip(names, isKnown).filter(\.1).map(\.0) }
+        members = zip(members, isKnown).filter(\.1).map(\.0)
+      }
+    }
     let isDefault =
       record == nil && !state.isStored && members.isEmpty && state.edits == layout.initialEdits[index]
     object.present.insert(index)
@@ -161,7 +169,11 @@ struct Instance {
     object.relations.append(
       RelationSave(
         index: index, kind: relation.kind, members: members.map(number), names: names,
-        baseline: state.isEdited ? try baseline(relation, storage, slot) : nil))
+        baseline: state.isEdited ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot)))
+  }
+
+  private func hidden(_ storage: Storage, _ slot: Int) -> Set<Int64> {
+    if case .held(let held)? = storage.stored(at: slot) { held.hidden } else { [] }
   }
 
   /// The objects that the database held for a property when it was fetched or saved, as far as this instance showed them.
@@ -169,10 +181,14 @@ struct Instance {
     guard case .held(let held)? = storage.stored(at: slot) else { return storage[slot].isStored ? [] : nil }
     // What was never fetched is told from what the database holds.
     if relation.isAsked(held) { return nil }
-    guard let links = held.links, !held.isMissing else { return [] }
-    return try zip(relation.members(of: held).instances, links).compactMap { member, link in
-      guard let record = member.record, let key = try member.key(record) else { return nil }
-      return RelationSave.Member(key: key, link: link)
+    guard let links = held.links else { return [] }
+    guard !held.isMissing else { return links.map { RelationSave.Member(key: nil, link: $0) } }
+    return try zip(relation.members(of: held).instances, links).map { member, link in
+      // A member may have been removed since, or saved in another database.
+      guard let known = member.record, known.origin.id == record?.origin.id, known.place.zIndex == link.target else {
+        return RelationSave.Member(key: nil, link: link)
+      }
+      return RelationSave.Member(key: try member.key(known), link: link)
     }
   }
 
@@ -217,12 +233,15 @@ struct Instance {
       }
     }
     let birth: Birth? = if case .birth(let birth) = saved.key { birth } else { nil }
-    record = Record(origin: database, place: saved.place, birth: birth)
+    record = Record(origin: database.origin, keeper: layout.asks ? database : nil, place: saved.place, birth: birth)
   }
 
   /// - Parameter links: as they are in the database; `nil` if the save left them as they were.
   private func savedRelation(_ links: [Link]?, _ held: Held?, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool) {
-    if let links { held?.links = links }
+    if let links, let held {
+      held.links = links
+      if case .held(let before)? = storage.stored(at: slot) { held.hidden.formUnion(before.hidden) }
+    }
     if isAsSaved {
       if let held, held.links == nil, !held.isMissing { held.links = [] }
       storage.setStored(at: slot)
@@ -255,8 +274,10 @@ struct Instance {
     guard !isNew else { return InstanceMemory(instance: self, database: database, content: .new(edited)) }
     let properties = layout.properties.indices.map { index in
       let (storage, slot) = property(index)
+      let stored = storage.stored(at: slot)
+      let held: Held? = if case .held(let held)? = stored { held } else { nil }
       return InstanceMemory.Property(
-        stored: storage.stored(at: slot), isEdited: storage[slot].isEdited, edits: storage[slot].edits)
+        stored: stored, links: held?.links, isEdited: storage[slot].isEdited, edits: storage[slot].edits)
     }
     return InstanceMemory(instance: self, database: database, content: .known(record, properties))
   }
@@ -280,6 +301,7 @@ struct Instance {
         let memory = properties[index]
         let isEdited = memory.isEdited || storage[slot].edits != memory.edits
         if let stored = memory.stored {
+          if case .held(let held) = stored { held.links = memory.links }
           storage.setStored(stored, at: slot, isEdited: isEdited)
         } else {
           storage.forget(at: slot, isEdited: isEdited)
@@ -323,7 +345,8 @@ struct Instance {
       }
     }
     record = Record(
-      origin: database, place: rows.places[row], birth: rows.births.isEmpty ? nil : rows.births[row])
+      origin: database.origin, keeper: layout.asks ? database : nil, place: rows.places[row],
+      birth: rows.births.isEmpty ? nil : rows.births[row])
   }
 
   private func fillIn(_ index: Int, _ storage: Storage, _ slot: Int) throws {
@@ -337,10 +360,10 @@ struct Instance {
   func fetched(_ index: Int, _ links: [Link], _ relation: any RelationCodec, among objects: FetchedObjects) throws {
     let (storage, slot) = property(index)
     let isOptional = layout.properties[index].role == .optional
-    if let record,
+    if let record, let store = record.keeper,
       let asked = relation.slot(
         asking: StoredProperty(
-          origin: record.origin, owner: layout.type, zIndex: record.place.zIndex, index: index,
+          origin: store, owner: layout.type, zIndex: record.place.zIndex, index: index,
           name: "\(layout.name).\(layout.properties[index].name)"))
     {
       storage[slot].slot = asked
@@ -398,6 +421,8 @@ extension Slot {
 struct InstanceMemory {
   fileprivate struct Property {
     let stored: Slot?
+    /// Of objects: what the database held for them.
+    let links: [Link]?
     let isEdited: Bool
     let edits: UInt32
   }

@@ -48,6 +48,8 @@ final class Layout: Sendable {
   /// The types of the objects that it holds, by their names alone.
   let targets: [TypeSchema]
   let hasRelations: Bool
+  /// Whether its objects may ask their database for more: they have a reverse, or objects that are fetched later.
+  let asks: Bool
   /// The properties that hold assets.
   let assets: [Int]
 
@@ -122,7 +124,7 @@ final class Layout: Sendable {
     let same = offsets == Layout.offsets(of: inOrder(wrappers(of: second)), in: second)
     let slots = all.indices.filter { Swift.type(of: all[$0].wrapper).role != .reverse }
     let layout = Layout(
-      type, name, properties, targets, slots, offsets: same ? offsets : nil,
+      type, name, properties, targets, slots, hasReverses: slots.count < all.count, offsets: same ? offsets : nil,
       indexes: try MagicIndex.properties(of: type))
     // A wrapper that already shares a storage belongs to places that are known.
     let places = all.map(\.wrapper.property.storage.header)
@@ -131,12 +133,13 @@ final class Layout: Sendable {
 
   private init(
     _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], _ slots: [Int],
-    offsets: [Int]?, indexes: [[Int]]
+    hasReverses: Bool, offsets: [Int]?, indexes: [[Int]]
   ) {
     self.type = type
     self.slots = slots
     self.targets = targets
     hasRelations = !targets.isEmpty
+    asks = hasReverses || properties.contains { $0.relation?.isAsync == true }
     assets = properties.indices.filter { properties[$0].kind == .asset }
     self.name = name
     self.properties = properties

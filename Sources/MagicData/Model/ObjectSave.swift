@@ -47,7 +47,8 @@ struct ObjectSave: Sendable {
 struct RelationSave: Sendable {
   /// An object that the database held for the property.
   struct Member: Sendable {
-    let key: ObjectKey
+    /// `nil` for one whose instance does not know it any more.
+    let key: ObjectKey?
     let link: Link
   }
 
@@ -59,6 +60,8 @@ struct RelationSave: Sendable {
   let names: [[UInt8]]
   /// What a change is told from; `nil` if nothing is known, or nothing was set.
   let baseline: [Member]?
+  /// The z indexes of an array's objects that the instance does not show.
+  let hidden: Set<Int64>
 }
 
 /// What a save did, for the instance that was saved.
@@ -83,13 +86,6 @@ struct SavedObject: Sendable {
   let extent: Extent
   /// By property: the links that were written.
   var links: [Int: [Link]] = [:]
-
-  init(place: ObjectPlace, key: ObjectKey, extent: Extent, links: [Int: [Link]] = [:]) {
-    self.place = place
-    self.key = key
-    self.extent = extent
-    self.links = links
-  }
 
   /// What the database holds of a property.
   func stored(_ index: Int, _ object: ObjectSave) -> Stored {

@@ -289,7 +289,7 @@ extension QueryPlan {
 extension MappedType {
   /// The value that stands for what is not stored.
   func standing(_ property: Int) -> Value? {
-    guard let value = layout.properties[property].initial, value != .null else { return nil }
+    guard let value = layout.fillIns[property] ?? layout.properties[property].initial, value != .null else { return nil }
     return value
   }
 

@@ -71,7 +71,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
     switch source {
     case .listed(let elements): return try elements.compactMap { try Instance(of: $0).record?.place.zIndex }
     case .stored(let record, let relation):
-      let store = record.origin
+      let store = try record.store
       let property = try AsyncReverseMagicSet.property(relation)
       let layout = try Layout.of(Element.self)
       let known = store.known(Element.self)
@@ -86,7 +86,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
   private nonisolated(nonsending) func batch(after last: Int64) async throws -> ([Element], Int64?) {
     guard case .stored(let record, let relation) = source else { return ([], nil) }
     let property = try AsyncReverseMagicSet.property(relation)
-    let scope = Scope.database(record.origin)
+    let scope = Scope.database(try record.store)
     guard let type = try await scope.mappedForReading(Element.self) else { return ([], nil) }
     let types = try await scope.typesForReading(of: type)
     let (zIndex, size) = (record.place.zIndex, AsyncReverseMagicSet.batchSize)

@@ -11,11 +11,15 @@ struct ObjectGraph {
   private(set) var nodes: [Node] = []
   private(set) var save = GraphSave()
   private var numbers: [ObjectIdentifier: Int] = [:]
+  private let database: Store
 
   /// Deep graphs are walked without recursion.
   ///
-  /// - Parameter types: where the types of all its objects are.
-  init(_ roots: [Instance], _ types: [ObjectIdentifier: MappedType]) throws {
+  /// - Parameters:
+  ///   - types: where the types of all its objects are.
+  ///   - database: where it is saved.
+  init(_ roots: [Instance], _ types: [ObjectIdentifier: MappedType], in database: Store) throws {
+    self.database = database
     for root in roots { save.roots.append(try add(root, types)) }
   }
 
@@ -43,7 +47,7 @@ struct ObjectGraph {
       throw MagicDataError(.failed, "the type \(instance.layout.name) found no place in the database")
     }
     var parts: [Instance] = []
-    let (object, mark) = try instance.save { part in
+    let (object, mark) = try instance.save(in: database) { part in
       parts.append(part)
       return number(part)
     }

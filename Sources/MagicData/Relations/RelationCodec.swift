@@ -52,13 +52,19 @@ struct ManyCodec<Members: RelationMembers & Magical>: RelationCodec {
     var shown: [Link] = []
     var members: [Members.Target] = []
     let objects = objects.all(Members.Target.self)
+    var hidden: Set<Int64> = []
     for link in links {
-      guard let object = objects?.byZIndex[link.target] else { continue }
+      guard let object = objects?.byZIndex[link.target] else {
+        if kind == .list { hidden.insert(link.target) }
+        continue
+      }
       shown.append(link)
       members.append(object)
     }
     let names = kind == .dictionary ? shown.map(\.name) : []
-    return .held(HeldRelation(try Members(members: members, names: names), stored: shown))
+    let held = HeldRelation(try Members(members: members, names: names), stored: shown)
+    held.hidden = hidden
+    return .held(held)
   }
 }
 

@@ -39,6 +39,8 @@ class Held {
   var asset: (any AnyAsset)? { nil }
   /// Of objects: what the database held for them.
   final var links: [Link]?
+  /// Of an array: the objects that the database holds for it and that are not there to be shown.
+  final var hidden: Set<Int64> = []
 }
 
 /// A value that only the database knows: no property's type reads it.

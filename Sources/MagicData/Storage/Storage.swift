@@ -2,11 +2,30 @@ internal import MagicJournal
 
 /// Where an object stands in a database: what the storage of its first property knows.
 struct Record {
-  /// The database that the instance was fetched from or saved in. It stays open for as long as somebody may ask it for more.
-  let origin: Store
+  let origin: Origin
+  /// Stays open for an object that may ask it for more of itself.
+  let keeper: Store?
   let place: ObjectPlace
   /// Of an object that no primary value names.
   let birth: Birth?
+
+  /// What an object asks for more of itself.
+  var store: Store {
+    get throws {
+      guard let keeper else { throw MagicDataError(.notFound, "the database of this object is not known to it") }
+      return keeper
+    }
+  }
+}
+
+/// The database that an instance was fetched from or saved in.
+final class Origin: Sendable {
+  /// The database file; a copy of a file has the same, so an object's key is checked as well.
+  let id: Identifier
+
+  init(id: Identifier) {
+    self.id = id
+  }
 }
 
 /// The memory of an object's properties: one for all of them where the wrappers found each other (`Opening`), else one for each.
@@ -49,6 +68,11 @@ final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
       for index in 0..<count {
         if case .held(let held) = properties[index].slot, held.holdsInstances { ReleaseQueue.add(held) }
       }
+      // What was fetched and has given way holds instances as well.
+      for original in header.originals {
+        if case .held(let held) = original.stored, held.holdsInstances { ReleaseQueue.add(held) }
+      }
+      header.originals.removeAll()
       _ = properties.deinitialize(count: count)
     }
     ReleaseQueue.drain()

@@ -7,7 +7,7 @@ extension Scope {
 
   /// An instance whose type holds no others.
   private func saving(_ instance: Instance, as type: MappedType) throws -> ObjectWrite<SavedObject, Int> {
-    let (save, mark) = try instance.save()
+    let (save, mark) = try instance.save(in: store)
     return ObjectWrite(assets: try instance.assets(of: save, in: store.id)) { transaction, assets in
       try transaction.save(assets.naming(save), as: type)
     } finish: { saved, assets in
@@ -23,7 +23,7 @@ extension Scope {
   }
 
   private func saving(_ run: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<[SavedObject], Void> {
-    let saves = try run.map { try $0.save() }
+    let saves = try run.map { try $0.save(in: store) }
     let values = saves.map(\.0)
     return ObjectWrite(assets: try run.assets(of: values, in: store.id)) { transaction, assets in
       try assets.naming(values).map { try transaction.save($0, as: type) }
@@ -59,7 +59,7 @@ extension Scope {
   ) throws -> () throws -> ObjectWrite<[SavedObject?], [Int]> {
     let instances = try objects.map { try Instance($0, type.layout) }
     return {
-      let graph = try ObjectGraph(instances, types)
+      let graph = try ObjectGraph(instances, types, in: store)
       let save = graph.save
       let assets = try graph.nodes.map(\.instance).assets(of: save.objects, in: store.id)
       return ObjectWrite(assets: assets) { transaction, assets in
@@ -104,8 +104,8 @@ extension Scope {
     case graph(FetchedGraph)
 
     /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
-    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil, limit: Int = .max) throws {
-      self = try Fetched(try FetchedRows(type, db, key: key, limit: limit), type, types, db)
+    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil) throws {
+      self = try Fetched(try FetchedRows(type, db, key: key), type, types, db)
     }
 
     init(_ rows: FetchedRows, _ type: MappedType, _ types: [MappedType], _ db: Connection) throws {
@@ -222,11 +222,11 @@ extension Scope {
     return try await lookUp { db in try FetchedRows(type, db, key: key).count == 1 }
   }
 
-  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil, limit: Int = .max) async throws -> Fetched {
+  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
     if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
-    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key, limit: limit) }
+    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key) }
   }
 
   /// The objects of rows that are read by whoever asks.

@@ -15,17 +15,41 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
 
   // MARK: Fetches
 
-  /// All values, in the order of their objects' z indexes; see ``MagicData/object(of:)`` for those that are not among them.
+  /// All values, in the order of their objects' z indexes or of a property of the model; see ``MagicData/object(of:)`` for those that are not
+  /// among them.
   ///
   /// - Parameter limit: the first so many.
   /// - Throws: ``MagicDataError``; what a conversion throws.
-  @concurrent public func fetchAll(limit: Int? = nil) async throws -> [Converted] {
-    try await objects(limit: limit).map(Converted.init)
+  public nonisolated(nonsending) func fetchAll(
+    sort property: PartialKeyPath<Converted.Model>? = nil, _ direction: MagicQuery<Converted.Model>.Direction = .ascending,
+    limit: Int? = nil
+  ) async throws -> [Converted] {
+    try await all(query.sorted(property, direction).limited(limit).plan)
   }
 
-  /// The first value, in the order of the objects' z indexes; `nil` if there is none.
-  @concurrent public func fetchFirst() async throws -> Converted? {
-    try await objects(limit: 1).first.map(Converted.init)
+  /// The same for the objects that fulfil a condition; see ``MagicQuery``.
+  public nonisolated(nonsending) func fetchAll(
+    where condition: (MagicFields<Converted.Model>) -> some MagicCondition,
+    sort property: PartialKeyPath<Converted.Model>? = nil,
+    _ direction: MagicQuery<Converted.Model>.Direction = .ascending, limit: Int? = nil
+  ) async throws -> [Converted] {
+    try await all(query.where(condition).sorted(property, direction).limited(limit).plan)
+  }
+
+  /// The first value, in the order of the objects' z indexes or of a property of the model; `nil` if there is none.
+  public nonisolated(nonsending) func fetchFirst(
+    sort property: PartialKeyPath<Converted.Model>? = nil, _ direction: MagicQuery<Converted.Model>.Direction = .ascending
+  ) async throws -> Converted? {
+    try await first(query.sorted(property, direction).plan)
+  }
+
+  /// The same among the objects that fulfil a condition.
+  public nonisolated(nonsending) func fetchFirst(
+    where condition: (MagicFields<Converted.Model>) -> some MagicCondition,
+    sort property: PartialKeyPath<Converted.Model>? = nil,
+    _ direction: MagicQuery<Converted.Model>.Direction = .ascending
+  ) async throws -> Converted? {
+    try await first(query.where(condition).sorted(property, direction).plan)
   }
 
   /// The value whose object has a primary value; `nil` if there is none.
@@ -35,19 +59,30 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   }
 
   /// How many objects there are. Those with a value that this version's type cannot be read from count as well.
-  @concurrent public func count() async throws -> Int {
-    guard let type = try await scope.mappedForReading(Converted.Model.self) else { return 0 }
-    return try await scope.read { db in try FetchedRows.count(type, db) }
+  public nonisolated(nonsending) func count() async throws -> Int {
+    try await query.count()
   }
 
-  private nonisolated(nonsending) func objects(limit: Int?) async throws -> [Converted.Model] {
-    guard let limit else { return try await scope.objects(of: Converted.Model.self) }
-    guard limit > 0, let type = try await scope.mappedForReading(Converted.Model.self) else { return [] }
-    let fetched = try await scope.fetch(type, limit: limit)
-    let objects = try scope.objects(Converted.Model.self, fetched)
-    guard objects.count < fetched.count else { return objects }
-    // Some of the first cannot be read; others follow in their place.
-    return Array(try await scope.objects(of: Converted.Model.self).prefix(limit))
+  /// How many objects fulfil a condition.
+  public nonisolated(nonsending) func count(
+    where condition: (MagicFields<Converted.Model>) -> some MagicCondition
+  ) async throws -> Int {
+    try await query.where(condition).count()
+  }
+
+  private var query: MagicQuery<Converted.Model> { MagicQuery(.database(store)) }
+
+  /// Off the caller's actor. A key path and a condition cannot go there; what they come to can.
+  @concurrent private func all(_ plan: QueryPlan) async throws -> [Converted] {
+    var query = query
+    query.plan = plan
+    return try await query.all().map(Converted.init)
+  }
+
+  @concurrent private func first(_ plan: QueryPlan) async throws -> Converted? {
+    var query = query
+    query.plan = plan
+    return try await query.first().map(Converted.init)
   }
 
   // MARK: Changes
@@ -80,5 +115,15 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   /// Removes all objects of the model in one transaction.
   @concurrent public func deleteAll() async throws {
     try await scope.removeAll(of: Converted.Model.self)
+  }
+}
+
+extension MagicQuery {
+  fileprivate func sorted(_ property: PartialKeyPath<Object>?, _ direction: Direction) -> MagicQuery {
+    property.map { sorted(by: $0, direction) } ?? self
+  }
+
+  fileprivate func limited(_ count: Int?) -> MagicQuery {
+    count.map(limit) ?? self
   }
 }

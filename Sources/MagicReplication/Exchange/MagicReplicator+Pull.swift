@@ -20,11 +20,13 @@ extension MagicReplicator {
     }
     if isInStep { return PullReport() }
     let milliseconds = magic.store.surroundings.milliseconds()
-    return try await magic.store.write { db in
+    let report = try await magic.store.write { db in
       var listing = listing
       try DatabaseState.settle(dataSet, db)
       return try listing.merge(into: db, milliseconds)
     }
+    magic.store.forgetTypes()
+    return report
   }
 }
 

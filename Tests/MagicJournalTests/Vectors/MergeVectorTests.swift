@@ -53,7 +53,9 @@ import Testing
     var dump = Dump()
     for (address, state) in folded.objects where state.isAlive {
       let type = schema.types[address.type]
-      let values = state.row.filter { $0.value != .null }.map { (Dump.column(of: type.fields[$0.field]), $0.value) }
+      let values = state.row.filter { $0.value != .null && $0.value != .list([]) }.map {
+        (Dump.column(of: type.fields[$0.field]), $0.value)
+      }
       dump.objects[.init(type: type.name.text, key: address.key)] = Dictionary(uniqueKeysWithValues: values)
     }
     return dump

@@ -1,0 +1,406 @@
+import Foundation
+import MagicData
+import MagicJournal
+import TestSupport
+import Testing
+
+private struct Member: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var name: String
+  init() {}
+  init(_ id: String) {
+    self.id = id
+    self.name = id
+  }
+}
+
+private struct Sheet: MagicObject {
+  @MagicValue var text: String
+  init() {}
+  init(_ text: String) { self.text = text }
+}
+
+private struct Club: MagicObject {
+  @PrimaryMagicValue var name: String
+  @MagicValue var founded: Int = 0
+  @OptionMagicValue var head: Member?
+  @MagicValue var members: MagicalSet<Member> = []
+  @MagicValue var sheets: [Sheet] = []
+  @MagicValue var byRole: [String: Sheet] = [:]
+  @OptionMagicValue var itself: Club?
+  @MagicValue var clubs: MagicalSet<Club> = []
+  init() {}
+  init(_ name: String) { self.name = name }
+}
+
+/// What instances with relations write: what was changed in them since they were fetched, and nothing else (L-7).
+@Suite struct RelationEditTests {
+  let folder: TemporaryFolder
+  let magic: MagicData
+
+  init() async throws {
+    folder = try TemporaryFolder()
+    magic = try await MagicData(path: folder["db"])
+  }
+
+  private func club(_ name: String = "c") async throws -> Club {
+    try await magic.object(of: Club.self, primary: name)
+  }
+
+  private func sheets() async throws -> [String] { try await club().sheets.map(\.text) }
+
+  private func stored(_ sheet: String) async throws -> Sheet {
+    try #require(try await magic.object(of: Sheet.self).first { $0.text == sheet })
+  }
+
+  private func transactions() async throws -> Int {
+    try await magic.store.read { db in
+      var count = 0
+      try JournalReader(db).forEachTransaction { _ in count += 1 }
+      return count
+    }
+  }
+
+  @Test func aStaleInstanceWithACycleTakesOutNothingThatOthersPutIn() async throws {
+    let club = Club("c")
+    club.clubs = [Club("a")]
+    try await magic.update(club)
+    let (stale, other) = (try await self.club(), try await self.club())
+    other.clubs.insert(Club("b"))
+    try await magic.update(other)
+    stale.clubs.insert(stale)
+    try await magic.update(stale)
+    #expect(Set(try await self.club().clubs.map(\.name)) == ["a", "b", "c"])
+  }
+
+  @Test func anObjectThatIsSetToWhatItWasWritesNothing() async throws {
+    let club = Club("c")
+    club.head = Member("m")
+    try await magic.update(club)
+    let (stale, other) = (try await self.club(), try await self.club())
+    let before = try await transactions()
+    stale.head = stale.head
+    stale.itself = nil
+    try await magic.update(stale)
+    #expect(try await transactions() == before)
+    stale.head = stale.head
+    stale.itself = nil
+    other.head = Member("n")
+    other.itself = other
+    try await magic.update(other)
+    stale.founded = 1
+    try await magic.update(stale)
+    #expect(try await self.club().head?.id == "n")
+    #expect(try await self.club().itself?.name == "c")
+    // An instance made anew is told apart from the row.
+    let anew = Club("c")
+    anew.head = try await magic.object(of: Member.self, primary: "n")
+    anew.itself = anew
+    let unchanged = try await transactions()
+    try await magic.update(anew)
+    #expect(try await transactions() == unchanged)
+    anew.head = nil
+    try await magic.update(anew)
+    #expect(try await self.club().head == nil)
+  }
+
+  /// L-8: what is hidden can be given up all the same.
+  @Test func anObjectThatIsGoneCanBeSetToNil() async throws {
+    let club = Club("c")
+    club.head = Member("m")
+    try await magic.update(club)
+    let stale = try await magic.object(of: Member.self, primary: "m")
+    try await magic.remove(try await magic.object(of: Member.self, primary: "m"))
+    let lacking = try await self.club()
+    lacking.head = nil
+    try await magic.update(lacking)
+    stale.name = "back"
+    try await magic.update(stale)
+    #expect(try await self.club().head == nil)
+  }
+
+  // MARK: Hidden in an array
+
+  private func make(_ sheets: [Sheet]) async throws {
+    let club = Club("c")
+    club.sheets = sheets
+    try await magic.update(club)
+  }
+
+  private func bringBack(_ stale: Sheet) async throws {
+    stale.text += "!"
+    try await magic.update(stale)
+  }
+
+  @Test func aMemberThatIsRemovedMeanwhileStandsInAnArrayOnce() async throws {
+    try await make([Sheet("1"), Sheet("2")])
+    let (held, stale) = (try await club(), try await stored("1"))
+    try await magic.remove(try await stored("1"))
+    held.sheets.append(Sheet("3"))
+    try await magic.update(held)
+    #expect(try await sheets() == ["2", "3"])
+    try await bringBack(stale)
+    #expect(try await sheets() == ["1!", "2", "3"])
+  }
+
+  @Test func aMemberThatIsBackBeforeAnArrayIsWrittenStaysInIt() async throws {
+    try await make([Sheet("1"), Sheet("2")])
+    let stale = try await stored("1")
+    try await magic.remove(try await stored("1"))
+    let held = try await club()
+    held.sheets.append(Sheet("3"))
+    try await magic.update(held)
+    try await bringBack(stale)
+    held.sheets.append(Sheet("4"))
+    try await magic.update(held)
+    #expect(try await sheets() == ["1!", "2", "3", "4"])
+  }
+
+  @Test func hiddenMembersOfAnArrayKeepTheirPlaces() async throws {
+    let (one, two, three) = (Sheet("1"), Sheet("2"), Sheet("3"))
+    let hidden = Sheet("h")
+    try await make([one, hidden, one, two, hidden, three])
+    let stale = try await stored("h")
+    try await magic.remove(try await stored("h"))
+    let held = try await club()
+    #expect(held.sheets.map(\.text) == ["1", "1", "2", "3"])
+    held.sheets.remove(at: 2)
+    held.sheets.append(Sheet("4"))
+    try await magic.update(held)
+    try await bringBack(stale)
+    #expect(try await sheets() == ["1", "h!", "1", "h!", "3", "4"])
+  }
+
+  // MARK: Removed members
+
+  @Test func aRemovedMemberIsNotMadeAgainByItsOwner() async throws {
+    let club = Club("c")
+    club.sheets = [Sheet("1"), Sheet("2")]
+    club.members = [Member("m"), Member("n")]
+    club.byRole = ["a": club.sheets[0]]
+    try await magic.update(club)
+    let held = try await self.club()
+    try await magic.remove(held.sheets[0])
+    try await magic.remove(held.members[0])
+    held.founded = 1
+    try await magic.update(held)
+    #expect(try await magic.object(of: Sheet.self).map(\.text) == ["2"])
+    #expect(try await magic.object(of: Member.self).count == 1)
+    #expect(try await self.club().founded == 1)
+  }
+
+  @Test func aRemovedMemberCanBeTakenOut() async throws {
+    let club = Club("c")
+    club.members = [Member("m"), Member("n")]
+    club.sheets = [Sheet("1"), Sheet("2")]
+    try await magic.update(club)
+    let (stale, staleSheet) = (try await magic.object(of: Member.self, primary: "m"), try await stored("1"))
+    let held = try await self.club()
+    let member = try #require(held.members.first { $0.id == "m" })
+    try await magic.remove(member)
+    try await magic.remove(held.sheets[0])
+    held.members.remove(member)
+    held.sheets.remove(at: 0)
+    try await magic.update(held)
+    stale.name = "back"
+    try await magic.update(stale)
+    try await bringBack(staleSheet)
+    #expect(try await self.club().members.map(\.id) == ["n"])
+    #expect(try await sheets() == ["2"])
+  }
+
+  @Test func aMemberThatWasSavedElsewhereCanBeTakenOut() async throws {
+    let club = Club("c")
+    club.byRole = ["a": Sheet("1"), "b": Sheet("2")]
+    club.clubs = [Club("d")]
+    try await magic.update(club)
+    let other = try await MagicData(type: .memory)
+    try await other.update(Sheet("0"))
+    let held = try await self.club()
+    for sheet in held.byRole.values { try await other.update(sheet) }
+    for club in held.clubs { try await other.update(club) }
+    held.byRole["b"] = nil
+    held.clubs.removeAll()
+    try await magic.update(held)
+    #expect(try await self.club().byRole.mapValues(\.text) == ["a": "1"])
+    #expect(try await self.club().clubs.isEmpty)
+  }
+
+  private struct Vague: MagicObject {
+    @PrimaryMagicValue var name: String
+    @MagicValue var count: Int = 0
+    @OptionMagicValue var members: MagicalSet<Member>?
+    @OptionMagicValue var sheets: [String: Sheet]?
+    init() {}
+    init(_ name: String) { self.name = name }
+  }
+
+  /// J-22: a set without elements is no value, and a journal that had one could not be read.
+  @Test func whatHasNoObjectsIsNoValueInAnyEntry() async throws {
+    try await magic.update(Vague("v"))
+    let stale = try await magic.object(of: Vague.self, primary: "v")
+    try await magic.remove(Vague("v"))
+    stale.count = 1
+    try await magic.update(stale)
+    let other = try await MagicData(type: .memory)
+    let fetched = try await magic.object(of: Vague.self, primary: "v")
+    try await other.update(fetched)
+    fetched.members = nil
+    fetched.sheets = [:]
+    fetched.name = "w"
+    try await magic.update(fetched)
+    for magic in [magic, other] { #expect(try await NaiveFold(journalOf: magic).dump == Dump(magic)) }
+  }
+
+  // MARK: Transactions
+
+  /// J-9: also before anything of this replica is in the journal.
+  @Test func aRemoveOfTheOpenTransactionIsOnesOwn() async throws {
+    try await magic.transaction { transaction in
+      try await transaction.update(Member("m"))
+      let seen = try await transaction.object(of: Member.self, primary: "m")
+      try await transaction.remove(Member("m"))
+      try await transaction.update(seen)
+    }
+    #expect(try await magic.object(of: Member.self).map(\.name) == ["m"])
+  }
+
+  /// V-7: else nobody could read it, and replication would stop.
+  @Test func anArrayThatNoReaderTakesIsRefused() async throws {
+    struct Crowd: MagicObject {
+      @MagicValue var people: [Member] = []
+      init() {}
+    }
+    let crowd = Crowd()
+    let member = Member(String(repeating: "m", count: 100_000))
+    crowd.people = Array(repeating: member, count: 340)
+    await #expect { try await magic.update(crowd) } throws: { ($0 as? MagicDataError)?.code == .tooLarge }
+    crowd.people.removeLast(10)
+    try await magic.update(crowd)
+    #expect(try await magic.object(of: Crowd.self).map(\.people.count) == [330])
+  }
+
+  @Test func objectsThatManyShareAreSavedOnce() async throws {
+    let (head, sheet) = (Member("m"), Sheet("1"))
+    let clubs = (0..<1_500).map { number in
+      let club = Club("c\(number)")
+      club.head = head
+      club.sheets = [sheet]
+      return club
+    }
+    for number in 1..<1_500 { clubs[number].itself = clubs[number - 1] }
+    try await magic.update(contentsOf: clubs)
+    #expect(try await magic.object(of: Club.self).count == 1_500)
+    #expect(try await magic.object(of: Sheet.self).count == 1)
+    #expect(try await transactions() == 1)
+    let last = try await magic.object(of: Club.self, primary: "c1499")
+    #expect(last.itself?.itself?.name == "c1497")
+    #expect(try await faultyPlaces(magic) == [])
+  }
+
+  /// H-35: of an object's members too.
+  @MainActor @Test func aMemberThatIsPutInDuringASaveIsSavedNext() async throws {
+    enum Shared {
+      @MainActor static let club = Club("c")
+    }
+    let club = Shared.club
+    club.sheets = [Sheet("1")]
+    try await magic.update(club)
+    club.members.insert(Member("a"))
+    club.sheets.append(Sheet("2"))
+    // Runs when the save gives up the main actor.
+    let other = Task { @MainActor in
+      Shared.club.members.insert(Member("b"))
+      Shared.club.members.removeAll { $0.id == "a" }
+      Shared.club.sheets.remove(at: 0)
+      Shared.club.head = Member("h")
+    }
+    try await magic.update(club)
+    await other.value
+    try await magic.update(club)
+    let fetched = try await self.club()
+    #expect(fetched.members.map(\.id) == ["b"])
+    #expect(fetched.sheets.map(\.text) == ["2"])
+    #expect(fetched.head?.id == "h")
+    let before = try await transactions()
+    try await magic.update(club)
+    #expect(try await transactions() == before)
+  }
+
+  @Test func aRollbackInTheMiddleLeavesWhatInstancesKnow() async throws {
+    struct Stop: Error {}
+    let club = Club("c")
+    club.members = [Member("a")]
+    club.sheets = [Sheet("1")]
+    try await magic.update(club)
+    let held = try await self.club()
+    try? await magic.transaction { transaction in
+      held.members.insert(Member("b"))
+      try await transaction.update(held)
+      try? await transaction.transaction { transaction in
+        held.members.removeAll { $0.id == "a" }
+        held.sheets.append(Sheet("2"))
+        try await transaction.update(held)
+        try await transaction.remove(held)
+        try await transaction.update(held)
+        throw Stop()
+      }
+      held.sheets.append(Sheet("3"))
+      try await transaction.update(held)
+      throw Stop()
+    }
+    // Others write in between, under z indexes that were given before.
+    try await magic.update(Sheet("other"))
+    try await magic.update(held)
+    let fetched = try await self.club()
+    #expect(fetched.members.map(\.id) == ["b"])
+    #expect(fetched.sheets.map(\.text) == ["1", "2", "3"])
+    #expect(try await magic.object(of: Sheet.self).map(\.text).sorted() == ["1", "2", "3", "other"])
+    #expect(try await faultyPlaces(magic) == [])
+  }
+
+  // MARK: Changing in place
+
+  @Test func aChangeThatThrowsLeavesTheProperty() async throws {
+    struct Stop: Error {}
+    let club = Club("c")
+    club.sheets = [Sheet("1"), Sheet("2")]
+    try await magic.update(club)
+    #expect(throws: Stop.self) { try club.sheets.removeAll { _ in throw Stop() } }
+    #expect(club.sheets.map(\.text) == ["1", "2"])
+    func change(_ sheets: inout [Sheet]) throws {
+      sheets.removeLast()
+      throw Stop()
+    }
+    #expect(throws: Stop.self) { try change(&club.sheets) }
+    try await magic.update(club)
+    #expect(try await sheets() == ["1"])
+  }
+
+  /// Also where what was fetched has given way to something else, on a thread with a small stack.
+  @Test func aChainThatWasTakenApartIsNoDeeperThanOne() async throws {
+    var first: Club? = nil
+    for number in 0..<10_000 {
+      let club = Club("c\(number)")
+      club.itself = first
+      first = club
+    }
+    try await magic.update(#require(first))
+    var rest = first
+    while let club = rest {
+      rest = club.itself
+      club.itself = nil
+    }
+    // Held by nobody else once it is handed over.
+    nonisolated(unsafe) var last = [try #require(first)]
+    first = nil
+    await withCheckedContinuation { continuation in
+      let thread = Thread {
+        last.removeAll()
+        continuation.resume()
+      }
+      thread.stackSize = 1 << 18
+      thread.start()
+    }
+  }
+}

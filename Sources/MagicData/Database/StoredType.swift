@@ -5,7 +5,8 @@ package struct StoredType: Sendable {
   package let id: Int
   package private(set) var schema: TypeSchema
   package let table: String
-  /// The column that names an object: its primary value, or its birth.
+  /// The column that names an object: its primary value, or its birth. Where the primary value is a number, the birth of one that is
+  /// named so stands in `magic_birth`, beside the number that it has.
   package let keyColumn: String
   /// By field id: a column, or a table of links.
   package private(set) var columns: [String] = []
@@ -76,6 +77,14 @@ package struct StoredType: Sendable {
   // MARK: SQL
 
   var createTable: String {
+    if schema.hasNumbers {
+      // A type's name does not begin with magic_, so no other index is called so.
+      return """
+        CREATE TABLE \(quotedTable) (
+          z_index INTEGER PRIMARY KEY AUTOINCREMENT, \(quotedKey) INTEGER UNIQUE, magic_birth BLOB, magic_last INTEGER NOT NULL);
+        CREATE UNIQUE INDEX \(Statements.quoted("magic_birth.\(table)")) ON \(quotedTable) (magic_birth) WHERE magic_birth IS NOT NULL
+        """
+    }
     let key = schema.primary == nil ? "BLOB" : keyKind.columnType
     return """
       CREATE TABLE \(quotedTable) (
@@ -145,7 +154,7 @@ package struct StoredType: Sendable {
   /// The objects that hold another in a field, and have one of each group of `required`: a look-up in an index from the target.
   func selectOwners(_ field: Int, _ relation: StoredRelation, required: [[Int]]) -> String {
     texts[.owners(field, required: required)] {
-      let complete = required.map { "AND \(isThere($0, in: "o.")) " }.joined()
+      let complete = shown(required, in: "o.").map { "AND \($0) " }.joined()
       guard relation.kind.isLinked else {
         return "SELECT o.z_index FROM \(quotedTable) o WHERE o.\(quotedColumns[field]) = ? AND o.z_index > ? \(complete)"
           + "ORDER BY o.z_index LIMIT ?"
@@ -155,9 +164,27 @@ package struct StoredType: Sendable {
     }
   }
 
-  var selectZIndex: String { texts[.zIndex] { "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
-  var selectKey: String { texts[.key] { "SELECT \(quotedKey), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
-  var selectKeys: String { "SELECT z_index, \(quotedKey), magic_last FROM \(quotedTable) ORDER BY z_index" }
+  /// Finds an object by what names it. One that has a number without being named by it is another.
+  private func isNamed(_ key: ObjectKey) -> String {
+    guard schema.hasNumbers else { return "\(quotedKey) = ?" }
+    return key.isBirth ? "magic_birth = ?" : "\(quotedKey) = ? AND magic_birth IS NULL"
+  }
+
+  /// What names an object, as a column.
+  var name: String { schema.hasNumbers ? "coalesce(magic_birth, \(quotedKey))" : quotedKey }
+
+  func selectZIndex(_ key: ObjectKey) -> String {
+    texts[.zIndex(isBirth: key.isBirth)] { "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(isNamed(key))" }
+  }
+  var selectKey: String { texts[.key] { "SELECT \(name), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
+  var selectKeys: String { "SELECT z_index, \(name), magic_last FROM \(quotedTable) ORDER BY z_index" }
+  var selectNumber: String { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" }
+  /// Of an object that is named by its birth.
+  var updateNumber: String { "UPDATE \(quotedTable) SET \(quotedKey) = ? WHERE magic_birth = ?" }
+  /// Below a bound.
+  var selectHighest: String {
+    "SELECT \(quotedKey) FROM \(quotedTable) WHERE \(quotedKey) < ? ORDER BY \(quotedKey) DESC LIMIT 1"
+  }
   var count: String { "SELECT count(*) FROM \(quotedTable)" }
   var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
   var updateLast: String { texts[.last] { "UPDATE \(quotedTable) SET magic_last = ? WHERE z_index = ?" } }
@@ -165,7 +192,8 @@ package struct StoredType: Sendable {
 
   func insert(_ fields: [Int]) -> String {
     texts[.insert(fields)] {
-      let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
+      let columns =
+        ["z_index", quotedKey] + (schema.hasNumbers ? ["magic_birth"] : []) + ["magic_last"] + fields.map { quotedColumns[$0] }
       let marks = columns.map { _ in "?" }.joined(separator: ", ")
       return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT DO NOTHING"
     }
@@ -174,9 +202,9 @@ package struct StoredType: Sendable {
   /// Sets `fields` and empties their rivals of the same name (J-16), if the object's last entry is the one that is meant.
   ///
   /// - Parameter beside: all fields that are written, those with links among them.
-  func update(_ fields: [Int], beside all: [FieldValue]) -> String {
+  func update(_ fields: [Int], beside all: [FieldValue], _ key: ObjectKey) -> String {
     let written = hasLinks ? all.map(\.field) : fields
-    return texts[.update(written)] {
+    return texts[.update(written, isBirth: key.isBirth)] {
       var sets = ["magic_last = ?"] + fields.map { quotedColumns[$0] + " = ?" }
       if schema.hasRivals {
         let slots = Set(written.map { schema.slots[$0] })
@@ -186,7 +214,7 @@ package struct StoredType: Sendable {
         sets += rivals.map { quotedColumns[$0] + " = NULL" }
       }
       return
-        "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(quotedKey) = ? AND magic_last = ?"
+        "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(isNamed(key)) AND magic_last = ?"
     }
   }
 
@@ -195,16 +223,23 @@ package struct StoredType: Sendable {
     case nothing, key, zIndex
   }
 
-  /// z index, key, last entry and `fields`, of the objects that have one of each group of `required`.
+  /// z index, primary value or birth, last entry and `fields`, of the objects that have one of each group of `required`. With numbers, the
+  /// birth comes last.
   func select(_ fields: [Int], required: [[Int]] = [], by condition: Condition = .nothing) -> String {
     texts[.select(fields, required: required, condition)] {
-      let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
+      let columns =
+        ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] } + (schema.hasNumbers ? ["magic_birth"] : [])
       let conditions =
-        required.map { isThere($0) }
+        (condition == .key ? required.map { isThere($0) } : shown(required))
         + (condition == .key ? ["\(quotedKey) = ?"] : condition == .zIndex ? ["z_index = ?"] : [])
       return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
         + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
     }
+  }
+
+  /// Of the objects that can be shown. One whose claim has not arrived has no number (M-19).
+  private func shown(_ required: [[Int]], in prefix: String = "") -> [String] {
+    (schema.hasNumbers ? ["\(prefix)\(quotedKey) IS NOT NULL"] : []) + required.map { isThere($0, in: prefix) }
   }
 
   /// That one of a group of fields has a value.
@@ -217,14 +252,14 @@ package struct StoredType: Sendable {
 /// The SQL of a type's statements, put together once: to do it for each row would cost more than the row.
 private final class StatementTexts: Sendable {
   enum Use: Hashable {
-    case zIndex
+    case zIndex(isBirth: Bool)
     case key
     case delete
     case shown(Int)
     case owners(Int, required: [[Int]])
     case last
     case insert([Int])
-    case update([Int])
+    case update([Int], isBirth: Bool)
     case select([Int], required: [[Int]], StoredType.Condition)
   }
 
@@ -256,4 +291,8 @@ extension Value.Kind {
     case .bytes, .coded, .list, .set, .dictionary: "BLOB"
     }
   }
+}
+
+extension ObjectKey {
+  var isBirth: Bool { if case .birth = self { true } else { false } }
 }

@@ -15,6 +15,8 @@ struct LocalTransaction {
     fileprivate var whole: Set<Int> = []
     /// Whether rows were written that may have named assets.
     fileprivate var touchesAssets = false
+    /// By type: the next number, once it is known.
+    fileprivate var numbers: [Int: Int64] = [:]
   }
 
   let db: Database
@@ -64,6 +66,25 @@ struct LocalTransaction {
 
   mutating func willChange(_ type: StoredType) {
     if !type.assets.isEmpty { progress.touchesAssets = true }
+  }
+
+  /// A number for an object that the app gave none (J-27).
+  mutating func nextNumber(_ table: ObjectTable) throws -> Int64 {
+    let number = try progress.numbers[table.type.id] ?? table.nextNumber()
+    guard Numbers.claimable ~= number else {
+      throw MagicDataError(
+        .tooLarge, "\(table.type.schema.name) has no number left above the highest; give the object one that is not in use")
+    }
+    progress.numbers[table.type.id] = number + 1
+    return number
+  }
+
+  /// The app has set a number.
+  mutating func didSet(_ key: ObjectKey, _ table: ObjectTable) {
+    guard case .primary(.integer(let number)) = key, Numbers.claimable ~= number,
+      let next = progress.numbers[table.type.id], next <= number
+    else { return }
+    progress.numbers[table.type.id] = number + 1
   }
 
   /// Where the next entry goes.
@@ -139,6 +160,10 @@ extension Entry {
     var entry = later
     let isBornHere = if case .birth(let birth) = key { birth.transaction == name } else { false }
     switch (operation, later.operation) {
+    case (.claim(let number), .remove):
+      entry.operation = .withdrawal(number: number)
+    case (.withdrawal(let number), _):
+      entry.operation = later.operation.isRemove ? operation : .claim(number: number)
     case (_, .remove):
       break
     case (.remove, _):

@@ -64,9 +64,7 @@ struct Instance {
   /// What names the object as which the instance was fetched or saved.
   func key(_ record: Record) throws -> ObjectKey? {
     if let birth = record.birth { return .birth(birth) }
-    guard let index = layout.primary else { return nil }
-    let (storage, slot) = property(index)
-    return try storage.stored(at: slot)?.value().map { .primary($0) }
+    return try storedPrimary().map { .primary($0) }
   }
 
   /// Whether the primary value is that of the object as which the instance was fetched or saved.
@@ -77,9 +75,21 @@ struct Instance {
 
   /// Names the object in a database, if it has a name there.
   func key(in database: Store) throws -> ObjectKey? {
-    if let primary = try primary() { return .primary(primary) }
-    guard let record, record.origin.id == database.id else { return nil }
-    return try key(record)
+    let primary = try primary()
+    if let record {
+      let isAsKnown = try primary == storedPrimary()
+      if record.origin.id == database.id, isAsKnown || primary == nil { return try key(record) }
+      // A number that another database gave may be any object's here.
+      if record.birth != nil, isAsKnown { return nil }
+    }
+    return primary.map { .primary($0) }
+  }
+
+  /// The primary value that the object had when it was fetched or saved.
+  private func storedPrimary() throws -> Value? {
+    guard let index = layout.primary else { return nil }
+    let (storage, slot) = property(index)
+    return try storage.stored(at: slot)?.value()
   }
 
   func primary() throws -> Value? {
@@ -107,7 +117,10 @@ struct Instance {
       let value = try value(index)
       storage[slot].save = mark
       guard let value else {
-        guard layout.properties[index].role == .optional else { throw unset(layout.properties[index]) }
+        // A number that is not set is the next one (J-27).
+        guard layout.properties[index].role == .optional || layout.isAutomatic(index) else {
+          throw unset(layout.properties[index])
+        }
         object.values.append(.null)
         continue
       }
@@ -119,9 +132,10 @@ struct Instance {
       object.values.append(value)
     }
     if let record, let key = try key(record) {
-      object.record = ObjectSave.Record(database: record.origin.id, place: record.place, key: key)
+      object.record = ObjectSave.Record(
+        database: record.origin.id, place: record.place, key: key, primary: try storedPrimary())
     }
-    object.primary = layout.primary.map { object.values[$0] }
+    object.primary = layout.primary.flatMap { object.values[$0] == .null ? nil : object.values[$0] }
     return (object, mark)
   }
 
@@ -220,6 +234,15 @@ struct Instance {
         savedRelation(saved.links[index], held[index], storage, slot, isAsSaved)
         continue
       }
+      if index == layout.primary, let number = saved.number {
+        if isAsSaved {
+          storage[slot].slot = .integer(number)
+          storage.setStored(at: slot)
+        } else {
+          storage.setStored(.integer(number), at: slot, isEdited: true)
+        }
+        continue
+      }
       switch saved.stored(index, object) {
       case .unchanged:
         // It was set to what it was.
@@ -277,7 +300,8 @@ struct Instance {
       let stored = storage.stored(at: slot)
       let held: Held? = if case .held(let held)? = stored { held } else { nil }
       return InstanceMemory.Property(
-        stored: stored, links: held?.links, isEdited: storage[slot].isEdited, edits: storage[slot].edits)
+        stored: stored, links: held?.links, isEdited: storage[slot].isEdited, edits: storage[slot].edits,
+        number: layout.isAutomatic(index) ? storage[slot].slot : nil)
     }
     return InstanceMemory(instance: self, database: database, content: .known(record, properties))
   }
@@ -296,10 +320,13 @@ struct Instance {
       switch content {
       case .new(let edited):
         // Whatever was set since was set before the save or after it.
+        // A number that was given is taken back.
+        if layout.isAutomatic(index), !edited.contains(index), !storage[slot].isEdited { storage[slot].slot = .unset }
         storage.forget(at: slot, isEdited: edited.contains(index) || storage[slot].isEdited)
       case .known(_, let properties):
         let memory = properties[index]
         let isEdited = memory.isEdited || storage[slot].edits != memory.edits
+        if let number = memory.number, storage[slot].edits == memory.edits { storage[slot].slot = number }
         if let stored = memory.stored {
           if case .held(let held) = stored { held.links = memory.links }
           storage.setStored(stored, at: slot, isEdited: isEdited)
@@ -345,8 +372,7 @@ struct Instance {
       }
     }
     record = Record(
-      origin: database.origin, keeper: layout.asks ? database : nil, place: rows.places[row],
-      birth: rows.births.isEmpty ? nil : rows.births[row])
+      origin: database.origin, keeper: layout.asks ? database : nil, place: rows.places[row], birth: rows.birth(row))
   }
 
   private func fillIn(_ index: Int, _ storage: Storage, _ slot: Int) throws {
@@ -425,6 +451,8 @@ struct InstanceMemory {
     let links: [Link]?
     let isEdited: Bool
     let edits: UInt32
+    /// A number, which a save may change.
+    let number: Slot?
   }
 
   fileprivate enum Content {

@@ -163,6 +163,11 @@ final class Layout: Sendable {
       fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1) + former)
   }
 
+  /// Whether a property is a number that the database gives (J-27).
+  func isAutomatic(_ index: Int) -> Bool {
+    if index == primary, case .integer = properties[index].codec { true } else { false }
+  }
+
   /// The properties' wrappers, then those of reverses.
   private static func inOrder(_ wrappers: [(label: String, wrapper: any MagicProperty)]) -> [PropertySlot] {
     let isReverse = { (wrapper: any MagicProperty) in Swift.type(of: wrapper).role == .reverse }

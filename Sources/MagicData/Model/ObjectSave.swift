@@ -7,6 +7,8 @@ struct ObjectSave: Sendable {
     let database: Identifier
     let place: ObjectPlace
     let key: ObjectKey
+    /// The primary value that the object had there.
+    let primary: Value?
   }
 
   /// By property; null for what was never set.
@@ -31,7 +33,13 @@ struct ObjectSave: Sendable {
   func record(in database: Identifier) -> Record? {
     guard let record, record.database == database else { return nil }
     // With another primary value it is another object.
-    return primary.map { record.key == .primary($0) } ?? true ? record : nil
+    return primary == record.primary ? record : nil
+  }
+
+  /// Whether the instance has a number that another database gave it: here the number may be any other object's.
+  func hasForeignNumber(in database: Identifier) -> Bool {
+    guard let record, record.database != database, record.key.isBirth else { return false }
+    return primary == record.primary
   }
 
   /// As if the app had made the instance.
@@ -84,6 +92,8 @@ struct SavedObject: Sendable {
   var place: ObjectPlace
   let key: ObjectKey
   let extent: Extent
+  /// What the object has claimed by this save.
+  var number: Int64? = nil
   /// By property: the links that were written.
   var links: [Int: [Link]] = [:]
 
@@ -101,10 +111,12 @@ struct SavedObject: Sendable {
 /// Rows on their way to instances.
 struct FetchedRows: Sendable {
   var places: [ObjectPlace] = []
-  /// Of objects that no primary value names.
-  var births: [Birth] = []
+  /// Of objects that are named by their births; empty if the type has none such.
+  var births: [Birth?] = []
   /// Row by row, by property.
   var values: [Value] = []
 
   var count: Int { places.count }
+
+  func birth(_ row: Int) -> Birth? { births.isEmpty ? nil : births[row] }
 }

@@ -69,7 +69,7 @@ struct QueryText {
   /// The z indexes, and the keys.
   static func keys(_ plan: QueryPlan, _ type: MappedType, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, type, db)
-    text.select("z_index, \(Statements.quoted(type.stored.keyColumn))")
+    text.select("z_index, \(type.stored.name)")
     text.append(plan)
     return text
   }
@@ -123,13 +123,15 @@ struct QueryText {
 
   private var objectColumns: String {
     (["z_index", Statements.quoted(type.stored.keyColumn), "magic_last"]
-      + type.columns.map { Statements.quoted(type.stored.columns[$0]) })
+      + type.columns.map { Statements.quoted(type.stored.columns[$0]) }
+      + (type.stored.schema.hasNumbers ? ["magic_birth"] : []))
       .joined(separator: ", ")
   }
 
   /// Up to the condition. Incomplete objects are not shown (M-6); the plus keeps SQLite from looking for what is not null in an index.
   private mutating func select(_ columns: String) {
     add("SELECT \(columns) FROM \(Statements.quoted(type.stored.table)) WHERE ")
+    if type.stored.schema.hasNumbers { add("+\(Statements.quoted(type.stored.keyColumn)) IS NOT NULL AND ") }
     for group in type.required {
       add("(" + group.map { "+\(Statements.quoted(type.stored.columns[$0])) IS NOT NULL" }.joined(separator: " OR ") + ") AND ")
     }

@@ -74,7 +74,12 @@ extension Scope {
 
   private func blockingWrite<Done, Result>(_ make: () throws -> ObjectWrite<Done, Result>) throws -> Result {
     let write = try make()
-    return try write.finish(try blockingChange(write.work))
+    let assets = try stageBlocking(write.assets)
+    return try write.finish(
+      try blockingChange { transaction in
+        try assets.place()
+        return try write.work(&transaction, assets)
+      }, assets)
   }
 
   private func blockingChange<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {

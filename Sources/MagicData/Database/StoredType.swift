@@ -32,6 +32,7 @@ package struct StoredType: Sendable {
   mutating func append(_ field: TypeSchema.Field, column: String, target: StoredType?) {
     schema.append(field)
     if field.kind.isLinked { linked.append(columns.count) }
+    if field.kind == .asset { assets.append(columns.count) }
     if target != nil { hasRelations = true }
     relations.append(target.map { StoredRelation(kind: field.kind, target: $0, table: Statements.quoted(column)) })
     columns.append(column)
@@ -52,6 +53,9 @@ package struct StoredType: Sendable {
 
   /// The kind of the column that names an object.
   package var keyKind: Value.Kind { schema.primary?.kind ?? .bytes }
+
+  /// The fields that name assets.
+  private(set) var assets: [Int] = []
 
   // MARK: Names
 
@@ -93,10 +97,33 @@ package struct StoredType: Sendable {
     if let relation = relations[field], relation.kind.isLinked { return relation.createTable }
     let column = quotedColumns[field]
     let add = "ALTER TABLE \(quotedTable) ADD COLUMN \(column) \(schema.fields[field].kind.columnType)"
+    if schema.fields[field].kind == .asset { return [add] + watchAsset(column, "\(table).\(columns[field])") }
     guard relations[field] != nil else { return [add] }
     // A reverse is a look-up.
     let index = Statements.quoted("\(table).\(columns[field])")
     return [add, "CREATE INDEX \(index) ON \(quotedTable) (\(column)) WHERE \(column) IS NOT NULL"]
+  }
+
+  /// Whoever names an asset is found by a look-up, and a name that a row lets go of, on whatever way, is noted in the same transaction.
+  private func watchAsset(_ column: String, _ name: String) -> [String] {
+    let note = "BEGIN INSERT OR IGNORE INTO magic_dropped_asset (name) VALUES (OLD.\(column)); END"
+    return [
+      // On some file systems names that differ in case are one file.
+      "CREATE INDEX \(Statements.quoted(name + ".asset")) ON \(quotedTable) (\(column) COLLATE NOCASE) WHERE \(column) IS NOT NULL",
+      """
+      CREATE TRIGGER \(Statements.quoted(name + ".replaced")) AFTER UPDATE OF \(column) ON \(quotedTable)
+      WHEN OLD.\(column) IS NOT NULL AND NEW.\(column) IS NOT OLD.\(column) \(note)
+      """,
+      """
+      CREATE TRIGGER \(Statements.quoted(name + ".removed")) AFTER DELETE ON \(quotedTable)
+      WHEN OLD.\(column) IS NOT NULL \(note)
+      """,
+    ]
+  }
+
+  /// A row that names an asset.
+  func selectAsset(_ field: Int) -> String {
+    "SELECT 1 FROM \(quotedTable) WHERE \(quotedColumns[field]) = ? COLLATE NOCASE LIMIT 1"
   }
 
   /// The fields with links that compete with others for a name (J-16).

@@ -5,6 +5,7 @@ extension LocalTransaction {
   /// Adds or updates one object.
   mutating func save(_ object: ObjectSave, as type: MappedType, _ relations: SavedRelations? = nil) throws -> SavedObject {
     let table = ObjectTable(type.stored, db)
+    willChange(type.stored)
     if let record = object.record(in: store), let saved = try update(object, record, type, table, relations) { return saved }
     // What was fetched from another database, or as another object, is as good as made by the app.
     let isAutomatic = object.hasForeignNumber(in: store)
@@ -30,6 +31,12 @@ extension LocalTransaction {
     }
     saved.links = links
     return saved
+  }
+
+  /// Adds or updates objects that hold no others.
+  mutating func save(_ objects: [ObjectSave], as type: MappedType) throws -> [SavedObject] {
+    try willSave(objects) { _ in type }
+    return try objects.map { try save($0, as: type) }
   }
 
   /// The number that an object has, if it is known here.

@@ -13,6 +13,8 @@ struct LocalTransaction {
     fileprivate var schema: StoredSchema?
     /// Types of which no object is without a row, as far as is known.
     fileprivate var whole: Set<Int> = []
+    /// Whether rows were written that may have named assets.
+    fileprivate var touchesAssets = false
     /// By type: the next number, once it is known.
     fileprivate var numbers: [Int: Int64] = [:]
   }
@@ -59,6 +61,11 @@ struct LocalTransaction {
 
   mutating func willRemove(_ type: StoredType) {
     progress.whole.remove(type.id)
+    willChange(type)
+  }
+
+  mutating func willChange(_ type: StoredType) {
+    if !type.assets.isEmpty { progress.touchesAssets = true }
   }
 
   /// A number for an object that the app gave none (J-27).
@@ -151,9 +158,10 @@ struct LocalTransaction {
   }
 
   /// A transaction without entries leaves no trace (J-10).
-  mutating func finish() throws {
+  mutating func finish(_ assets: AssetFolder) throws {
     guard ordinal > 0 else { return }
     try progress.writer.finish(db)
+    if progress.touchesAssets { try assets.noteDropped(db) }
   }
 }
 
@@ -185,11 +193,11 @@ extension Store {
   func change<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
-    let (id, surroundings) = (id, surroundings)
+    let (id, surroundings, assets) = (id, surroundings, assets)
     return try await writeNow { db in
       var transaction = try LocalTransaction(db, id, surroundings)
       let result = try body(&transaction)
-      try transaction.finish()
+      try transaction.finish(assets)
       return result
     }
   }

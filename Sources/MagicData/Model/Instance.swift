@@ -30,7 +30,7 @@ struct Instance {
   }
 
   @inline(__always)
-  private func property(_ index: Int) -> (storage: Storage, slot: Int) {
+  func property(_ index: Int) -> (storage: Storage, slot: Int) {
     switch places {
     case .shared(let storage): (storage, layout.slots[index])
     case .apart(let properties): (properties[index].storage, properties[index].index)
@@ -385,6 +385,7 @@ struct Instance {
       let value = rows.values[start + index]
       do {
         let fetched = try layout.codecs[index].slot(of: value)
+        if !layout.assets.isEmpty, case .held(let held) = fetched { held.asset?.place.isKept(in: database.assets) }
         guard fetched.hasValue || layout.roles[index] == .optional && !storage[slot].slot.hasValue else {
           // Its default, or what a migration fills in, stands for what is not stored.
           try fillIn(index, storage, slot)
@@ -408,6 +409,9 @@ struct Instance {
 
   private func fillIn(_ index: Int, _ storage: Storage, _ slot: Int) throws {
     if let value = layout.fillIns[index] { storage[slot].slot = try layout.codecs[index].slot(of: value) }
+    if !layout.assets.isEmpty, storage[slot].slot.isUnset, layout.properties[index].kind == .asset {
+      storage[slot].slot = try layout.codecs[index].empty()
+    }
   }
 
   /// Takes over the objects of a property, after `fetched`.
@@ -438,6 +442,8 @@ struct Instance {
   private func value(_ index: Int) throws -> Value? {
     let (storage, slot) = self.property(index)
     if layout.roles[index] == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
+    // It gets its name when its content is written.
+    if !layout.assets.isEmpty, case .held(let held) = storage[slot].slot, held.asset?.isUnnamed == true { return .asset("") }
     do {
       let value = try storage[slot].slot.value()
       guard (value?.length ?? 0) <= Limits.valueBytes else {

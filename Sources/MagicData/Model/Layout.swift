@@ -50,6 +50,8 @@ final class Layout: Sendable {
   let hasRelations: Bool
   /// Whether its objects may ask their database for more: they have a reverse, or objects that are fetched later.
   let asks: Bool
+  /// The properties that hold assets.
+  let assets: [Int]
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
 
@@ -98,7 +100,7 @@ final class Layout: Sendable {
           name: name,
           field: TypeSchema.Field(name: declared.storedName(index, named: name), kind: kind, target: target?.identity),
           role: type.role, codec: type.codec, relation: relation,
-          canBeAbsent: type.role == .optional || kind.isLinked || (type.role == .required && hasDefault),
+          canBeAbsent: type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault),
           formerKinds: declared.formerKinds(index), fillIn: fillIn,
           initial: type.role == .primary || relation != nil ? nil : try state.slot.value(), initialEdits: state.edits)
       }
@@ -138,6 +140,7 @@ final class Layout: Sendable {
     self.targets = targets
     hasRelations = !targets.isEmpty
     asks = hasReverses || properties.contains { $0.relation?.isAsync == true }
+    assets = properties.indices.filter { properties[$0].kind == .asset }
     self.name = name
     self.properties = properties
     codecs = properties.map(\.codec)

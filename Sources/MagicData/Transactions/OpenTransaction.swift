@@ -165,10 +165,10 @@ final class OpenTransaction {
   }
 
   nonisolated(nonsending) func commit() async throws {
-    let (id, progress) = (store.id, progress)
+    let (id, progress, assets) = (store.id, progress, store.assets)
     try await connection { db in
       var transaction = LocalTransaction(db, id, progress)
-      try transaction.finish()
+      try transaction.finish(assets)
       try db.commit()
     }
     committed()

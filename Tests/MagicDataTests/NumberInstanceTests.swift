@@ -146,6 +146,18 @@ private struct BillValue: MagicConvertible, Equatable {
     #expect(try await bills() == [5: "kept"])
   }
 
+  @Test func whatWasMadeAndRemovedAtOnceComesBackAsItself() async throws {
+    let bill = Bill("kept")
+    try await magic.transaction { tx in
+      try await tx.update(bill)
+      try await tx.remove(bill)
+    }
+    try await magic.update(Bill("another"))
+    try await magic.update(bill)
+    #expect(bill.number == 1)
+    #expect(try await bills() == [1: "kept", 2: "another"])
+  }
+
   // MARK: What is saved at once
 
   @Test func whatIsSetInOneCallIsGivenToNoneOfIt() async throws {

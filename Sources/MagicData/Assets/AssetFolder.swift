@@ -55,7 +55,7 @@ package final class AssetFolder: Sendable {
     return content
   }
 
-  func loadedContent(of name: String) async throws -> Data {
+  @inline(never) func loadedContent(of name: String) async throws -> Data {
     try await onQueue { try self.content(of: name) }
   }
 
@@ -64,7 +64,7 @@ package final class AssetFolder: Sendable {
   /// Brings a content to the disk under a temporary name.
   ///
   /// - Parameter content: of an asset that the app made; one that was fetched is taken from where it is.
-  func stage(_ place: AssetPlace, _ content: Data?) async throws -> StagedAsset {
+  @inline(never) func stage(_ place: AssetPlace, _ content: Data?) async throws -> StagedAsset {
     try await onQueue { try self.staged(place, content) }
   }
 
@@ -128,7 +128,7 @@ package final class AssetFolder: Sendable {
   // MARK: Clearing up
 
   /// Keeps all files, whoever may let go of them, in whatever process, until it goes away.
-  package func pin() async throws -> AssetPin {
+  @inline(never) package func pin() async throws -> AssetPin {
     try await onQueue { try AssetPin(self.url.deletingLastPathComponent(), isShared: true) }
   }
 

@@ -48,7 +48,7 @@ final class AssetPlace: Sendable {
   }
 
   /// The same, without a thread that waits.
-  func loadedContent() async throws -> Data {
+  @inline(never) func loadedContent() async throws -> Data {
     let (name, folder) = try kept()
     return try await folder.loadedContent(of: name)
   }

@@ -2,14 +2,16 @@ internal import Foundation
 package import GRDB
 internal import GRDBSQLite
 
+/// What leaves the caller's actor is never inlined into what stays on it: Swift 6.3's optimizer then forgets the way back, and the caller goes
+/// on where it must not be (`IsolationTests`, which the test command runs optimized as well).
 extension Store {
-  package func read<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  @inline(never) package func read<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     // In memory there is one connection, and a transaction may be open on it.
     guard database is DatabaseQueue else { return try await readPastGate(body) }
     return try await exclusively { try await readPastGate(body) }
   }
 
-  package func write<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  @inline(never) package func write<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     try await exclusively { try await writePastGate(body) }
   }
 
@@ -64,13 +66,13 @@ extension Store {
 
   /// For what takes microseconds: off the caller's actor, but without the queue hops of GRDB's own asynchronous calls, which take longer
   /// than that.
-  func readShortly<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  @inline(never) func readShortly<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     guard database is DatabaseQueue else { return try await readNow(body) }
     return try await exclusively { try await readNow(body) }
   }
 
   /// For one statement, which sees one moment by itself.
-  @concurrent func lookUp<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  @inline(never) @concurrent func lookUp<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     guard let queue = try lookUp() else { return try await readShortly(body) }
     return try Store.failing("the database could not be read") { try queue.unsafeRead(body) }
   }
@@ -80,14 +82,14 @@ extension Store {
     try Store.failing("the database could not be read") { try database.read(body) }
   }
 
-  @concurrent private func readNow<Result: Sendable>(
+  @inline(never) @concurrent private func readNow<Result: Sendable>(
     _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
     try Store.failing("the database could not be read") { try database.read(body) }
   }
 
   /// A transaction for what takes microseconds. The caller has passed the gate.
-  func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  @inline(never) func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     defer { commits.committed() }
     let failed = "the database could not be written"
     let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? Store.committed(db, body) : nil }
@@ -97,7 +99,7 @@ extension Store {
   }
 
   /// Begins a transaction on the writer's connection.
-  func begin() async throws {
+  @inline(never) func begin() async throws {
     if try await accessNow("a transaction could not be begun", { db in try Store.begins(db, within: 0) }) { return }
     try await beginInTurn()
   }
@@ -115,7 +117,7 @@ extension Store {
   }
 
   /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.
-  private func beginInTurn() async throws {
+  @inline(never) private func beginInTurn() async throws {
     try await Store.failing("the database could not be written") {
       try await database.writeWithoutTransaction { db in try db.beginTransaction(.immediate) }
     }
@@ -133,7 +135,7 @@ extension Store {
   }
 
   /// The writer's connection, with no transaction begun or ended.
-  @concurrent func accessNow<Result: Sendable>(
+  @inline(never) @concurrent func accessNow<Result: Sendable>(
     _ doing: String, _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
     try Store.failing(doing) { try database.writeWithoutTransaction(body) }

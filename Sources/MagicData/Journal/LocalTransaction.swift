@@ -190,7 +190,7 @@ extension Entry {
 
 extension Store {
   /// Runs `body` in a transaction of this replica: all of it happens, or none. The caller has passed the gate.
-  func change<Result: Sendable>(
+  @inline(never) func change<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     let (id, surroundings, assets) = (id, surroundings, assets)

@@ -39,7 +39,7 @@ struct Owner: MagicObject {
   }
 }
 
-/// Usage: Benchmarks [COUNT] [ROUNDS]
+/// Usage: Benchmarks [COUNT] [ROUNDS] [CASE …]; a case is left out of the rounds if none of the words given is in its name.
 @main
 struct Benchmarks {
   let count: Int
@@ -48,7 +48,9 @@ struct Benchmarks {
   let names: [String]
 
   static func main() async throws {
-    let numbers = CommandLine.arguments.dropFirst().compactMap(Int.init)
+    let arguments = CommandLine.arguments.dropFirst()
+    let numbers = arguments.compactMap(Int.init)
+    Comparison.words = arguments.filter { Int($0) == nil }
     let count = numbers.first ?? 100_000
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magic-bench-\(UUID())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -73,7 +75,7 @@ struct Benchmarks {
       let magic = try await MagicData(path: database)
       let raw = RawSQLite(folder.appendingPathComponent("raw\(round).sqlite3").path)
       let cats = names.enumerated().map { Cat($1, "owner \($0 % 100)", Double($0) / 8, 9) }
-      try await insert.round(round) {
+      try await insert.round(round, isNeeded: true) {
         try await magic.update(contentsOf: cats)
       } raw: {
         raw.run("BEGIN IMMEDIATE")
@@ -111,7 +113,7 @@ struct Benchmarks {
         }
       }
       let graphs = names.prefix(owners).map { name in Owner(name, (0..<10).map { Member("member \($0) of \(name)") }) }
-      try await save.round(round) {
+      try await save.round(round, isNeeded: Comparison.words.contains { graph.name.contains($0) }) {
         try await magic.update(contentsOf: graphs)
       } raw: {
         raw.run("BEGIN IMMEDIATE")

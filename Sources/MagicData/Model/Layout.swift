@@ -68,6 +68,8 @@ final class Layout: Sendable {
     }
   }
 
+  static func of(any type: any MagicObject.Type) throws -> Layout { try of(type) }
+
   private static func make<Object: MagicObject>(_ type: Object.Type) throws -> (Layout, [Place]) {
     let probe = Object()
     guard !(Mirror(reflecting: probe).superclassMirror?.subjectType is any MagicObject.Type) else {

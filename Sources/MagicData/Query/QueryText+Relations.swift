@@ -53,6 +53,7 @@ extension QueryText {
       }
       text.appendShown(target)
       text.append(inner, of: target, isFound: isAsked && !inner.namesOne, isRoot: true)
+      text.appendReadable(target)
       text.add(")")
     }
   }
@@ -68,7 +69,9 @@ extension QueryText {
         "(SELECT count(*) FROM \(table) CROSS JOIN \(target.table) ON \(target.name).z_index = \(links).target "
           + "WHERE \(links).owner = \(owner.name).z_index AND ")
       text.appendShown(target)
-      text.add("1) \(comparison.rawValue) ?", .integer(Int64(number)))
+      text.add("1")
+      text.appendReadable(target)
+      text.add(") \(comparison.rawValue) ?", .integer(Int64(number)))
     }
   }
 
@@ -77,6 +80,16 @@ extension QueryText {
     for group in subject.type.required {
       let columns = group.map { "+\(subject.name).\(Statements.quoted(subject.type.stored.columns[$0])) IS NOT NULL" }
       add("(" + columns.joined(separator: " OR ") + ") AND ")
+    }
+  }
+
+  /// After a condition, that an object's required values can be read as their types, as far as that is in doubt.
+  mutating func appendReadable(_ subject: Subject) {
+    let (type, stored) = (subject.type, subject.type.stored)
+    for (index, property) in type.layout.properties.enumerated() {
+      guard let reader = property.reader else { continue }
+      let former = (type.formerFields[index] ?? []).map { ", \(subject.name).\(Statements.quoted(stored.columns[$0]))" }
+      add(" AND magic_reads(\(reader), \(subject.column(index))\(former.joined()))")
     }
   }
 
@@ -92,7 +105,9 @@ extension QueryText {
       text.appendExpression(PropertyRoute(hops: Array(route.hops.dropFirst()), property: route.property), of: target)
       text.add(" FROM \(target.table) WHERE ")
       text.appendShown(target)
-      text.add("\(target.name).z_index = \(subject.column(hop.property)))")
+      text.add("\(target.name).z_index = \(subject.column(hop.property))")
+      text.appendReadable(target)
+      text.add(")")
     }
   }
 

@@ -80,10 +80,12 @@ struct QueryText {
     if plan.limit == nil, plan.offset == 0 {
       let all = text.select("count(*)")
       text.append(plan.condition, of: all, isRoot: true)
+      text.appendReadable(all)
     } else {
       text.add("SELECT count(*) FROM (")
       let all = text.select("1")
       text.append(plan.condition, of: all, isRoot: true)
+      text.appendReadable(all)
       text.appendPart(plan)
       text.add(")")
     }
@@ -99,6 +101,7 @@ struct QueryText {
     // Out of the planner's sight, so that the z indexes are looked up.
     text.add(" AND CASE WHEN ")
     text.append(plan.condition, of: all, isFound: true, isRoot: true)
+    text.appendReadable(all)
     text.add(" THEN 1 END ORDER BY z_index")
     return text
   }
@@ -111,6 +114,7 @@ struct QueryText {
     let all = text.select(text.objectColumns)
     text.add("z_index > ? AND ", .integer(zIndex))
     text.append(plan.condition, of: all, isFound: true, isRoot: true)
+    text.appendReadable(all)
     text.add(" ORDER BY z_index LIMIT ?", .integer(Int64(count)))
     return text
   }
@@ -143,6 +147,7 @@ struct QueryText {
 
   private mutating func append(_ plan: QueryPlan, of all: Subject) {
     append(plan.condition, of: all, isRoot: true)
+    appendReadable(all)
     add(" ORDER BY ")
     for key in plan.order {
       appendExpression(key.route, of: all)

@@ -19,7 +19,8 @@ enum PropertyPath {
   static func index<Object: MagicObject>(of path: PartialKeyPath<Object>) throws -> Int {
     let found = try find(path)
     guard found.hop.map({ !$0.isMany }) ?? true, found.route.hops.isEmpty else {
-      throw MagicDataError(.query, "a key path of \(Object.magicName) leads to objects, or to one of another table, which can have no index here")
+      throw MagicDataError(
+        .query, "a key path of \(Object.magicName) leads to objects, or to one of another table, which can have no index here")
     }
     return found.route.property
   }

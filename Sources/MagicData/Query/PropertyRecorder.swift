@@ -56,7 +56,9 @@ final class PropertyRecorder {
     let outer = openings.pointee.recorder
     openings.pointee.recorder = nil
     defer { openings.pointee.recorder = outer }
-    guard let made = StandIn.objects(of: type, round: round, for: property), let value = made.value as? Wrapped else { return nil }
+    guard let made = StandIn.objects(of: type, round: round, for: property), let value = made.value as? Wrapped else {
+      return nil
+    }
     if let object = made.object { objects.append(object) }
     reads.append(Read(property: property, standIn: value, isTelling: made.isTelling))
     return value

@@ -41,7 +41,8 @@ extension QueryText {
       let accesses = isFound ? [] : parts.map { types.access($0, of: subject.type) }
       let finder = accesses.max().flatMap { best in best == .scan ? nil : accesses.firstIndex(of: best) }
       appendAll(
-        parts.enumerated().map { ($1, isFound || finder.map { [number = $0] in $0 != number } ?? false) }[...], " AND ", none: "1",
+        parts.enumerated().map { ($1, isFound || finder.map { [number = $0] in $0 != number } ?? false) }[...], " AND ",
+        none: "1",
         of: subject, isRoot: isRoot)
     case .any(let parts):
       appendAll(parts.map { ($0, isFound) }[...], " OR ", none: "0", of: subject, isRoot: false)

@@ -32,6 +32,7 @@ extension QueryText {
   mutating func appendHeld(_ hop: Hop, _ inner: Condition, of owner: Subject, isFound: Bool) {
     guard let type = types.target(of: hop), let relation = owner.type.relation(hop) else { return add("0") }
     let isAsked = isFound || inner.isAlways
+    let isOne = !hop.isMany && type.isOne(inner)
     inScope { text in
       let target = text.subject(type)
       if hop.isMany {
@@ -45,14 +46,14 @@ extension QueryText {
       } else {
         let column = owner.column(hop.property)
         text.add(
-          inner.namesOne
+          isOne
             ? "\(column) = (SELECT \(target.name).z_index FROM \(target.table) WHERE "
             : isAsked
               ? "EXISTS (SELECT 1 FROM \(target.table) WHERE \(target.name).z_index = \(column) AND "
               : "\(column) IN (SELECT \(target.name).z_index FROM \(target.table) WHERE ")
       }
       text.appendShown(target)
-      text.append(inner, of: target, isFound: isAsked && !inner.namesOne, isRoot: true)
+      text.append(inner, of: target, isFound: isAsked && !isOne, isRoot: true)
       text.appendReadable(target)
       text.add(")")
     }

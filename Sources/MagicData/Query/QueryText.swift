@@ -132,7 +132,8 @@ struct QueryText {
 
   private var objectColumns: String {
     let stored = types.type.stored
-    return (["z_index", Statements.quoted(stored.keyColumn), "magic_last"]
+    return
+      (["z_index", Statements.quoted(stored.keyColumn), "magic_last"]
       + types.type.columns.map { Statements.quoted(stored.columns[$0]) })
       .joined(separator: ", ")
   }

@@ -19,19 +19,19 @@ struct QueryTypes: Sendable {
       !type.isIndexed(property) ? .scan : bounds.contains { $0.comparison == .equal } ? .point : .range
     case .isNil(let property): type.isIndexed(property) ? .point : .scan
     case .isAny(let property, _): type.isIndexed(property) ? .list : .scan
-    case .holds(let hop, let inner):
-      switch target(of: hop).map({ access(inner, of: $0) }) {
-      // There is none of these objects: nothing to be looked up.
-      case nil: .related(.point)
-      case .point? where !hop.isMany && inner.namesOne: .point
-      // Whether there is any object is asked of each owner.
-      case .scan? where inner.isAlways: .scan
-      case let access?: .related(access)
-      }
+    case .holds(let hop, let inner): access(over: hop, inner)
     case .all(let parts): parts.map { access($0, of: type) }.max() ?? .scan
     case .any(let parts): parts.map { access($0, of: type) }.min() ?? .scan
     case .contains, .pair, .count, .not: .scan
     }
+  }
+
+  private func access(over hop: Hop, _ inner: Condition) -> Access {
+    // There is none of these objects: nothing to be looked up.
+    guard let target = target(of: hop) else { return .related(.point) }
+    if !hop.isMany, target.isOne(inner) { return .point }
+    // Whether there is any object is asked of each owner.
+    return inner.isAlways ? .scan : .related(access(inner, of: target))
   }
 
   /// What can be looked up best comes last.
@@ -62,14 +62,6 @@ extension Condition {
   /// Whether every object fulfils it.
   var isAlways: Bool { if case .all(let parts) = self { parts.allSatisfy(\.isAlways) } else { false } }
 
-  /// Whether one object at most fulfils it.
-  var namesOne: Bool {
-    switch self {
-    case .isNamed(let keys): keys.count == 1
-    case .all(let parts): parts.contains(where: \.namesOne)
-    default: false
-    }
-  }
 }
 
 extension QueryPlan {
@@ -88,6 +80,16 @@ extension QueryPlan {
 }
 
 extension MappedType {
+  /// Whether one object at most fulfils a condition.
+  func isOne(_ condition: Condition) -> Bool {
+    switch condition {
+    case .isNamed(let keys): keys.count == 1
+    case .compares(let property, let bounds): property == layout.primary && bounds.contains { $0.comparison == .equal }
+    case .all(let parts): parts.contains(where: isOne)
+    default: false
+    }
+  }
+
   /// Whether a property's column can be looked up.
   func isIndexed(_ property: Int) -> Bool {
     property == layout.primary || layout.indexes.contains { $0.first == property }

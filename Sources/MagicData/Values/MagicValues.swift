@@ -92,7 +92,9 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
     return MagicObservation(
       store, of: { try store.layout(Converted.Model.self).reached() },
       fetch: { scope in
-        guard case .observed(_, let note) = scope else { preconditionFailure("an observation fetches through a scope of its own") }
+        guard case .observed(_, let note) = scope else {
+          preconditionFailure("an observation fetches through a scope of its own")
+        }
         return try await values.all(plan, note)
       })
   }

@@ -72,9 +72,8 @@ extension QueryPlan {
       }
     }
     func visit(_ condition: Condition, of type: MappedType) {
-      condition.forEachRoute({ see($0, of: type) }) { hop, inner in
-        if let target = types.target(of: hop) { visit(inner, of: target) }
-      }
+      condition.forEachRoute(
+        { see($0, of: type) }, { hop, inner in if let target = types.target(of: hop) { visit(inner, of: target) } })
     }
     visit(condition, of: types.type)
     for key in order { see(key.route, of: types.type) }

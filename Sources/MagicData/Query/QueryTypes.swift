@@ -69,10 +69,12 @@ extension QueryPlan {
   var targets: [any MagicObject.Type] {
     var targets: [any MagicObject.Type] = []
     func visit(_ condition: Condition) {
-      condition.forEachRoute({ targets += $0.hops.map(\.target) }) { hop, inner in
-        targets.append(hop.target)
-        visit(inner)
-      }
+      condition.forEachRoute(
+        { targets += $0.hops.map(\.target) },
+        { hop, inner in
+          targets.append(hop.target)
+          visit(inner)
+        })
     }
     visit(condition)
     return targets + order.flatMap { $0.route.hops.map(\.target) }

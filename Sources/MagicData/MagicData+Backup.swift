@@ -20,10 +20,13 @@ extension MagicData {
     for place in [target.file, target.assets] where FileManager.default.fileExists(atPath: place.path) {
       throw MagicDataError(.exists, "\(place.path) is there already, and was left as it is; name another place")
     }
-    let (store, assets) = (store, store.location.flatMap { $0.hasAssets ? $0.assets : nil })
-    if let assets, target.file.standardizedFileURL.path.hasPrefix(assets.standardizedFileURL.path + "/") {
+    let (store, assets) = (store, store.assets.url)
+    if target.file.standardizedFileURL.path.hasPrefix(assets.standardizedFileURL.path + "/") {
       throw MagicDataError(.notAllowed, "\(path.path) is among the database's own assets; name a place outside of them")
     }
+    // What the snapshot names stays until it is copied.
+    let pin = try await store.assets.pin()
+    defer { withExtendedLifetime(pin) {} }
     try await target.make { aside in
       try await store.copy(to: aside.file)
       try await MagicData.fill(Store(.file(aside, mustExist: true), store.surroundings)) { copy in
@@ -31,8 +34,8 @@ extension MagicData {
           try DatabaseState.becomeReplica(surroundings, db)
         }
       }
-      // After the database: what its objects name is there. Others' assets may be among them, as after a remove.
-      if let assets { try DurableFolder.copy(assets, to: aside.assets) }
+      // Others' assets may be among them, as of what was removed meanwhile.
+      if store.assets.exists { try DurableFolder.copy(assets, to: aside.assets) }
     }
   }
 

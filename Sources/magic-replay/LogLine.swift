@@ -9,6 +9,8 @@ struct LogLine {
   private let type: String
   private let object: String
   private let isRemove: Bool
+  /// That the object has claimed.
+  private let number: Int64?
   private let fields: [(name: String, value: Value)]
 
   init(_ entry: Entry, of transaction: Transaction, _ schema: Schema) {
@@ -18,7 +20,8 @@ struct LogLine {
     let type = schema.types[entry.type]
     self.type = type.name.text
     object = entry.key.text
-    isRemove = entry.operation == .remove
+    isRemove = entry.operation.isRemove
+    number = entry.operation.number
     fields = entry.fields.map { (type.fields[$0.field].name.text, $0.value) }
   }
 
@@ -31,16 +34,19 @@ struct LogLine {
 
   var text: String {
     let values = fields.map { "\($0.name)=\($0.value.json)" }.joined(separator: " ")
-    return "\(time)  \(replica.prefix(8)):\(sequence)  \(operation) \(type) \(object)\(values.isEmpty ? "" : "  " + values)"
+    let claim = number.map { "#\($0)" } ?? ""
+    return
+      "\(time)  \(replica.prefix(8)):\(sequence)  \(operation) \(type) \(object)\(claim)\(values.isEmpty ? "" : "  " + values)"
   }
 
   var json: String {
     get throws {
-      let members: [(String, String)] = [
+      var members: [(String, String)] = [
         ("time", Value.text(time).json), ("replica", Value.text(replica).json), ("sequence", String(sequence)),
         ("type", Value.text(type).json), ("object", Value.text(object).json), ("op", Value.text(operation).json),
-        ("fields", LogLine.object(fields.map { ($0.name, $0.value.json) })),
       ]
+      if let number { members.append(("number", String(number))) }
+      members.append(("fields", LogLine.object(fields.map { ($0.name, $0.value.json) })))
       return LogLine.object(members)
     }
   }

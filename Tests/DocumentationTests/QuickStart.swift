@@ -26,7 +26,33 @@ struct Page: MagicObject {
   init() {}
 }
 
+struct Article: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var text: MagicAsset<String>
+  @OptionMagicValue var photo: MagicAsset<Data>?
+
+  init() {
+    text = .init()
+  }
+}
+
 @Suite struct QuickStart {
+  @Test func whatIsLargeIsKeptInFiles() async throws {
+    let magic = try await MagicData(type: .temporary)
+    let jpeg = Data([0xff, 0xd8])
+
+    let article = Article()
+    article.text = .init(value: String(repeating: "Once upon a time. ", count: 10_000))
+    article.photo = .init(value: jpeg, pathExtension: "jpeg")
+    try await magic.update(article)
+
+    let fetched = try await magic.object(of: Article.self, primary: article.id)
+    print(try fetched.text.load().count, "characters; photo in", fetched.photo?.path ?? "no file")
+
+    #expect(fetched.photo?.value == jpeg)
+    #expect(fetched.photo?.path?.hasSuffix(".jpeg") == true)
+  }
+
   @Test func objectsAreStoredAndSynced() async throws {
     let temporary = try TemporaryFolder()
     let folder = temporary["notes"]

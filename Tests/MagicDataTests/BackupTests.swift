@@ -107,7 +107,7 @@ import Testing
     try await MagicData(path: folder["other"]).close()
     try Data("x".utf8).write(to: folder["letter.db"])
     try Data("x".utf8).write(to: folder["file"])
-    try FileManager.default.createDirectory(at: folder["c.files"], withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(at: folder["c.db.files"], withIntermediateDirectories: false)
     try FileManager.default.createDirectory(at: folder["remote"], withIntermediateDirectories: false)
     try Data("{}".utf8).write(to: folder["remote/magicdata.json"])
     let before = try folder.contents()

@@ -20,7 +20,7 @@ import Testing
     let files = try folder.contents().keys.filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }
     #expect(files.sorted() == ["notes", "notes/default.sqlite3", "one.sqlite", "three.db", "two.SQLITE3"])
     #expect(DatabaseLocation(folder["notes"]).assets.lastPathComponent == "files")
-    #expect(DatabaseLocation(folder["one.sqlite"]).assets.lastPathComponent == "one.files")
+    #expect(DatabaseLocation(folder["one.sqlite"]).assets.lastPathComponent == "one.sqlite.files")
   }
 
   @Test func whatIsStoredIsThereAfterOpeningAgain() async throws {

@@ -1,12 +1,14 @@
 import MagicJournal
 import TestSupport
 
-/// Random transactions of a few replicas: values of every kind, relations, rivals of one name, removes, revivals, births, ties.
+/// Random transactions of a few replicas: values of every kind, relations, rivals of one name, removes, revivals, births, claims, ties.
 struct History {
   private(set) var schema: Schema
   private(set) var transactions: [Transaction] = []
   private var chance: Seeded
   private var births: [ObjectKey] = []
+  /// Of objects that claim numbers.
+  private var claims: [ObjectKey] = []
   private let replicas: [ReplicaID]
 
   init(seed: UInt64, transactions count: Int) throws {
@@ -60,15 +62,18 @@ struct History {
     for (ordinal, entry) in entries.enumerated() {
       guard case .birth(let birth) = entry.key, birth.transaction == name else { continue }
       entries[ordinal].key = .birth(Birth(transaction: name, ordinal: UInt32(ordinal)))
+      if entry.operation.number != nil { claims.append(entries[ordinal].key) }
       if entry.operation == .birth { births.append(entries[ordinal].key) }
     }
     return entries
   }
 
   private mutating func entry(_ ordinal: UInt32, of name: TransactionName) -> Entry {
-    let known = births.filter { key in
+    func isEarlier(_ key: ObjectKey) -> Bool {
       if case .birth(let birth) = key { birth.transaction.stamp < name.stamp } else { false }
     }
+    let known = births.filter(isEarlier)
+    let counted = claims.filter(isEarlier)
     let operation: Entry.Operation =
       switch chance.below(6) {
       case 0: .remove
@@ -82,6 +87,13 @@ struct History {
       return Entry(type: 1, key: key, operation: .birth, fields: fields(of: 1))
     case 0:
       return Entry(type: 1, key: chance.pick(known), operation: operation, fields: operation == .remove ? [] : fields(of: 1))
+    case 1 where chance.below(2) == 0:
+      let number = Int64(chance.below(4) + 1)
+      let key = ObjectKey.birth(Birth(transaction: name, ordinal: ordinal))
+      if chance.below(6) == 0 { return Entry(type: 2, key: key, operation: .withdrawal(number: number), fields: []) }
+      return Entry(type: 2, key: key, operation: .claim(number: number), fields: fields(of: 2))
+    case 1 where !counted.isEmpty && chance.below(2) == 0:
+      return Entry(type: 2, key: chance.pick(counted), operation: operation, fields: operation == .remove ? [] : fields(of: 2))
     case 1:
       let key = ObjectKey.primary(.integer(Int64(chance.below(3)) - 1))
       return Entry(type: 2, key: key, operation: operation, fields: operation == .remove ? [] : fields(of: 2))
@@ -126,7 +138,7 @@ struct History {
   private mutating func key(_ type: TypeSchema.Identity?) -> ObjectKey {
     switch type?.primaryKind {
     case .text: .primary(.text(chance.pick(["a", "b", "E621E1F8-C36C-495A-93FC-0C247A3E6E5F", "\u{e9}", "absent"])))
-    case .integer: .primary(.integer(Int64(chance.below(4)) - 1))
+    case .integer: chance.pick(claims + [.primary(.integer(Int64(chance.below(4)) - 1))])
     default: chance.pick(births + [.birth(Birth(transaction: TransactionName(stamp: Stamp(7), tag: 8), ordinal: 9))])
     }
   }
@@ -150,7 +162,22 @@ struct Folded {
 
   func digest(_ schema: Schema) -> Digest {
     var digest = Digest()
-    for (address, state) in objects { digest.add(state, address.key, of: schema.types[address.type]) }
+    for (index, type) in schema.types.enumerated() {
+      var ofType = TypeDigest(type)
+      for (address, state) in objects where address.type == index { ofType.add(state, address.key, to: &digest) }
+      ofType.finish(&digest)
+    }
     return digest
+  }
+
+  /// What claims come to.
+  func numbers(_ schema: Schema) -> [Address: Int64] {
+    var shown: [Address: Int64] = [:]
+    for (index, type) in schema.types.enumerated() where type.hasNumbers {
+      var numbers = Numbers()
+      for (address, state) in objects where address.type == index { numbers.add(address.key, claim: state.claim) }
+      for (birth, number) in numbers.shown { shown[Address(type: index, key: .birth(birth))] = number }
+    }
+    return shown
   }
 }

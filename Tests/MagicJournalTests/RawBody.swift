@@ -48,6 +48,10 @@ struct RawBody {
       $0.types = [string("T") + [0, 1] + string("a") + [1]]
       $0.columns = [[1, 0, 0, 0, 0, 0], [1, 2]]
     }
+    let counted = good.with {
+      $0.types = [string("T") + [1] + string("id") + [1] + string("a") + [1]]
+      ($0.shapes, $0.columns[0]) = ([[0, 4, 1, 0]], [5])
+    }
     return [
       (
         "type twice",
@@ -77,7 +81,32 @@ struct RawBody {
         "a name with BEL"
       ),
       ("no such type", good.with { $0.shapes = [[1, 1, 1, 0]] }, "a shape of a type that is not there"),
-      ("no such operation", good.with { $0.shapes = [[0, 4, 1, 0]] }, "operation 4"),
+      ("no such operation", good.with { $0.shapes = [[0, 6, 1, 0]] }, "operation 6"),
+      ("claim of a text", good.with { ($0.shapes, $0.columns[0]) = ([[0, 4, 1, 0]], [1]) }, "no text is claimed"),
+      ("withdrawal of a text", good.with { ($0.shapes, $0.columns) = ([[0, 5]], [[1], []]) }, "no text is withdrawn"),
+      ("birth named by text", good.with { $0.columns[0] = [7, 1, 0, 0, 0, 0, 0] }, "a birth of a type named by text"),
+      ("birth with a number", counted.with { $0.shapes = [[0, 3, 1, 0]] }, "a birth of a type that counts"),
+      ("claim of 0", counted.with { $0.columns[0] = [0] }, "0 is not claimed"),
+      (
+        "claim of a hash", counted.with { $0.columns[0] = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20] },
+        "2^61 is not claimed"
+      ),
+      ("claim without a number", counted.with { $0.columns[0] = [] }, "a claim claims something"),
+      ("withdrawal with fields", counted.with { $0.shapes = [[0, 5, 1, 0]] }, "a withdrawal has no fields"),
+      (
+        "a counted object's own remove",
+        counted.with { ($0.shapes, $0.columns) = ([[0, 0]], [[7, 0, 0, 0, 0, 0, 0], []]) },
+        "what was made and removed is withdrawn"
+      ),
+      (
+        "update of a counted birth of its own time",
+        counted.with { ($0.shapes, $0.columns[0]) = ([[0, 1, 1, 0]], [7, 0, 0, 0, 0, 0, 0]) },
+        "an object born with its own update"
+      ),
+      (
+        "text in place of a number", counted.with { ($0.shapes, $0.columns[0]) = ([[0, 1, 1, 0]], [3, 1, 0x78]) },
+        "a text names no object of a type named by numbers"
+      ),
       ("birth with a primary", good.with { $0.shapes = [[0, 3, 1, 0]] }, "a birth of a type with a primary value"),
       ("no such field", good.with { $0.shapes = [[0, 1, 1, 1]] }, "a shape of a field that is not there"),
       ("fields fall", good.with { $0.shapes = [[0, 1, 2, 0, 0]] }, "a shape's fields do not rise"),

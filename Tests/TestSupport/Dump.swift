@@ -22,6 +22,9 @@ package struct Dump: Equatable, Sendable {
     "\(field.name) \(field.kind)" + (field.target.map { " of \($0.name) by \($0.primaryKind?.rawValue ?? 0)" } ?? "")
   }
 
+  /// The number of an object that is named by its birth stands among the columns.
+  package static let number = "#"
+
   package init() {}
 
   package init(_ magic: MagicData) async throws {
@@ -34,6 +37,10 @@ package struct Dump: Equatable, Sendable {
       for (key, place) in try table.rows() {
         let object = Object(type: type.schema.name.text, key: key)
         objects[object] = [:]
+        if type.schema.hasNumbers, case .birth = key {
+          let number = try Dump.column(type.keyColumn, place.zIndex, type, .integer, db)
+          if number != .null { objects[object]?[Dump.number] = number }
+        }
         for (index, field) in type.schema.fields.enumerated() {
           let value = try Dump.value(index, place.zIndex, type, db)
           if value != .null { objects[object]?[Dump.column(of: field)] = value }
@@ -68,7 +75,13 @@ package struct Dump: Equatable, Sendable {
   private static func column(
     _ field: Int, _ zIndex: Int64, _ type: StoredType, _ kind: Value.Kind, _ db: Database
   ) throws -> Value {
-    var row = try SQL(db, "SELECT \(quoted(type.columns[field])) FROM \(quoted(type.table)) WHERE z_index = ?")
+    try column(type.columns[field], zIndex, type, kind, db)
+  }
+
+  private static func column(
+    _ name: String, _ zIndex: Int64, _ type: StoredType, _ kind: Value.Kind, _ db: Database
+  ) throws -> Value {
+    var row = try SQL(db, "SELECT \(quoted(name)) FROM \(quoted(type.table)) WHERE z_index = ?")
     try row.bind(zIndex)
     return try row.step() ? row.value(0, kind) : .null
   }

@@ -52,6 +52,7 @@ package struct NaiveFold: Sendable {
   private var removes: [Dump.Object: [Version]] = [:]
   private var bases: [Dump.Object: [UInt64]] = [:]
   private var writes: [Dump.Object: [Name: [Written]]] = [:]
+  private var claims: [Dump.Object: Int64] = [:]
 
   package init() {}
 
@@ -71,7 +72,8 @@ package struct NaiveFold: Sendable {
     for entry in transaction.entries {
       let type = schema.types[entry.type]
       let object = Dump.Object(type: type.name.text, key: entry.key)
-      if entry.operation == .remove {
+      if let number = entry.operation.number { claims[object] = max(claims[object] ?? number, number) }
+      if entry.operation.isRemove {
         removes[object, default: []].append(version)
         continue
       }
@@ -96,12 +98,14 @@ package struct NaiveFold: Sendable {
 
   package var dump: Dump {
     var dump = Dump()
+    let numbers = numbers
     for (object, versions) in updates {
       guard let last = versions.max(by: { $0 < $1 }) else { continue }
       let isRemoved = removes[object, default: []].contains { $0 >= last }
       guard !isRemoved else { continue }
       let base = bases[object]?.max()
       dump.objects[object] = [:]
+      if let number = numbers[object] { dump.objects[object]?[Dump.number] = .integer(number) }
       for written in (writes[object] ?? [:]).values {
         let valid = written.filter { written in base.map { written.version.stamp > $0 } ?? true }
         guard let shown = valid.max(by: { $0.losesTo($1) }) else { continue }
@@ -110,6 +114,26 @@ package struct NaiveFold: Sendable {
       }
     }
     return dump
+  }
+
+  /// M-16 to M-18.
+  private var numbers: [Dump.Object: Int64] {
+    var taken = Set(
+      (Array(updates.keys) + Array(removes.keys)).filter { if case .primary(.integer) = $0.key { true } else { false } })
+    var numbers: [Dump.Object: Int64] = [:]
+    let inOrder = claims.keys.sorted { $0.key.encoded.lexicographicallyPrecedes($1.key.encoded) }
+    func take(_ number: Int64, _ object: Dump.Object) -> Bool {
+      guard taken.insert(Dump.Object(type: object.type, key: .primary(.integer(number)))).inserted else { return false }
+      numbers[object] = number
+      return true
+    }
+    let lost = inOrder.filter { object in !(claims[object].map { take($0, object) } ?? true) }
+    for object in lost {
+      guard case .birth(let birth) = object.key else { continue }
+      var attempt = 0
+      while !take(birth.number(attempt: attempt), object) { attempt += 1 }
+    }
+    return numbers
   }
 
   private static func value(of field: TypeSchema.Field, _ written: [Written]) -> Value? {

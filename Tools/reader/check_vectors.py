@@ -12,7 +12,7 @@ from magicreader.clock import ClockError, next_stamp
 from magicreader.cursor import FormatError
 from magicreader.encoder import encode_segment
 from magicreader.folder import name_of
-from magicreader.journal import Operation, Transaction
+from magicreader.journal import FIRSTS, Transaction
 from magicreader.merge import State, digest, fold
 from magicreader.notation import (objects_json, parse_transaction, parse_value, segment_json,
                                   transaction_json, value_json)
@@ -99,7 +99,7 @@ def merge_checks(content: Any) -> NamedChecks:
 
     def check_births(transaction: Transaction) -> None:
         for ordinal, entry in enumerate(transaction.entries):
-            if entry.operation == Operation.BIRTH:
+            if entry.operation in FIRSTS:
                 identity = entry.object.identity
                 actual = (identity.stamp, identity.tag, identity.ordinal)  # type: ignore
                 expect_equal(actual, (transaction.stamp, transaction.tag, ordinal), "a birth")

@@ -63,7 +63,7 @@ extension OpenTransaction {
   private func finishBlocking() throws {
     try connectionBlocking { db in
       var transaction = LocalTransaction(db, store.id, progress)
-      try transaction.finish()
+      try transaction.finish(store.assets)
     }
   }
 

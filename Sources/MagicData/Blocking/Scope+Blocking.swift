@@ -65,7 +65,7 @@ extension Scope {
   private func blockingMapped<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> QueryTypes? {
     try query.plan.check()
     guard let type = try blockingMappedForReading(Object.self) else { return nil }
-    return QueryTypes(type, related: try query.plan.targets.compactMap { try blockingMappedForReading($0) })
+    return QueryTypes(type, related: try query.plan.targets.compactMap { try blockingMappedForReading($0) }, in: store)
   }
 
   private func blockingFetch(_ type: MappedType, key: ObjectKey? = nil) throws -> Fetched {
@@ -77,7 +77,12 @@ extension Scope {
 
   private func blockingWrite<Done, Result>(_ make: () throws -> ObjectWrite<Done, Result>) throws -> Result {
     let write = try make()
-    return try write.finish(try blockingChange(write.work))
+    let assets = try stageBlocking(write.assets)
+    return try write.finish(
+      try blockingChange { transaction in
+        try assets.place()
+        return try write.work(&transaction, assets)
+      }, assets)
   }
 
   private func blockingChange<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {

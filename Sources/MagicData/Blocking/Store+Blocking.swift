@@ -6,7 +6,7 @@ extension Store {
   /// For how long a thread that others may be in need of, for what is waited for to end, is held up: a thread of Swift's pool, or the main one.
   private static let sharedThreadSeconds: TimeInterval = 1
 
-  private static var patience: TimeInterval {
+  static var patience: TimeInterval {
     // Where there is a task, its thread is one of few that all tasks share.
     let isShared = Thread.isMainThread || withUnsafeCurrentTask { $0 != nil }
     return isShared ? sharedThreadSeconds : busySeconds
@@ -22,7 +22,10 @@ extension Store {
         in a task, a blocking one waits for a second at most, since what it waits for may need the thread
         """)
     }
-    defer { gate.leave() }
+    defer {
+      settleAssetsBlocking()
+      gate.leave()
+    }
     try Task.checkCancellation()
     return try body()
   }

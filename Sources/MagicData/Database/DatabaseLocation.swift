@@ -15,7 +15,8 @@ package struct DatabaseLocation: Sendable, Equatable {
     let exists = FileManager.default.fileExists(atPath: path.path, isDirectory: &isFolder)
     if DatabaseLocation.extensions.contains(path.pathExtension.lowercased()), !(exists && isFolder.boolValue) {
       file = path
-      assets = path.deletingPathExtension().appendingPathExtension("files")
+      // notes.sqlite and notes.db are two databases, and neither may clear up the other's files.
+      assets = path.appendingPathExtension("files")
       folder = nil
     } else {
       file = path.appendingPathComponent("default.sqlite3")

@@ -43,8 +43,8 @@ extension DatabaseLocation {
     }
     let result = try await body(aside)
     try take(aside)
-    try DurableFolder.sync(file.deletingLastPathComponent())
-    if isFolderNew, let folder { try DurableFolder.sync(folder.deletingLastPathComponent()) }
+    try DurableFile.sync(file.deletingLastPathComponent())
+    if isFolderNew, let folder { try DurableFile.sync(folder.deletingLastPathComponent()) }
     return result
   }
 

@@ -27,7 +27,7 @@ package struct ObjectTable {
 
   /// Of an object that has a row.
   package func place(of key: ObjectKey) throws -> ObjectPlace? {
-    var select = try SQL(db, type.selectZIndex)
+    var select = try SQL(db, type.selectZIndex(key))
     try select.bind(key.value)
     return try select.step() ? ObjectPlace(zIndex: select.integer(0), last: select.place(1)) : nil
   }
@@ -85,14 +85,19 @@ package struct ObjectTable {
 
   /// The row of an object that was never named here; `nil` if it has one.
   package func insert(new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace) throws -> Int64? {
-    try insert(key, fields, nil, last)
+    try insert(RowName(key), fields, nil, last)
   }
 
-  private func insert(_ key: ObjectKey, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace) throws -> Int64? {
-    let columns = try columns(fields, of: key, at: zIndex)
+  private func insert(_ name: RowName, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace) throws -> Int64? {
+    let columns = try columns(fields, of: name.key, at: zIndex)
     var insert = try SQL(db, type.insert(columns.map(\.field)))
     if let zIndex { try insert.bind(zIndex) } else { try insert.bindNull() }
-    try insert.bind(key.value)
+    if type.schema.hasNumbers {
+      try insert.bind(name.number)
+      try insert.bind(name.birth)
+    } else {
+      try insert.bind(name.key.value)
+    }
     try insert.bind(last)
     for field in columns { try insert.bind(field.value) }
     guard try insert.run() > 0 else { return nil }
@@ -116,11 +121,15 @@ package struct ObjectTable {
   }
 
   /// The row of a new object, or of one that is back, under the z index that it had.
+  ///
+  /// - Parameter number: of an object that is named by its birth.
   @discardableResult
-  package func insert(_ key: ObjectKey, _ fields: [FieldValue], zIndex: Int64?, last: EntryPlace) throws -> Int64 {
+  package func insert(
+    _ key: ObjectKey, _ fields: [FieldValue], number: Int64? = nil, zIndex: Int64?, last: EntryPlace
+  ) throws -> Int64 {
     // Whoever refers to itself is known by its z index beforehand.
     let zIndex = try zIndex ?? (refersToItself(key, fields) ? reserve(key).zIndex : nil)
-    guard let row = try insert(key, fields, zIndex, last) else {
+    guard let row = try insert(RowName(key, number), fields, zIndex, last) else {
       throw MagicDataError(.notADatabase, "the database is damaged: a row is where another object's should be")
     }
     guard let zIndex else { return row }
@@ -141,7 +150,7 @@ package struct ObjectTable {
     _ zIndex: Int64, _ key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, before: EntryPlace
   ) throws -> Bool {
     let columns = try columns(fields, of: key, at: zIndex)
-    var update = try SQL(db, type.update(columns.map(\.field), beside: fields))
+    var update = try SQL(db, type.update(columns.map(\.field), beside: fields, key))
     try update.bind(last)
     for field in columns { try update.bind(field.value) }
     try update.bind(zIndex)
@@ -153,12 +162,15 @@ package struct ObjectTable {
   }
 
   /// The row of an object as a fold has it, whether it had one or not.
-  package func replace(_ key: ObjectKey, _ fields: [FieldValue], _ place: ObjectPlace) throws {
+  ///
+  /// - Parameter claim: what the object has claimed, if it is named by its birth.
+  package func replace(_ key: ObjectKey, _ fields: [FieldValue], claim: Int64?, _ place: ObjectPlace) throws {
+    let number = try number(of: key, claim: claim)
     var delete = try SQL(db, type.delete)
     try delete.bind(place.zIndex)
     try delete.run()
     try unlink(place.zIndex)
-    try insert(key, fields, zIndex: place.zIndex, last: place.last)
+    try insert(key, fields, number: number, zIndex: place.zIndex, last: place.last)
   }
 
   /// Takes the row away, if there is one, and keeps the z index.
@@ -180,7 +192,11 @@ package struct ObjectTable {
 
   /// A z index for an object that has none and gets no row: nobody else may ever have it.
   package func reserve(_ key: ObjectKey) throws -> ObjectPlace {
-    let place = ObjectPlace(zIndex: try insert(key, [], zIndex: nil, last: .none), last: .none)
+    // Of a number the row is another's.
+    guard let zIndex = try insert(RowName(key, isFree: type.schema.hasNumbers), [], nil, .none) else {
+      throw MagicDataError(.notADatabase, "the database is damaged: a row is where another object's should be")
+    }
+    let place = ObjectPlace(zIndex: zIndex, last: .none)
     try remove(key, place)
     return place
   }
@@ -192,5 +208,22 @@ package struct ObjectTable {
     try insert.bind(place.zIndex)
     try insert.bind(place.last)
     try insert.run()
+  }
+}
+
+/// What a row says of its object's name.
+private struct RowName {
+  let key: ObjectKey
+  let number: Value
+  let birth: Value
+
+  /// - Parameter isFree: the row is there for its z index alone.
+  init(_ key: ObjectKey, _ number: Int64? = nil, isFree: Bool = false) {
+    self.key = key
+    switch key {
+    case .primary(let value): (self.number, birth) = (isFree ? .null : value, .null)
+    case .birth(let birth):
+      (self.number, self.birth) = (number.map { .integer($0) } ?? .null, isFree ? .null : .bytes(birth.bytes))
+    }
   }
 }

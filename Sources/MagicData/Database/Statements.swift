@@ -26,6 +26,10 @@ enum Statements {
       type INTEGER NOT NULL, object NOT NULL, z_index INTEGER NOT NULL, magic_last INTEGER NOT NULL,
       PRIMARY KEY (type, object)) WITHOUT ROWID;
     CREATE INDEX magic_absent_by_z_index ON magic_absent (type, z_index);
+    CREATE TABLE magic_dropped_asset (name TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE magic_claim (
+      type INTEGER NOT NULL, shown INTEGER NOT NULL, birth BLOB NOT NULL, number INTEGER NOT NULL,
+      PRIMARY KEY (type, shown)) WITHOUT ROWID;
     PRAGMA application_id = \(applicationID);
     PRAGMA user_version = \(format);
     """
@@ -99,6 +103,17 @@ enum Statements {
   static let hasAbsent = "SELECT 1 FROM magic_absent WHERE type = ? LIMIT 1"
   static let selectAllAbsent = "SELECT object, z_index, magic_last FROM magic_absent WHERE type = ?"
   static let deleteAbsent = "DELETE FROM magic_absent WHERE type = ? AND object = ?"
+
+  static let hasDroppedAssets = "SELECT 1 FROM magic_dropped_asset LIMIT 1"
+  static let selectDroppedAssets = "SELECT name FROM magic_dropped_asset"
+  static let deleteDroppedAsset = "DELETE FROM magic_dropped_asset WHERE name = ?"
+  static let selectClaim = "SELECT birth, number FROM magic_claim WHERE type = ? AND shown = ?"
+  static let selectClaims = "SELECT shown, birth, number FROM magic_claim WHERE type = ?"
+  static let insertClaim = "INSERT INTO magic_claim (type, shown, birth, number) VALUES (?, ?, ?, ?)"
+  static let deleteClaim = "DELETE FROM magic_claim WHERE type = ? AND shown = ?"
+  static let selectHighestClaim = "SELECT shown FROM magic_claim WHERE type = ? AND shown < ? ORDER BY shown DESC LIMIT 1"
+  static let selectHighestAbsent =
+    "SELECT object FROM magic_absent WHERE type = ? AND object < ? ORDER BY object DESC LIMIT 1"
 
   /// The one place where an identifier is quoted.
   static func quoted(_ name: String) -> String {

@@ -21,7 +21,15 @@ extension Store {
     await gate.enter()
     defer { gate.leave() }
     try Task.checkCancellation()
-    return try await body()
+    let result: Result
+    do {
+      result = try await body()
+    } catch {
+      await settleAssets()
+      throw error
+    }
+    await settleAssets()
+    return result
   }
 
   func checkOutsideTransaction() throws {
@@ -40,7 +48,14 @@ extension Store {
   }
 
   private func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    let result = try await Store.failing("the database could not be written") { try await database.write(body) }
+    let assets = assets
+    let result = try await Store.failing("the database could not be written") {
+      try await database.write { db in
+        let result = try body(db)
+        try assets.noteDropped(db)
+        return result
+      }
+    }
     commits.committed()
     return result
   }
@@ -106,7 +121,7 @@ extension Store {
     }
   }
 
-  private static func committed<Result>(_ db: Database, _ body: (Database) throws -> Result) throws -> Result {
+  static func committed<Result>(_ db: Database, _ body: (Database) throws -> Result) throws -> Result {
     do {
       let result = try body(db)
       try db.commit()

@@ -21,6 +21,8 @@ package final class Store: Sendable {
   /// Names the file to the objects that are fetched from it.
   var id: Identifier { origin.id }
   let origin: Origin
+  /// Where the assets are.
+  package let assets: AssetFolder
   /// Of this process's writers.
   let gate = Gate(places: 1)
   let longReads = Gate(places: maxLongReads)
@@ -40,17 +42,21 @@ package final class Store: Sendable {
     switch kind {
     case .memory:
       location = nil
-      temporaryFolder = nil
+      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magicdata-\(UUID())", isDirectory: true)
+      temporaryFolder = folder
+      assets = AssetFolder(folder)
       database = try DatabaseQueue(configuration: Store.configuration(mustExist: false))
     case .temporary:
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magicdata-\(UUID())", isDirectory: true)
       temporaryFolder = folder
       let location = DatabaseLocation(folder)
       self.location = location
+      assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: false)
     case .file(let location, let mustExist):
       temporaryFolder = nil
       self.location = location
+      assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: mustExist)
     }
     do {
@@ -58,6 +64,7 @@ package final class Store: Sendable {
       let known = try database.read(Store.name)
       origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
       isNew = known == nil
+      if known != nil { try database.read(assets.noteDropped) }
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
     }
@@ -66,6 +73,7 @@ package final class Store: Sendable {
   deinit {
     guard let temporaryFolder else { return }
     try? database.close()
+    // Of a database in memory there is a folder only if it had assets.
     try? FileManager.default.removeItem(at: temporaryFolder)
   }
 

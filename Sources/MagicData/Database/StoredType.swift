@@ -5,7 +5,8 @@ package struct StoredType: Sendable {
   package let id: Int
   package private(set) var schema: TypeSchema
   package let table: String
-  /// The column that names an object: its primary value, or its birth.
+  /// The column that names an object: its primary value, or its birth. Where the primary value is a number, the birth of one that is
+  /// named so stands in `magic_birth`, beside the number that it has.
   package let keyColumn: String
   /// By field id: a column, or a table of links.
   package private(set) var columns: [String] = []
@@ -31,6 +32,7 @@ package struct StoredType: Sendable {
   mutating func append(_ field: TypeSchema.Field, column: String, target: StoredType?) {
     schema.append(field)
     if field.kind.isLinked { linked.append(columns.count) }
+    if field.kind == .asset { assets.append(columns.count) }
     if target != nil { hasRelations = true }
     relations.append(target.map { StoredRelation(kind: field.kind, target: $0, table: Statements.quoted(column)) })
     columns.append(column)
@@ -52,6 +54,9 @@ package struct StoredType: Sendable {
   /// The kind of the column that names an object.
   package var keyKind: Value.Kind { schema.primary?.kind ?? .bytes }
 
+  /// The fields that name assets.
+  private(set) var assets: [Int] = []
+
   // MARK: Names
 
   private static let reserved: Set<String> = ["z_index", "magic_birth", "magic_last"]
@@ -72,6 +77,14 @@ package struct StoredType: Sendable {
   // MARK: SQL
 
   var createTable: String {
+    if schema.hasNumbers {
+      // A type's name does not begin with magic_, so no other index is called so.
+      return """
+        CREATE TABLE \(quotedTable) (
+          z_index INTEGER PRIMARY KEY AUTOINCREMENT, \(quotedKey) INTEGER UNIQUE, magic_birth BLOB, magic_last INTEGER NOT NULL);
+        CREATE UNIQUE INDEX \(Statements.quoted("magic_birth.\(table)")) ON \(quotedTable) (magic_birth) WHERE magic_birth IS NOT NULL
+        """
+    }
     let key = schema.primary == nil ? "BLOB" : keyKind.columnType
     return """
       CREATE TABLE \(quotedTable) (
@@ -84,10 +97,33 @@ package struct StoredType: Sendable {
     if let relation = relations[field], relation.kind.isLinked { return relation.createTable }
     let column = quotedColumns[field]
     let add = "ALTER TABLE \(quotedTable) ADD COLUMN \(column) \(schema.fields[field].kind.columnType)"
+    if schema.fields[field].kind == .asset { return [add] + watchAsset(column, "\(table).\(columns[field])") }
     guard relations[field] != nil else { return [add] }
     // A reverse is a look-up.
     let index = Statements.quoted("\(table).\(columns[field])")
     return [add, "CREATE INDEX \(index) ON \(quotedTable) (\(column)) WHERE \(column) IS NOT NULL"]
+  }
+
+  /// Whoever names an asset is found by a look-up, and a name that a row lets go of, on whatever way, is noted in the same transaction.
+  private func watchAsset(_ column: String, _ name: String) -> [String] {
+    let note = "BEGIN INSERT OR IGNORE INTO magic_dropped_asset (name) VALUES (OLD.\(column)); END"
+    return [
+      // On some file systems names that differ in case are one file.
+      "CREATE INDEX \(Statements.quoted(name + ".asset")) ON \(quotedTable) (\(column) COLLATE NOCASE) WHERE \(column) IS NOT NULL",
+      """
+      CREATE TRIGGER \(Statements.quoted(name + ".replaced")) AFTER UPDATE OF \(column) ON \(quotedTable)
+      WHEN OLD.\(column) IS NOT NULL AND NEW.\(column) IS NOT OLD.\(column) \(note)
+      """,
+      """
+      CREATE TRIGGER \(Statements.quoted(name + ".removed")) AFTER DELETE ON \(quotedTable)
+      WHEN OLD.\(column) IS NOT NULL \(note)
+      """,
+    ]
+  }
+
+  /// A row that names an asset.
+  func selectAsset(_ field: Int) -> String {
+    "SELECT 1 FROM \(quotedTable) WHERE \(quotedColumns[field]) = ? COLLATE NOCASE LIMIT 1"
   }
 
   /// The fields with links that compete with others for a name (J-16).
@@ -118,7 +154,7 @@ package struct StoredType: Sendable {
   /// The objects that hold another in a field, and have one of each group of `required`: a look-up in an index from the target.
   func selectOwners(_ field: Int, _ relation: StoredRelation, required: [[Int]]) -> String {
     texts[.owners(field, required: required)] {
-      let complete = required.map { "AND \(isThere($0, in: "o.")) " }.joined()
+      let complete = shown(required, in: "o.").map { "AND \($0) " }.joined()
       guard relation.kind.isLinked else {
         return "SELECT o.z_index FROM \(quotedTable) o WHERE o.\(quotedColumns[field]) = ? AND o.z_index > ? \(complete)"
           + "ORDER BY o.z_index LIMIT ?"
@@ -128,9 +164,27 @@ package struct StoredType: Sendable {
     }
   }
 
-  var selectZIndex: String { texts[.zIndex] { "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
-  var selectKey: String { texts[.key] { "SELECT \(quotedKey), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
-  var selectKeys: String { "SELECT z_index, \(quotedKey), magic_last FROM \(quotedTable) ORDER BY z_index" }
+  /// Finds an object by what names it. One that has a number without being named by it is another.
+  private func isNamed(_ key: ObjectKey) -> String {
+    guard schema.hasNumbers else { return "\(quotedKey) = ?" }
+    return key.isBirth ? "magic_birth = ?" : "\(quotedKey) = ? AND magic_birth IS NULL"
+  }
+
+  /// What names an object, as a column.
+  var name: String { schema.hasNumbers ? "coalesce(magic_birth, \(quotedKey))" : quotedKey }
+
+  func selectZIndex(_ key: ObjectKey) -> String {
+    texts[.zIndex(isBirth: key.isBirth)] { "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(isNamed(key))" }
+  }
+  var selectKey: String { texts[.key] { "SELECT \(name), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
+  var selectKeys: String { "SELECT z_index, \(name), magic_last FROM \(quotedTable) ORDER BY z_index" }
+  var selectNumber: String { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" }
+  /// Of an object that is named by its birth.
+  var updateNumber: String { "UPDATE \(quotedTable) SET \(quotedKey) = ? WHERE magic_birth = ?" }
+  /// Below a bound.
+  var selectHighest: String {
+    "SELECT \(quotedKey) FROM \(quotedTable) WHERE \(quotedKey) < ? ORDER BY \(quotedKey) DESC LIMIT 1"
+  }
   var count: String { "SELECT count(*) FROM \(quotedTable)" }
   var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
   var updateLast: String { texts[.last] { "UPDATE \(quotedTable) SET magic_last = ? WHERE z_index = ?" } }
@@ -138,7 +192,8 @@ package struct StoredType: Sendable {
 
   func insert(_ fields: [Int]) -> String {
     texts[.insert(fields)] {
-      let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
+      let columns =
+        ["z_index", quotedKey] + (schema.hasNumbers ? ["magic_birth"] : []) + ["magic_last"] + fields.map { quotedColumns[$0] }
       let marks = columns.map { _ in "?" }.joined(separator: ", ")
       return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT DO NOTHING"
     }
@@ -147,9 +202,9 @@ package struct StoredType: Sendable {
   /// Sets `fields` and empties their rivals of the same name (J-16), if the object's last entry is the one that is meant.
   ///
   /// - Parameter beside: all fields that are written, those with links among them.
-  func update(_ fields: [Int], beside all: [FieldValue]) -> String {
+  func update(_ fields: [Int], beside all: [FieldValue], _ key: ObjectKey) -> String {
     let written = hasLinks ? all.map(\.field) : fields
-    return texts[.update(written)] {
+    return texts[.update(written, isBirth: key.isBirth)] {
       var sets = ["magic_last = ?"] + fields.map { quotedColumns[$0] + " = ?" }
       if schema.hasRivals {
         let slots = Set(written.map { schema.slots[$0] })
@@ -159,7 +214,7 @@ package struct StoredType: Sendable {
         sets += rivals.map { quotedColumns[$0] + " = NULL" }
       }
       return
-        "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(quotedKey) = ? AND magic_last = ?"
+        "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(isNamed(key)) AND magic_last = ?"
     }
   }
 
@@ -168,16 +223,23 @@ package struct StoredType: Sendable {
     case nothing, key, zIndex
   }
 
-  /// z index, key, last entry and `fields`, of the objects that have one of each group of `required`.
+  /// z index, primary value or birth, last entry and `fields`, of the objects that have one of each group of `required`. With numbers, the
+  /// birth comes last.
   func select(_ fields: [Int], required: [[Int]] = [], by condition: Condition = .nothing) -> String {
     texts[.select(fields, required: required, condition)] {
-      let columns = ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] }
+      let columns =
+        ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] } + (schema.hasNumbers ? ["magic_birth"] : [])
       let conditions =
-        required.map { isThere($0) }
+        (condition == .key ? required.map { isThere($0) } : shown(required))
         + (condition == .key ? ["\(quotedKey) = ?"] : condition == .zIndex ? ["z_index = ?"] : [])
       return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
         + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
     }
+  }
+
+  /// Of the objects that can be shown. One whose claim has not arrived has no number (M-19).
+  private func shown(_ required: [[Int]], in prefix: String = "") -> [String] {
+    (schema.hasNumbers ? ["\(prefix)\(quotedKey) IS NOT NULL"] : []) + required.map { isThere($0, in: prefix) }
   }
 
   /// That one of a group of fields has a value.
@@ -190,14 +252,14 @@ package struct StoredType: Sendable {
 /// The SQL of a type's statements, put together once: to do it for each row would cost more than the row.
 private final class StatementTexts: Sendable {
   enum Use: Hashable {
-    case zIndex
+    case zIndex(isBirth: Bool)
     case key
     case delete
     case shown(Int)
     case owners(Int, required: [[Int]])
     case last
     case insert([Int])
-    case update([Int])
+    case update([Int], isBirth: Bool)
     case select([Int], required: [[Int]], StoredType.Condition)
   }
 
@@ -229,4 +291,8 @@ extension Value.Kind {
     case .bytes, .coded, .list, .set, .dictionary: "BLOB"
     }
   }
+}
+
+extension ObjectKey {
+  var isBirth: Bool { if case .birth = self { true } else { false } }
 }

@@ -143,7 +143,7 @@ package struct JournalReader {
   ) throws -> (stamp: Stamp, isOwn: Bool)? {
     var found: (stamp: Stamp, row: Int64)?
     try forEachEntry(from: last) { stamp, _, row, entry in
-      if entry.operation == .remove, found.map({ $0.stamp < stamp }) ?? true { found = (stamp, row) }
+      if entry.operation.isRemove, found.map({ $0.stamp < stamp }) ?? true { found = (stamp, row) }
     }
     guard let found else { return nil }
     return (found.stamp, try found.row >= open.row || self.replicaRow(of: found.row) == replicaRow)
@@ -179,11 +179,14 @@ package struct JournalReader {
 
   /// Every object that the journal speaks of, folded, alive or not. Memory holds one object at a time, and the keys of one type.
   package func forEachObject(_ body: (StoredType, ObjectKey, ObjectState) throws -> Void) throws {
-    for type in schema.types {
-      let table = ObjectTable(type, db)
-      for (key, place) in try table.rows() + table.absent() where !place.last.isNone {
-        try body(type, key, try state(from: place.last, of: type.id))
-      }
+    for type in schema.types { try forEachObject(of: type) { try body(type, $0, $1) } }
+  }
+
+  /// The same of one type.
+  package func forEachObject(of type: StoredType, _ body: (ObjectKey, ObjectState) throws -> Void) throws {
+    let table = ObjectTable(type, db)
+    for (key, place) in try table.rows() + table.absent() where !place.last.isNone {
+      try body(key, try state(from: place.last, of: type.id))
     }
   }
 

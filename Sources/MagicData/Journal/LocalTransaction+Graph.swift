@@ -18,6 +18,7 @@ extension LocalTransaction {
     var saved: [SavedObject?] = Array(repeating: nil, count: graph.objects.count)
     var deferred: [(number: Int, relation: RelationSave)] = []
     let roots = Set(graph.roots)
+    try willSave(graph.objects) { graph.types[$0] }
     for number in graph.order {
       guard let type = graph.types[number] else { continue }
       let object = graph.objects[number]

@@ -5,6 +5,7 @@ extension LocalTransaction {
   /// Removes one object. `false` if it is not known here at all; one that is gone already stays so.
   mutating func remove(_ key: ObjectKey, _ type: MappedType) throws -> Bool {
     let table = ObjectTable(type.stored, db)
+    let key = try table.named(by: key)
     guard let place = try table.place(of: key) else { return try table.absentPlace(of: key) != nil }
     try remove(key, place, table)
     return true

@@ -5,20 +5,45 @@ extension LocalTransaction {
   /// Adds or updates one object.
   mutating func save(_ object: ObjectSave, as type: MappedType, _ relations: SavedRelations? = nil) throws -> SavedObject {
     let table = ObjectTable(type.stored, db)
+    willChange(type.stored)
     if let record = object.record(in: store), let saved = try update(object, record, type, table, relations) { return saved }
     // What was fetched from another database, or as another object, is as good as made by the app.
-    let object = object.record == nil ? object : object.allEdited
+    let isAutomatic = object.hasForeignNumber(in: store)
+    var object = object.record == nil ? object : object.allEdited
+    var number: Int64?
+    if let removed = object.removed, removed.database == store {
+      // Its number may be another object's by now.
+      number = try self.number(of: removed.birth, table)
+      object.primary = number.map { .integer($0) }
+    }
     let (new, links) = try resolved(object, against: .nothing, type, relations)
     var saved: SavedObject
-    if let primary = object.primary {
+    if let primary = object.primary, !isAutomatic {
       if let saved = try createNew(new, .primary(primary), type, table, links) { return saved }
-      if let saved = try meet(object, .primary(primary), type, table, relations) { return saved }
-      saved = try create(new, .primary(primary), type, table)
+      if var saved = try meet(object, .primary(primary), type, table, relations) {
+        saved.number = number
+        return saved
+      }
+      saved = try create(new, try table.named(by: .primary(primary)), type, table)
+      saved.number = number
     } else {
       saved = try create(new, nil, type, table)
     }
     saved.links = links
     return saved
+  }
+
+  /// Adds or updates objects that hold no others.
+  mutating func save(_ objects: [ObjectSave], as type: MappedType) throws -> [SavedObject] {
+    try willSave(objects) { _ in type }
+    return try objects.map { try save($0, as: type) }
+  }
+
+  /// The number that an object has, if it is known here.
+  private mutating func number(of birth: Birth, _ table: ObjectTable) throws -> Int64? {
+    if let place = try table.place(of: .birth(birth)) { return try table.number(at: place.zIndex) }
+    guard let absent = try table.absentPlace(of: .birth(birth)), !absent.last.isNone else { return nil }
+    return try table.number(of: .birth(birth), claim: reader().state(from: absent.last, of: table.type.id).claim)
   }
 
   /// A fetched instance: what was set since is what changed (J-8). `nil` if this database never knew the object.
@@ -64,7 +89,8 @@ extension LocalTransaction {
       try append(entry, zIndex: place.zIndex, previous: place.last)
     }
     if table.type.needsFold(changes) {
-      try table.replace(key, try reader().state(from: now.last, of: table.type.id).row, now)
+      let state = try reader().state(from: now.last, of: table.type.id)
+      try table.replace(key, state.row, claim: state.claim, now)
     }
     return now
   }
@@ -81,11 +107,13 @@ extension LocalTransaction {
     // By name: what competes with a change under another kind gives way (M-2).
     var values: [Int: FieldValue] = [:]
     for field in type.fields(of: object.present, object) { values[stored.schema.slots[field.field]] = field }
-    for field in try reader.state(from: absent.last, of: stored.id).row { values[stored.schema.slots[field.field]] = field }
+    let state = try reader.state(from: absent.last, of: stored.id)
+    for field in state.row { values[stored.schema.slots[field.field]] = field }
     let fields = values.values.sorted { $0.field < $1.field }.overlaid(by: changes, of: stored.schema)
     let entry = Entry(
       type: stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
-    return try insert(entry, absent, ObjectTable(stored, db))
+    let table = ObjectTable(stored, db)
+    return try insert(entry, absent, number: try table.number(of: key, claim: state.claim), table)
   }
 
   /// An instance that the app made, with a primary value that is held here; `nil` if it is not.
@@ -94,6 +122,8 @@ extension LocalTransaction {
   ) throws -> SavedObject? {
     let row = try FetchedRows(type, db, key: key, complete: false)
     guard row.count == 1 else { return nil }
+    // Whoever has the number is meant (J-28).
+    let key = row.birth(0).map { .birth($0) } ?? key
     let (object, links) = try resolved(object, against: .row(row.places[0].zIndex), type, relations)
     var changed = PropertySet()
     for index in object.values.indices where object.edited.contains(index) {
@@ -112,6 +142,7 @@ extension LocalTransaction {
     let fields = type.fields(of: object.present, object)
     let last = next
     guard let zIndex = try table.insert(new: key, fields, last: last) else { return nil }
+    didSet(key, table)
     try append(Entry(type: type.stored.id, key: key, operation: .update, fields: fields), zIndex: zIndex, previous: .none)
     return SavedObject(place: ObjectPlace(zIndex: zIndex, last: last), key: key, extent: .all, links: links)
   }
@@ -132,26 +163,36 @@ extension LocalTransaction {
     }
     let fields = type.fields(of: object.present, object)
     guard let key else {
-      let key = ObjectKey.birth(Birth(transaction: name, ordinal: ordinal))
-      let entry = Entry(type: type.stored.id, key: key, operation: .birth, fields: fields)
-      return SavedObject(place: try insert(entry, nil, table), key: key, extent: .all)
+      let birth = Birth(transaction: name, ordinal: ordinal)
+      let number = type.stored.schema.hasNumbers ? try nextNumber(table) : nil
+      if let number { try table.claim(next: Claim(number: number, birth: birth)) }
+      let entry = Entry(
+        type: type.stored.id, key: .birth(birth), operation: number.map { .claim(number: $0) } ?? .birth, fields: fields)
+      return SavedObject(place: try insert(entry, nil, number: number, table), key: entry.key, extent: .all, number: number)
     }
     let absent = try table.absentPlace(of: key)
     let remove = try absent.flatMap { try reader().lastRemove(from: $0.last, by: state.replicaRow, since: firstEntry) }
     let entry = Entry(
       type: type.stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
-    return SavedObject(place: try insert(entry, absent, table), key: key, extent: .all)
+    didSet(key, table)
+    var number: Int64?
+    if key.isBirth, case .integer(let set)? = object.primary { number = set }
+    return SavedObject(place: try insert(entry, absent, number: number, table), key: key, extent: .all)
   }
 
   /// The row and the entry of an object that has no row.
-  private mutating func insert(_ entry: Entry, _ absent: ObjectPlace?, _ table: ObjectTable) throws -> ObjectPlace {
+  ///
+  /// - Parameter number: of an object that is named by its birth.
+  private mutating func insert(
+    _ entry: Entry, _ absent: ObjectPlace?, number: Int64?, _ table: ObjectTable
+  ) throws -> ObjectPlace {
     if let absent, hasEntry(absent.last) {
-      try table.insert(entry.key, entry.fields, zIndex: absent.zIndex, last: absent.last)
+      try table.insert(entry.key, entry.fields, number: number, zIndex: absent.zIndex, last: absent.last)
       try join(entry, at: absent.last)
       return absent
     }
     let last = next
-    let zIndex = try table.insert(entry.key, entry.fields, zIndex: absent?.zIndex, last: last)
+    let zIndex = try table.insert(entry.key, entry.fields, number: number, zIndex: absent?.zIndex, last: last)
     try append(entry, zIndex: zIndex, previous: absent?.last ?? .none)
     return ObjectPlace(zIndex: zIndex, last: last)
   }

@@ -9,10 +9,14 @@ struct LocalTransaction {
     let name: TransactionName
     fileprivate var writer: JournalWriter
     fileprivate var size = 0
-    fileprivate var ordinal: UInt32 = 0
+    fileprivate(set) var ordinal: UInt32 = 0
     fileprivate var schema: StoredSchema?
     /// Types of which no object is without a row, as far as is known.
     fileprivate var whole: Set<Int> = []
+    /// Whether rows were written that may have named assets.
+    fileprivate var touchesAssets = false
+    /// By type: the next number, once it is known.
+    fileprivate var numbers: [Int: Int64] = [:]
   }
 
   let db: Database
@@ -57,6 +61,41 @@ struct LocalTransaction {
 
   mutating func willRemove(_ type: StoredType) {
     progress.whole.remove(type.id)
+    willChange(type)
+  }
+
+  mutating func willChange(_ type: StoredType) {
+    if !type.assets.isEmpty { progress.touchesAssets = true }
+  }
+
+  /// A number for an object that the app gave none (J-27).
+  mutating func nextNumber(_ table: ObjectTable) throws -> Int64 {
+    let number = try progress.numbers[table.type.id] ?? table.nextNumber()
+    guard Numbers.claimable ~= number else {
+      throw MagicDataError(
+        .tooLarge, "\(table.type.schema.name) has no number left above the highest; give the object one that is not in use")
+    }
+    progress.numbers[table.type.id] = number + 1
+    return number
+  }
+
+  /// What an app sets in one of several objects that are saved at once is given to none of the others, whichever comes first.
+  mutating func willSave(_ objects: [ObjectSave], _ type: (Int) -> MappedType?) throws {
+    for (number, object) in objects.enumerated() {
+      guard case .integer(let set)? = object.primary, Numbers.claimable ~= set, let type = type(number),
+        type.stored.schema.hasNumbers, object.isMadeByApp(for: store)
+      else { continue }
+      let next = try progress.numbers[type.stored.id] ?? ObjectTable(type.stored, db).nextNumber()
+      progress.numbers[type.stored.id] = max(next, set + 1)
+    }
+  }
+
+  /// The app has set a number.
+  mutating func didSet(_ key: ObjectKey, _ table: ObjectTable) {
+    guard case .primary(.integer(let number)) = key, Numbers.claimable ~= number,
+      let next = progress.numbers[table.type.id], next <= number
+    else { return }
+    progress.numbers[table.type.id] = number + 1
   }
 
   /// Where the next entry goes.
@@ -119,9 +158,10 @@ struct LocalTransaction {
   }
 
   /// A transaction without entries leaves no trace (J-10).
-  mutating func finish() throws {
+  mutating func finish(_ assets: AssetFolder) throws {
     guard ordinal > 0 else { return }
     try progress.writer.finish(db)
+    if progress.touchesAssets { try assets.noteDropped(db) }
   }
 }
 
@@ -131,6 +171,10 @@ extension Entry {
     var entry = later
     let isBornHere = if case .birth(let birth) = key { birth.transaction == name } else { false }
     switch (operation, later.operation) {
+    case (.claim(let number), .remove):
+      entry.operation = .withdrawal(number: number)
+    case (.withdrawal(let number), _):
+      entry.operation = later.operation.isRemove ? operation : .claim(number: number)
     case (_, .remove):
       break
     case (.remove, _):
@@ -149,11 +193,11 @@ extension Store {
   func change<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
-    let (id, surroundings) = (id, surroundings)
+    let (id, surroundings, assets) = (id, surroundings, assets)
     return try await writeNow { db in
       var transaction = try LocalTransaction(db, id, surroundings)
       let result = try body(&transaction)
-      try transaction.finish()
+      try transaction.finish(assets)
       return result
     }
   }

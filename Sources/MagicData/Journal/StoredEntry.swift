@@ -13,12 +13,8 @@ struct StoredEntry {
     writer.varint(UInt64(bitPattern: zIndex))
     writer.varint(UInt64(bitPattern: previous.bits))
     if let base = entry.operation.base { writer.fixed(base.bits) }
-    switch entry.key {
-    case .primary(let value):
-      value.encode(to: &writer)
-    case .birth(let birth):
-      writer.append(birth.bytes)
-    }
+    if let number = entry.operation.number { writer.varint(UInt64(number)) }
+    entry.key.encode(to: &writer)
     for field in entry.fields {
       writer.varint(field.field)
       field.value.encode(to: &writer)
@@ -44,10 +40,14 @@ struct StoredEntry {
     case 1: operation = .update
     case 2: operation = .revival(base: Stamp(try reader.fixed(UInt64.self)))
     case 3: operation = .birth
+    case 4: operation = .claim(number: Int64(clamping: try reader.varint()))
+    case 5: operation = .withdrawal(number: Int64(clamping: try reader.varint()))
     default: throw start.damaged("an unknown operation")
     }
-    let key: ObjectKey =
-      schema.primary == nil ? .birth(try Birth(bytes: Array(try reader.take(16)))) : .primary(try Value(from: &reader))
+    let key = try ObjectKey(from: &reader)
+    guard key.fits(schema.identity), operation.fits(schema) else {
+      throw start.damaged("an entry that its type's objects cannot have")
+    }
     var fields: [FieldValue] = []
     while !reader.isAtEnd {
       let start = reader

@@ -74,6 +74,14 @@ struct DeclaredChanges {
           .model, "\(property.name) is converted, and is a relation or was one, which cannot be; give the property another name"
         )
       }
+      guard !kinds.contains(.asset) || kinds.count == 1 && property.fillIn == nil else {
+        throw MagicDataError(
+          .model,
+          """
+          \(property.name) is an asset or was one, which is not converted or filled in, since its content is in a file; give the property \
+          another name, or a default
+          """)
+      }
       guard Set(kinds).count == kinds.count, property.role != .primary || kinds.count == 1 else {
         throw MagicDataError(
           .model,

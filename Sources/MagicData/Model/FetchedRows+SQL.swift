@@ -24,10 +24,11 @@ extension FetchedRows {
   }
 
   private mutating func read(_ select: inout SQL, _ type: MappedType) throws {
-    let hasPrimary = type.stored.schema.primary != nil
+    let hasNumbers = type.stored.schema.hasNumbers
+    let birth: Int32? = type.stored.schema.hasBirths ? hasNumbers ? Int32(3 + type.columns.count) : 1 : nil
     while try select.step() {
       places.append(ObjectPlace(zIndex: select.integer(0), last: select.place(2)))
-      if !hasPrimary { births.append(try Birth(bytes: select.bytes(1))) }
+      if let birth { births.append(hasNumbers && select.isNull(birth) ? nil : try Birth(bytes: select.bytes(birth))) }
       let start = values.count
       for read in type.reads { values.append(read.map { select.value($0.column, $0.kind) } ?? .null) }
       for (index, former) in type.former where values[start + index] == .null {

@@ -30,7 +30,7 @@ struct Instance {
   }
 
   @inline(__always)
-  private func property(_ index: Int) -> (storage: Storage, slot: Int) {
+  func property(_ index: Int) -> (storage: Storage, slot: Int) {
     switch places {
     case .shared(let storage): (storage, layout.slots[index])
     case .apart(let properties): (properties[index].storage, properties[index].index)
@@ -54,6 +54,7 @@ struct Instance {
     get { first.header.record }
     nonmutating set {
       first.header.record = newValue
+      first.header.removed = nil
       // A reverse that stands alone has to know as well.
       if case .apart(let properties) = places {
         for reverse in properties.dropFirst(layout.properties.count) { reverse.storage.header.record = newValue }
@@ -64,27 +65,57 @@ struct Instance {
   /// What names the object as which the instance was fetched or saved.
   func key(_ record: Record) throws -> ObjectKey? {
     if let birth = record.birth { return .birth(birth) }
-    guard let index = layout.primary else { return nil }
-    let (storage, slot) = property(index)
-    return try storage.stored(at: slot)?.value().map { .primary($0) }
+    return try storedPrimary().map { .primary($0) }
   }
 
   /// Whether the primary value is that of the object as which the instance was fetched or saved.
   func isAsRecorded() throws -> Bool {
-    guard let record, let key = try key(record) else { return false }
-    return try primary().map { .primary($0) == key } ?? true
+    guard record != nil else { return false }
+    guard let primary = try primary() else { return true }
+    return try primary == storedPrimary()
   }
 
   /// Names the object in a database, if it has a name there.
   func key(in database: Store) throws -> ObjectKey? {
-    if let primary = try primary() { return .primary(primary) }
-    guard let record, record.origin.id == database.id else { return nil }
-    return try key(record)
+    let primary = try primary()
+    if let record {
+      let isAsKnown = try primary == storedPrimary()
+      if record.origin.id == database.id, isAsKnown || primary == nil { return try key(record) }
+      // A number that another database gave may be any object's here.
+      if record.birth != nil, isAsKnown { return nil }
+    }
+    if let removed { return removed.origin.id == database.id ? .birth(removed.birth) : nil }
+    return primary.map { .primary($0) }
   }
 
-  func primary() throws -> Value? {
+  /// The primary value that the object had when it was fetched or saved.
+  private func storedPrimary() throws -> Value? {
     guard let index = layout.primary else { return nil }
+    let (storage, slot) = property(index)
+    return try storage.stored(at: slot)?.value()
+  }
+
+  /// A number that a transaction gave which was rolled back is none.
+  func primary() throws -> Value? {
+    guard let index = layout.primary, !isTakenBack(index) else { return nil }
     return try value(index)
+  }
+
+  /// Whether a number that an instance shows was given by a transaction that was rolled back: neither the app has set it, nor has a database.
+  private func isTakenBack(_ index: Int) -> Bool {
+    guard layout.isAutomatic(index) else { return false }
+    let (storage, slot) = property(index)
+    return !storage[slot].isEdited && !storage[slot].isStored
+  }
+
+  /// Whether it shows the number of an object that it was.
+  var isRemoved: Bool { removed != nil }
+
+  /// The object that the instance was until it was removed, if the app has set no other number since.
+  private var removed: RemovedNumber? {
+    guard let removed = first.header.removed, let index = layout.primary else { return nil }
+    let (storage, slot) = property(index)
+    return storage[slot].edits == removed.edits ? removed : nil
   }
 
   // MARK: Saving
@@ -104,10 +135,13 @@ struct Instance {
         try save(index, relation, storage, slot, into: &object, in: database, number)
         continue
       }
-      let value = try value(index)
+      let value = isTakenBack(index) ? nil : try value(index)
       storage[slot].save = mark
       guard let value else {
-        guard layout.properties[index].role == .optional else { throw unset(layout.properties[index]) }
+        // A number that is not set is the next one (J-27).
+        guard layout.properties[index].role == .optional || layout.isAutomatic(index) else {
+          throw unset(layout.properties[index])
+        }
         object.values.append(.null)
         continue
       }
@@ -119,9 +153,11 @@ struct Instance {
       object.values.append(value)
     }
     if let record, let key = try key(record) {
-      object.record = ObjectSave.Record(database: record.origin.id, place: record.place, key: key)
+      object.record = ObjectSave.Record(
+        database: record.origin.id, place: record.place, key: key, primary: try storedPrimary())
     }
-    object.primary = layout.primary.map { object.values[$0] }
+    object.primary = layout.primary.flatMap { object.values[$0] == .null ? nil : object.values[$0] }
+    object.removed = removed.map { ObjectSave.Removed(database: $0.origin.id, birth: $0.birth) }
     return (object, mark)
   }
 
@@ -220,6 +256,15 @@ struct Instance {
         savedRelation(saved.links[index], held[index], storage, slot, isAsSaved)
         continue
       }
+      if index == layout.primary, let number = saved.number {
+        if isAsSaved {
+          storage[slot].slot = .integer(number)
+          storage.setStored(at: slot)
+        } else {
+          storage.setStored(.integer(number), at: slot, isEdited: true)
+        }
+        continue
+      }
       switch saved.stored(index, object) {
       case .unchanged:
         // It was set to what it was.
@@ -251,12 +296,22 @@ struct Instance {
   }
 
   /// After a remove: what is set is set anew.
-  func removed() {
+  func remove() {
+    let removed = asRemoved
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
       storage.forget(at: slot, isEdited: true)
     }
     record = nil
+    first.header.removed = removed
+  }
+
+  /// What a remove leaves of an object with a number from the database.
+  private var asRemoved: RemovedNumber? {
+    guard let record else { return removed }
+    guard let birth = record.birth, let index = layout.primary else { return nil }
+    let (storage, slot) = property(index)
+    return storage[slot].isEdited ? nil : RemovedNumber(record.origin, birth, edits: storage[slot].edits)
   }
 
   // MARK: Rolling back
@@ -271,35 +326,41 @@ struct Instance {
       if storage[slot].isEdited { edited.insert(index) }
       if storage[slot].isStored { isNew = false }
     }
-    guard !isNew else { return InstanceMemory(instance: self, database: database, content: .new(edited)) }
+    guard !isNew else {
+      return InstanceMemory(instance: self, database: database, content: .new(edited), removed: first.header.removed)
+    }
     let properties = layout.properties.indices.map { index in
       let (storage, slot) = property(index)
       let stored = storage.stored(at: slot)
       let held: Held? = if case .held(let held)? = stored { held } else { nil }
       return InstanceMemory.Property(
-        stored: stored, links: held?.links, isEdited: storage[slot].isEdited, edits: storage[slot].edits)
+        stored: stored, links: held?.links, isEdited: storage[slot].isEdited, edits: storage[slot].edits,
+        number: layout.isAutomatic(index) ? storage[slot].slot : nil)
     }
-    return InstanceMemory(instance: self, database: database, content: .known(record, properties))
+    return InstanceMemory(
+      instance: self, database: database, content: .known(record, properties), removed: first.header.removed)
   }
 
   /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: the row may never have
   /// been.
   func memoryOfNothing(in database: Store) -> InstanceMemory {
-    InstanceMemory(instance: self, database: database, content: .nothing)
+    InstanceMemory(instance: self, database: database, content: .nothing, removed: nil)
   }
 
   /// Puts a memory back, unless the instance was saved in another database since.
-  fileprivate func restore(_ content: InstanceMemory.Content, of database: Store) {
+  fileprivate func restore(_ content: InstanceMemory.Content, of database: Store, _ undone: UndoneEntries) {
     guard record.map({ $0.origin.id == database.id }) ?? true else { return }
+    let isThere = !undone.haveMade(record)
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
       switch content {
       case .new(let edited):
-        // Whatever was set since was set before the save or after it.
+        // Whatever was set since was set before the save or after it. A number that was given is taken back.
         storage.forget(at: slot, isEdited: edited.contains(index) || storage[slot].isEdited)
       case .known(_, let properties):
         let memory = properties[index]
         let isEdited = memory.isEdited || storage[slot].edits != memory.edits
+        if let number = memory.number, storage[slot].edits == memory.edits { storage[slot].slot = number }
         if let stored = memory.stored {
           if case .held(let held) = stored { held.links = memory.links }
           storage.setStored(stored, at: slot, isEdited: isEdited)
@@ -307,7 +368,8 @@ struct Instance {
           storage.forget(at: slot, isEdited: isEdited)
         }
       case .nothing:
-        storage.forget(at: slot, isEdited: storage[slot].isEdited)
+        // The number of an object that is there means it.
+        storage.forget(at: slot, isEdited: storage[slot].isEdited || layout.isAutomatic(index) && isThere)
       }
     }
     record = if case .known(let before, _) = content { before } else { nil }
@@ -326,6 +388,7 @@ struct Instance {
       let value = rows.values[start + index]
       do {
         let fetched = try layout.codecs[index].slot(of: value)
+        if !layout.assets.isEmpty, case .held(let held) = fetched { held.asset?.place.isKept(in: database.assets) }
         guard fetched.hasValue || layout.roles[index] == .optional && !storage[slot].slot.hasValue else {
           // Its default, or what a migration fills in, stands for what is not stored.
           try fillIn(index, storage, slot)
@@ -344,12 +407,14 @@ struct Instance {
       }
     }
     record = Record(
-      origin: database.origin, keeper: layout.asks ? database : nil, place: rows.places[row],
-      birth: rows.births.isEmpty ? nil : rows.births[row])
+      origin: database.origin, keeper: layout.asks ? database : nil, place: rows.places[row], birth: rows.birth(row))
   }
 
   private func fillIn(_ index: Int, _ storage: Storage, _ slot: Int) throws {
     if let value = layout.fillIns[index] { storage[slot].slot = try layout.codecs[index].slot(of: value) }
+    if !layout.assets.isEmpty, storage[slot].slot.isUnset, layout.properties[index].kind == .asset {
+      storage[slot].slot = try layout.codecs[index].empty()
+    }
   }
 
   /// Takes over the objects of a property, after `fetched`.
@@ -380,6 +445,8 @@ struct Instance {
   private func value(_ index: Int) throws -> Value? {
     let (storage, slot) = self.property(index)
     if layout.roles[index] == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
+    // It gets its name when its content is written.
+    if !layout.assets.isEmpty, case .held(let held) = storage[slot].slot, held.asset?.isUnnamed == true { return .asset("") }
     do {
       let value = try storage[slot].slot.value()
       guard (value?.length ?? 0) <= Limits.valueBytes else {
@@ -419,6 +486,8 @@ struct InstanceMemory {
     let links: [Link]?
     let isEdited: Bool
     let edits: UInt32
+    /// A number, which a save may change.
+    let number: Slot?
   }
 
   fileprivate enum Content {
@@ -431,8 +500,22 @@ struct InstanceMemory {
   fileprivate let instance: Instance
   fileprivate let database: Store
   fileprivate let content: Content
+  fileprivate let removed: RemovedNumber?
 
-  func restore() {
-    instance.restore(content, of: database)
+  func restore(_ undone: UndoneEntries) {
+    instance.restore(content, of: database, undone)
+    if instance.record == nil { instance.first.header.removed = removed }
+  }
+}
+
+/// What a rollback undoes: the entries of a transaction from an ordinal on.
+struct UndoneEntries {
+  let transaction: TransactionName
+  let first: UInt32
+
+  /// Whether the object that an instance was is one of those that never were.
+  func haveMade(_ record: Record?) -> Bool {
+    guard let birth = record?.birth else { return false }
+    return birth.transaction == transaction && birth.ordinal >= first
   }
 }

@@ -52,6 +52,8 @@ final class Layout: Sendable {
   let hasRelations: Bool
   /// Whether its objects may ask their database for more: they have a reverse, or objects that are fetched later.
   let asks: Bool
+  /// The properties that hold assets.
+  let assets: [Int]
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
 
@@ -98,7 +100,7 @@ final class Layout: Sendable {
         let target = try relation.map { try Layout.target($0.target) }
         if let target { targets.append(target) }
         let hasDefault = wrapper.property.hasValue || fillIn != nil
-        let canBeAbsent = type.role == .optional || kind.isLinked || (type.role == .required && hasDefault)
+        let canBeAbsent = type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault)
         return Property(
           name: name,
           field: TypeSchema.Field(name: declared.storedName(index, named: name), kind: kind, target: target?.identity),
@@ -145,6 +147,7 @@ final class Layout: Sendable {
     self.targets = targets
     hasRelations = !targets.isEmpty
     asks = hasReverses || properties.contains { $0.relation?.isAsync == true }
+    assets = properties.indices.filter { properties[$0].kind == .asset }
     self.name = name
     self.properties = properties
     codecs = properties.map(\.codec)
@@ -165,6 +168,11 @@ final class Layout: Sendable {
     schema = TypeSchema(
       name: name, primary: primary.map { fields[$0] },
       fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1) + former)
+  }
+
+  /// Whether a property is a number that the database gives (J-27).
+  func isAutomatic(_ index: Int) -> Bool {
+    if index == primary, case .integer = properties[index].codec { true } else { false }
   }
 
   /// The properties' wrappers, then those of reverses.

@@ -1,7 +1,7 @@
 public import MagicJournal
 
 /// A Codable value that is stored as canonical JSON (Protocol/values.md).
-public protocol MagicalCodable: Magical, Codable {}
+public protocol MagicalCodable: Magical, Codable, MagicAssetConvert {}
 
 extension MagicalCodable {
   public static var magicKind: Value.Kind { .coded }

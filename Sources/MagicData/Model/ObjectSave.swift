@@ -7,6 +7,14 @@ struct ObjectSave: Sendable {
     let database: Identifier
     let place: ObjectPlace
     let key: ObjectKey
+    /// The primary value that the object had there.
+    let primary: Value?
+  }
+
+  /// The object that an instance with a number was until it was removed.
+  struct Removed: Sendable {
+    let database: Identifier
+    let birth: Birth
   }
 
   /// By property; null for what was never set.
@@ -21,6 +29,7 @@ struct ObjectSave: Sendable {
   var missing = PropertySet()
   var relations: [RelationSave] = []
   var record: Record?
+  var removed: Removed?
   var primary: Value?
 
   init(properties: Int) {
@@ -31,7 +40,19 @@ struct ObjectSave: Sendable {
   func record(in database: Identifier) -> Record? {
     guard let record, record.database == database else { return nil }
     // With another primary value it is another object.
-    return primary.map { record.key == .primary($0) } ?? true ? record : nil
+    return primary == record.primary ? record : nil
+  }
+
+  /// Whether the instance has a number that another database gave it: here the number may be any other object's.
+  func hasForeignNumber(in database: Identifier) -> Bool {
+    if let removed { return removed.database != database }
+    guard let record, record.database != database, record.key.isBirth else { return false }
+    return primary == record.primary
+  }
+
+  /// Whether its primary value is one that the app has set.
+  func isMadeByApp(for database: Identifier) -> Bool {
+    removed == nil && record(in: database) == nil && !hasForeignNumber(in: database)
   }
 
   /// As if the app had made the instance.
@@ -84,6 +105,8 @@ struct SavedObject: Sendable {
   var place: ObjectPlace
   let key: ObjectKey
   let extent: Extent
+  /// What the instance does not know yet: the number that the object has claimed by this save, or has by now.
+  var number: Int64? = nil
   /// By property: the links that were written.
   var links: [Int: [Link]] = [:]
 
@@ -101,10 +124,12 @@ struct SavedObject: Sendable {
 /// Rows on their way to instances.
 struct FetchedRows: Sendable {
   var places: [ObjectPlace] = []
-  /// Of objects that no primary value names.
-  var births: [Birth] = []
+  /// Of objects that are named by their births; empty if the type has none such.
+  var births: [Birth?] = []
   /// Row by row, by property.
   var values: [Value] = []
 
   var count: Int { places.count }
+
+  func birth(_ row: Int) -> Birth? { births.isEmpty ? nil : births[row] }
 }

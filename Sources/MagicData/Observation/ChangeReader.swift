@@ -52,21 +52,25 @@ struct ChangeReader {
   }
 
   private func objects(in data: [UInt8]) throws -> [MagicChanges.Object] {
-    do throws(JournalError) {
-      var objects: [MagicChanges.Object] = []
-      for var part in try EntryRow.parts(of: data) {
-        let stored = try StoredEntry(from: &part, schema.types)
-        let (entry, type) = (stored.entry, schema.types[stored.entry.type].schema)
-        objects.append(
-          MagicChanges.Object(
-            type: type.name.text, operation: entry.operation == .remove ? .remove : .update,
-            primary: MagicChanges.Primary(entry.key), zIndex: Int(clamping: stored.zIndex),
-            fields: entry.fields.map { type.fields[$0.field].name.text }))
-      }
-      return objects
+    var entries: [StoredEntry] = []
+    do {
+      for var part in try EntryRow.parts(of: data) { entries.append(try StoredEntry(from: &part, schema.types)) }
     } catch {
       throw ChangeReader.damaged(error)
     }
+    return try entries.map { stored in
+      let (entry, type) = (stored.entry, schema.types[stored.entry.type])
+      return MagicChanges.Object(
+        type: type.schema.name.text, operation: entry.operation.isRemove ? .remove : .update,
+        primary: try MagicChanges.Primary(entry.key) ?? number(of: stored, type), zIndex: Int(clamping: stored.zIndex),
+        fields: entry.fields.map { type.schema.fields[$0.field].name.text })
+    }
+  }
+
+  /// The number that an object which claims one has now.
+  private func number(of stored: StoredEntry, _ type: StoredType) throws -> MagicChanges.Primary? {
+    guard type.schema.hasNumbers else { return nil }
+    return try ObjectTable(type, db).number(at: stored.zIndex).map { .integer(Int(clamping: $0)) }
   }
 
   private static func damaged(_ cause: (any Error)? = nil) -> MagicDataError {

@@ -28,7 +28,8 @@ public struct MagicChanges: Sendable, Equatable {
     /// The type's name, by default the Swift type's.
     public let type: String
     public let operation: Operation
-    /// `nil` if the type has no primary value.
+    /// `nil` if the type has no primary value. A number that the database gave is the one that the object has by now, and `nil` if it is gone.
+    /// When a merge makes an object give its number up, that is no change of it: the other's claim is what it lists.
     public let primary: Primary?
     /// Where the object is in this database file.
     public let zIndex: Int

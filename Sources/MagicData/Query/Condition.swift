@@ -12,7 +12,7 @@ indirect enum Condition: Sendable {
   /// Two properties of one type.
   case pair(PropertyRoute, Comparison, PropertyRoute)
   /// The object is one of these.
-  case isNamed([ObjectKey])
+  case isNamed([ObjectName])
   /// One of the objects that a property holds, and that can be shown, fulfils a condition.
   case holds(Hop, Condition)
   /// How many a property holds that can be shown.

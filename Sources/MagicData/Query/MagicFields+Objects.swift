@@ -90,11 +90,26 @@ public struct MagicCount {
 extension Condition {
   /// That it is one of these objects, as far as they have a name.
   fileprivate static func isNamed<Object: MagicObject>(_ objects: some Sequence<Object>) throws -> Condition {
-    .isNamed(
-      try objects.compactMap { object in
-        let instance = try Instance(of: object)
-        if let primary = try instance.primary() { return .primary(primary) }
-        return try instance.record.flatMap { try instance.key($0) }
-      })
+    .isNamed(try objects.compactMap { try Instance(of: $0).name() })
+  }
+}
+
+/// What an instance says of the object that it is.
+struct ObjectName: Sendable {
+  /// Where it was saved or fetched.
+  let place: (database: Identifier, zIndex: Int64)?
+  /// Elsewhere.
+  let primary: Value?
+}
+
+extension Instance {
+  /// `nil` for one that is no object of any database, and can be found by nothing.
+  fileprivate func name() throws -> ObjectName? {
+    if let record, try isAsRecorded() {
+      // A number that another database gave may be any object's here.
+      return ObjectName(place: (record.origin.id, record.place.zIndex), primary: record.birth == nil ? try primary() : nil)
+    }
+    guard !isRemoved else { return nil }
+    return try primary().map { ObjectName(place: nil, primary: $0) }
   }
 }

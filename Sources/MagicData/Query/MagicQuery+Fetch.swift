@@ -64,6 +64,6 @@ extension MagicQuery {
     for target in plan.targets {
       if let target = try await scope.mappedForReading(target) { related.append(target) }
     }
-    return (scope, QueryTypes(type, related: related))
+    return (scope, QueryTypes(type, related: related, in: scope.store))
   }
 }

@@ -30,8 +30,8 @@ extension QueryText {
       add(subject.type.standing(property) == nil ? "\(subject.column(property)) IS NULL" : "0")
     case .pair(let left, let comparison, let right):
       appendPair(left, comparison, right, of: subject)
-    case .isNamed(let keys):
-      appendNames(keys, of: subject)
+    case .isNamed(let names):
+      appendNames(names, of: subject)
     case .holds(let hop, let inner):
       appendHeld(hop, inner, of: subject, isFound: isFound)
     case .count(let hop, let comparison, let number):
@@ -92,15 +92,39 @@ extension QueryText {
     add(")")
   }
 
-  private mutating func appendNames(_ keys: [ObjectKey], of subject: Subject) {
-    let column = "\(subject.name).\(Statements.quoted(subject.type.stored.keyColumn))"
-    guard !keys.isEmpty else { return add("0") }
-    if keys.count == 1 {
-      add("\(column) = ?", keys[0].value)
-    } else {
-      add("\(column) IN ")
-      appendList(keys.map(\.value))
+  /// One place or one name at most for each.
+  private mutating func appendNames(_ names: [ObjectName], of subject: Subject) {
+    let stored = subject.type.stored
+    var (zIndexes, primaries): ([Value], [Value]) = ([], [])
+    for name in names {
+      if let place = name.place, place.database == types.database {
+        zIndexes.append(.integer(place.zIndex))
+      } else if let primary = name.primary {
+        primaries.append(primary)
+      }
     }
+    let key = "\(subject.name).\(Statements.quoted(stored.keyColumn))"
+    // One that has a number without being named by it is another.
+    let isNamed = stored.schema.hasNumbers ? " AND \(subject.name).magic_birth IS NULL" : ""
+    switch (zIndexes.isEmpty, primaries.isEmpty) {
+    case (true, true): add("0")
+    case (false, true): appendEqual("\(subject.name).z_index", zIndexes)
+    case (true, false):
+      appendEqual(key, primaries)
+      add(isNamed)
+    case (false, false):
+      add("(")
+      appendEqual("\(subject.name).z_index", zIndexes)
+      add(" OR ")
+      appendEqual(key, primaries)
+      add("\(isNamed))")
+    }
+  }
+
+  private mutating func appendEqual(_ column: String, _ values: [Value]) {
+    if values.count == 1 { return add("\(column) = ?", values[0]) }
+    add("\(column) IN ")
+    appendList(values)
   }
 
   /// Filled up to a power of two, so that lists of different lengths share their statements.

@@ -78,8 +78,11 @@ extension QueryText {
 
   /// That an object can be shown, followed by AND (M-6); the plus keeps SQLite from looking for what is not null in an index.
   mutating func appendShown(_ subject: Subject) {
+    let stored = subject.type.stored
+    // One whose claim has not arrived has no number (M-19).
+    if stored.schema.hasNumbers { add("+\(subject.name).\(Statements.quoted(stored.keyColumn)) IS NOT NULL AND ") }
     for group in subject.type.required {
-      let columns = group.map { "+\(subject.name).\(Statements.quoted(subject.type.stored.columns[$0])) IS NOT NULL" }
+      let columns = group.map { "+\(subject.name).\(Statements.quoted(stored.columns[$0])) IS NOT NULL" }
       add("(" + columns.joined(separator: " OR ") + ") AND ")
     }
   }

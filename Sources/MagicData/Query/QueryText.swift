@@ -70,7 +70,7 @@ struct QueryText {
   /// The z indexes, and the keys.
   static func keys(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    let all = text.select("z_index, \(Statements.quoted(types.type.stored.keyColumn))")
+    let all = text.select("z_index, \(types.type.stored.name)")
     text.append(plan, of: all)
     return text
   }
@@ -134,7 +134,7 @@ struct QueryText {
     let stored = types.type.stored
     return
       (["z_index", Statements.quoted(stored.keyColumn), "magic_last"]
-      + types.type.columns.map { Statements.quoted(stored.columns[$0]) })
+      + types.type.columns.map { Statements.quoted(stored.columns[$0]) } + (stored.schema.hasNumbers ? ["magic_birth"] : []))
       .joined(separator: ", ")
   }
 

@@ -1,10 +1,15 @@
+internal import MagicJournal
+
 /// Where the types are that a query asks about.
 struct QueryTypes: Sendable {
+  /// Names the file.
+  let database: Identifier
   let type: MappedType
   /// Those behind relations, without those of which the database has never had objects.
   private let related: [ObjectIdentifier: MappedType]
 
-  init(_ type: MappedType, related: [MappedType] = []) {
+  init(_ type: MappedType, related: [MappedType], in store: Store) {
+    database = store.id
     self.type = type
     self.related = Dictionary(related.map { (ObjectIdentifier($0.layout.type), $0) }, uniquingKeysWith: { known, _ in known })
   }
@@ -14,7 +19,7 @@ struct QueryTypes: Sendable {
   /// How a condition finds the objects of a type that fulfil it.
   func access(_ condition: Condition, of type: MappedType) -> Access {
     switch condition {
-    case .isNamed(let keys): keys.count == 1 ? .point : .list
+    case .isNamed(let names): names.count == 1 ? .point : .list
     case .compares(let property, let bounds):
       !type.isIndexed(property) ? .scan : bounds.contains { $0.comparison == .equal } ? .point : .range
     case .isNil(let property): type.isIndexed(property) ? .point : .scan
@@ -85,7 +90,7 @@ extension MappedType {
   /// Whether one object at most fulfils a condition.
   func isOne(_ condition: Condition) -> Bool {
     switch condition {
-    case .isNamed(let keys): keys.count == 1
+    case .isNamed(let names): names.count == 1
     case .compares(let property, let bounds): property == layout.primary && bounds.contains { $0.comparison == .equal }
     case .all(let parts): parts.contains(where: isOne)
     default: false

@@ -1,7 +1,8 @@
+internal import Foundation
 internal import GRDB
 public import MagicJournal
 
-/// A property's objects that are not fetched with their owner, but when they are asked for.
+/// A property's objects, or asset, that are not fetched with their owner, but when they are asked for.
 ///
 /// ```swift
 /// @MagicValue var pages: AsyncMagical<[Page]>
@@ -28,11 +29,12 @@ public struct AsyncMagical<Wrapped: Magical>: Magical {
     state = .stored(stored)
   }
 
-  /// The value: fetched, unless it was set.
-  /// - Throws: ``MagicDataError`` with `notFound` if one object was removed or has not arrived, or the database is no longer open.
+  /// The value: fetched, unless it was set. An asset holds its content then, and has been checked.
+  /// - Throws: ``MagicDataError`` with `notFound` if one object, or the asset's file, was removed or has not arrived, or the database is no
+  ///   longer open; for an asset also what ``MagicAsset/load()`` throws.
   public nonisolated(nonsending) func get() async throws -> Wrapped {
     switch state {
-    case .value(let value): return value
+    case .value(let value): return try await (value as? any AnyAsset)?.loaded(as: Wrapped.self) ?? value
     case .stored(let property):
       guard let relation = Codec.relation(Wrapped.self) else {
         throw MagicDataError(.model, "an AsyncMagical holds objects, and no \(Wrapped.self)")
@@ -51,8 +53,33 @@ public struct AsyncMagical<Wrapped: Magical>: Magical {
   }
 
   public static var magicKind: Value.Kind { Wrapped.magicKind }
-  public var magicValue: Value { get throws { throw MagicDataError.relation } }
-  public init(magicValue: Value) throws { throw MagicDataError.relation }
+
+  public var magicValue: Value {
+    get throws {
+      guard Wrapped.magicKind == .asset, case .value(let value) = state else { throw MagicDataError.relation }
+      return try value.magicValue
+    }
+  }
+
+  public init(magicValue: Value) throws {
+    guard Wrapped.magicKind == .asset else { throw MagicDataError.relation }
+    state = .value(try Wrapped(magicValue: magicValue))
+  }
+}
+
+extension AsyncMagical: AnyAsset where Wrapped: AnyAsset {
+  private var asset: Wrapped? {
+    if case .value(let asset) = state { asset } else { nil }
+  }
+
+  var place: AssetPlace { asset?.place ?? AssetPlace() }
+  var isUnnamed: Bool { asset?.isUnnamed ?? false }
+  func givenContent() throws -> Data? { try asset?.givenContent() }
+  nonisolated(nonsending) func loaded<Asset>(as type: Asset.Type) async throws -> Asset? { try await asset?.loaded(as: type) }
+}
+
+extension AsyncMagical: CodedCollection where Wrapped: CodedCollection {
+  static var parts: [Any.Type] { Wrapped.parts }
 }
 
 /// Several objects that an ``AsyncMagical`` can hold: a ``MagicalSet``, an array, a dictionary.

@@ -35,6 +35,8 @@ class Held {
   var holdsInstances: Bool { false }
   /// Whether it stands for an object that is not there.
   var isMissing: Bool { false }
+  /// Of an asset.
+  var asset: (any AnyAsset)? { nil }
   /// Of objects: what the database held for them.
   final var links: [Link]?
   /// Of an array: the objects that the database holds for it and that are not there to be shown.
@@ -66,6 +68,8 @@ class HeldValue<Wrapped: Magical>: Held {
     if let stored { return stored }
     return try value.magicValue
   }
+
+  override var asset: (any AnyAsset)? { value as? any AnyAsset }
 }
 
 /// How a property's type becomes a slot and back: known from the type, asked once a property.
@@ -102,6 +106,12 @@ enum Codec: Sendable {
     case (.held(let type), _): return .held(try Codec.held(value, type))
     default: throw value.unreadable(as: type)
     }
+  }
+
+  /// What a property of an asset's type holds of which nothing is stored.
+  func empty() throws -> Slot {
+    guard case .held(let type) = self else { return .null }
+    return .held(try Codec.held(.null, type))
   }
 
   private var type: any Magical.Type {

@@ -18,6 +18,20 @@ struct Record {
   }
 }
 
+/// An object with a number from the database whose instance was removed: saved again, it is that object, whatever number it has by then.
+final class RemovedNumber: Sendable {
+  let origin: Origin
+  let birth: Birth
+  /// Assignments of the number until then: one that the app sets later means another object.
+  let edits: UInt32
+
+  init(_ origin: Origin, _ birth: Birth, edits: UInt32) {
+    self.origin = origin
+    self.birth = birth
+    self.edits = edits
+  }
+}
+
 /// The database that an instance was fetched from or saved in.
 final class Origin: Sendable {
   /// The database file; a copy of a file has the same, so an object's key is checked as well.
@@ -38,6 +52,8 @@ final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
     let place: Place
     /// Only in the storage of an object's first property, and only once it was saved or fetched.
     var record: Record?
+    /// In the same place, once it was removed.
+    var removed: RemovedNumber?
     /// What the database holds, as far as this instance knows, where that is not what the slot holds.
     var originals: [(slot: Int, stored: Slot)] = []
     /// Of the save that began last.

@@ -2,8 +2,10 @@
 ///
 /// To make one is the first part: it takes from the instances, on their owner's side, what is to be written.
 struct ObjectWrite<Done: Sendable, Result> {
+  /// Contents that are to be on the disk, and named, before.
+  var assets: [AssetToSave] = []
   /// What the database does, wherever its connection is.
-  let work: @Sendable (inout LocalTransaction) throws -> Done
+  let work: @Sendable (inout LocalTransaction, StagedAssets) throws -> Done
   /// What the instances learn of it, on their owner's side again.
-  let finish: (Done) throws -> Result
+  let finish: (Done, StagedAssets) throws -> Result
 }

@@ -154,7 +154,7 @@ final class OpenTransaction {
   func rewind(to savepoint: Savepoint) {
     progress = savepoint.progress
     types.removeLast(types.count - savepoint.types)
-    rewind(to: savepoint.memories)
+    rewind(to: savepoint.memories, ordinal: progress.ordinal)
   }
 
   /// Runs `body` as the innermost.
@@ -165,10 +165,10 @@ final class OpenTransaction {
   }
 
   nonisolated(nonsending) func commit() async throws {
-    let (id, progress) = (store.id, progress)
+    let (id, progress, assets) = (store.id, progress, store.assets)
     try await connection { db in
       var transaction = LocalTransaction(db, id, progress)
-      try transaction.finish()
+      try transaction.finish(assets)
       try db.commit()
     }
     committed()
@@ -190,10 +190,11 @@ final class OpenTransaction {
 
   func rolledBack() {
     isOver = true
-    rewind(to: 0)
+    rewind(to: 0, ordinal: 0)
   }
 
-  private func rewind(to count: Int) {
-    while memories.count > count { memories.removeLast().restore() }
+  private func rewind(to count: Int, ordinal: UInt32) {
+    let undone = UndoneEntries(transaction: progress.name, first: ordinal)
+    while memories.count > count { memories.removeLast().restore(undone) }
   }
 }

@@ -8,11 +8,11 @@ extension Scope {
   /// An instance whose type holds no others.
   private func saving(_ instance: Instance, as type: MappedType) throws -> ObjectWrite<SavedObject, Int> {
     let (save, mark) = try instance.save(in: store)
-    return ObjectWrite {
-      try $0.save(save, as: type)
-    } finish: { saved in
+    return ObjectWrite(assets: try instance.assets(of: save, in: store.id)) { transaction, assets in
+      try transaction.save(assets.naming(save), as: type)
+    } finish: { saved, assets in
       onRollback(instance.memory(of: store))
-      instance.saved(saved, save, mark: mark, in: store)
+      instance.saved(saved, assets.naming(save), mark: mark, in: store)
       return Int(saved.place.zIndex)
     }
   }
@@ -25,9 +25,10 @@ extension Scope {
   private func saving(_ run: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<[SavedObject], Void> {
     let saves = try run.map { try $0.save(in: store) }
     let values = saves.map(\.0)
-    return ObjectWrite { transaction in
-      try values.map { try transaction.save($0, as: type) }
-    } finish: { saved in
+    return ObjectWrite(assets: try run.assets(of: values, in: store.id)) { transaction, assets in
+      try transaction.save(assets.naming(values), as: type)
+    } finish: { saved, assets in
+      let values = assets.naming(values)
       for (number, instance) in run.enumerated() {
         onRollback(instance.memory(of: store))
         instance.saved(saved[number], values[number], mark: saves[number].mark, in: store)
@@ -60,9 +61,11 @@ extension Scope {
     return {
       let graph = try ObjectGraph(instances, types, in: store)
       let save = graph.save
-      return ObjectWrite { transaction in
-        try transaction.save(save)
-      } finish: { saved in
+      let assets = try graph.nodes.map(\.instance).assets(of: save.objects, in: store.id)
+      return ObjectWrite(assets: assets) { transaction, assets in
+        try transaction.save(assets.naming(save))
+      } finish: { saved, assets in
+        let save = assets.naming(save)
         for (number, node) in graph.nodes.enumerated() {
           guard let saved = saved[number] else { continue }
           onRollback(node.instance.memory(of: store))
@@ -80,15 +83,15 @@ extension Scope {
     let instance = try Instance(object, type.layout)
     return {
       let key = try instance.key(in: store)
-      return ObjectWrite { transaction in
+      return ObjectWrite { transaction, _ in
         try key.map { try transaction.remove($0, type) } ?? false
-      } finish: { wasKnown in
+      } finish: { wasKnown, _ in
         guard wasKnown else {
           throw MagicDataError(
             .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
         }
         onRollback(instance.memory(of: store))
-        instance.removed()
+        instance.remove()
       }
     }
   }

@@ -40,7 +40,12 @@ enum Scope {
   nonisolated(nonsending) func write<Done, Result>(_ make: () throws -> ObjectWrite<Done, Result>) async throws -> Result {
     try await exclusively {
       let write = try make()
-      return try write.finish(try await change(write.work))
+      let (work, assets) = (write.work, try await stage(write.assets))
+      return try write.finish(
+        try await change { transaction in
+          try assets.place()
+          return try work(&transaction, assets)
+        }, assets)
     }
   }
 

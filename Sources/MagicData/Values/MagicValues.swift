@@ -122,8 +122,8 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
 
   // MARK: Changes
 
-  /// Adds an object with a value, or updates the one with its primary value: what differs is written. Without a primary value in the model, each
-  /// save adds an object.
+  /// Adds an object with a value, or updates the one with its primary value: what differs is written. Without a primary value in the model, and
+  /// where `makeModel()` leaves a number to the database, each save adds an object.
   ///
   /// - Returns: the object's z index.
   /// - Throws: as ``MagicData/update(_:)``.

@@ -6,11 +6,13 @@ package struct SHA256: Sendable {
   )
 
   package static func hash(_ message: [UInt8]) -> [UInt8] {
+    message.withUnsafeBytes { hash($0) }
+  }
+
+  package static func hash(_ message: UnsafeRawBufferPointer) -> [UInt8] {
     var hash = SHA256()
     let whole = message.count / 64 * 64
-    message.withUnsafeBytes { bytes in
-      for start in stride(from: 0, to: whole, by: 64) { hash.absorb(bytes, start) }
-    }
+    for start in stride(from: 0, to: whole, by: 64) { hash.absorb(message, start) }
     var tail = Array(message[whole...])
     tail.append(0x80)
     while tail.count % 64 != 56 { tail.append(0) }

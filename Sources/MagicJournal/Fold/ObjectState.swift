@@ -61,6 +61,8 @@ package struct ObjectState: Sendable, Equatable {
   package private(set) var removed: Version?
   /// What is stamped at or below it is void (M-4).
   package private(set) var base: Stamp?
+  /// The number that the object has claimed (J-26, M-20).
+  package private(set) var claim: Int64?
   /// Values that are one as a whole, by the first field of the name.
   private var writes: [Int: Write] = [:]
   /// Each of a set or dictionary with the one element.
@@ -71,7 +73,8 @@ package struct ObjectState: Sendable, Equatable {
   package init() {}
 
   package mutating func fold(_ operation: Entry.Operation, _ fields: [FieldValue], at version: Version, of type: TypeSchema) {
-    if operation == .remove {
+    if let number = operation.number { claim = max(claim ?? number, number) }
+    if operation.isRemove {
       removed = max(removed ?? version, version)
       return
     }

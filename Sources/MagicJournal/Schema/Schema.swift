@@ -59,6 +59,11 @@ package struct TypeSchema: Sendable, Equatable {
   /// Whether some field has a rival of the same name.
   package var hasRivals: Bool { firsts.count < fields.count }
 
+  /// Whether its objects have numbers, which may be automatic (J-26).
+  package var hasNumbers: Bool { primary?.kind == .integer }
+  /// Whether some of its objects are named by their births (J-7, J-26).
+  package var hasBirths: Bool { primary == nil || hasNumbers }
+
   /// What tells types apart (J-5).
   package var identity: Identity { Identity(name: name, primaryKind: primary?.kind) }
 

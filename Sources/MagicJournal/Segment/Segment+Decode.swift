@@ -83,15 +83,22 @@ extension SegmentColumns<ByteReader> {
     _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema
   ) throws(JournalError) -> Entry {
     let shape = shapes[try self.shapes.index(below: shapes.count, "shape")]
-    let operation: Entry.Operation =
-      switch shape.operation {
-      case 0: .remove
-      case 1: .update
-      case 2: .revival(base: try bases.earlier(than: name.stamp))
-      default: .birth
-      }
     let own = Birth(transaction: name, ordinal: ordinal)
-    let key = try types[shape.type].objects.key(operation, own, schema.types[shape.type])
+    let operation: Entry.Operation
+    let key: ObjectKey
+    switch shape.operation {
+    case 3: (operation, key) = (.birth, .birth(own))
+    case 4: (operation, key) = (.claim(number: try types[shape.type].objects.claimed()), .birth(own))
+    case 5: (operation, key) = (.withdrawal(number: try types[shape.type].objects.claimed()), .birth(own))
+    default:
+      operation =
+        switch shape.operation {
+        case 0: .remove
+        case 1: .update
+        default: .revival(base: try bases.earlier(than: name.stamp))
+        }
+      key = try types[shape.type].objects.key(operation, own, schema.types[shape.type])
+    }
     var fields: [FieldValue] = []
     fields.reserveCapacity(shape.fields.count)
     for field in shape.fields {
@@ -119,18 +126,28 @@ extension ByteReader {
     return Stamp(stamp.bits - distance)
   }
 
+  fileprivate mutating func claimed() throws(JournalError) -> Int64 {
+    let start = self
+    let number = try varint()
+    guard let number = Int64(exactly: number), Numbers.claimable ~= number else {
+      throw start.damaged("a number that cannot be claimed")
+    }
+    return number
+  }
+
   fileprivate mutating func key(
     _ operation: Entry.Operation, _ own: Birth, _ type: TypeSchema
   ) throws(JournalError) -> ObjectKey {  // S-5
-    if operation == .birth { return .birth(own) }
     let start = self
-    if let primary = type.primary {
+    if type.hasNumbers, rest.first == ObjectKey.birthForm {  // S-10
+      _ = try byte()
+    } else if let primary = type.primary {
       let value = try Value(from: &self)
       guard value.kind == primary.kind else { throw start.damaged("a primary value is not of its type's kind") }
       return .primary(value)
     }
     // Only a remove may speak of an object that its own transaction has made.
-    let stamp = try earlier(than: own.transaction.stamp, byAtLeast: operation == .remove ? 0 : 1)
+    let stamp = try earlier(than: own.transaction.stamp, byAtLeast: operation == .remove && type.primary == nil ? 0 : 1)
     guard stamp > .earliest else { throw start.damaged("an object born at stamp 0") }
     let tag = try fixed(UInt32.self)
     let ordinal = try varint()

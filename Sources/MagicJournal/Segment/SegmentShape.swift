@@ -7,10 +7,12 @@ struct SegmentShape: Hashable, Sendable {
   func encode(to writer: inout ByteWriter) {
     writer.varint(type)
     writer.byte(operation)
-    guard operation != Entry.Operation.remove.code else { return }
+    guard !SegmentShape.isRemove(operation) else { return }
     writer.varint(fields.count)
     for field in fields { writer.varint(field) }
   }
+
+  private static func isRemove(_ operation: UInt8) -> Bool { operation == 0 || operation == 5 }
 
   init(type: Int, operation: UInt8, fields: [Int]) {
     self.type = type
@@ -23,11 +25,17 @@ struct SegmentShape: Hashable, Sendable {
     let start = reader
     operation = try reader.byte()
     fields = []
-    guard operation <= Entry.Operation.birth.code else { throw start.damaged("there is no operation \(operation)") }
-    guard operation != Entry.Operation.birth.code || schema.types[type].primary == nil else {
-      throw start.damaged("a birth of a type with a primary value")
+    let example: Entry.Operation =
+      switch operation {
+      case 0, 1, 2: .update
+      case 3: .birth
+      case 4, 5: .claim(number: 1)
+      default: throw start.damaged("there is no operation \(operation)")
+      }
+    guard example.fits(schema.types[type]) else {
+      throw start.damaged("objects of type \(schema.types[type].name) have no operation \(operation)")
     }
-    guard operation != Entry.Operation.remove.code else { return }
+    guard !SegmentShape.isRemove(operation) else { return }
     for _ in 0..<(try reader.count()) {
       let field = try reader.index(below: schema.types[type].fields.count, "field")
       guard fields.last.map({ $0 < field }) ?? true else { throw reader.damaged("a shape's fields do not rise") }

@@ -55,7 +55,7 @@ package struct SegmentWriter: Sendable {
     let shape = SegmentShape(type: type, operation: entry.operation.code, fields: order.map { fields[$0] })
     columns.shapes.varint(shapes.index(of: shape))
     if let base = entry.operation.base { columns.bases.varint(name.stamp.bits - base.bits) }
-    columns.types[type].objects.key(entry, of: name)
+    columns.types[type].objects.key(entry, of: name, source.types[entry.type])
     for index in order {
       let field = fields[index]
       while columns.types[type].fields.count <= field { columns.types[type].fields.append(.init()) }
@@ -89,16 +89,17 @@ package struct SegmentWriter: Sendable {
 }
 
 extension ByteWriter {
-  fileprivate mutating func key(_ entry: Entry, of name: TransactionName) {  // S-5
+  fileprivate mutating func key(_ entry: Entry, of name: TransactionName, _ type: TypeSchema) {  // S-5, S-10
     switch entry.key {
     case .primary(let value):
       value.encode(to: &self)
-    case .birth(let birth) where entry.operation != .birth:
+    case .birth(let birth) where !entry.operation.isFirst:
+      if type.hasNumbers { byte(ObjectKey.birthForm) }
       varint(name.stamp.bits - birth.transaction.stamp.bits)
       fixed(birth.transaction.tag)
       varint(Int(birth.ordinal))
     case .birth:
-      break
+      if let number = entry.operation.number { varint(UInt64(number)) }
     }
   }
 }

@@ -1,4 +1,4 @@
-/// What names an object within its type, on every replica (J-6, J-7).
+/// What names an object within its type, on every replica (J-6, J-7). One with an automatic number is named by its birth (J-26).
 public enum ObjectKey: Hashable, Sendable {
   case primary(Value)
   case birth(Birth)
@@ -35,8 +35,10 @@ extension ObjectKey {
     static let integer: UInt8 = 1
     static let text: UInt8 = 3
     static let uuid: UInt8 = 4
-    static let birth: UInt8 = 7
   }
+
+  /// Begins an identity that is a birth, and nothing else (V-1, V-12).
+  static let birthForm: UInt8 = 7
 
   /// The object's identity within its type, as a relation and a digest have it (V-12, M-11).
   package var encoded: [UInt8] {
@@ -49,7 +51,7 @@ extension ObjectKey {
     switch self {
     case .primary(let value): value.encode(to: &writer)
     case .birth(let birth):
-      writer.byte(Form.birth)
+      writer.byte(ObjectKey.birthForm)
       writer.append(birth.bytes)
     }
   }
@@ -60,7 +62,7 @@ extension ObjectKey {
     case Form.integer, Form.text, Form.uuid:
       reader = start
       self = .primary(try Value(from: &reader))
-    case Form.birth:
+    case ObjectKey.birthForm:
       let birth = Birth(transaction: try TransactionName(from: &reader), ordinal: try reader.fixed(UInt32.self))
       guard birth.transaction.stamp > .earliest else { throw start.damaged("an object born at stamp 0") }
       guard birth.ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
@@ -86,12 +88,21 @@ extension ObjectKey {
   }
 
   package init(value: Value, of type: TypeSchema) throws(JournalError) {
-    if type.primary != nil {
+    if let primary = type.primary, value.kind == primary.kind {
       self = .primary(value)
-    } else if case .bytes(let bytes) = value {
+    } else if type.hasBirths, case .bytes(let bytes) = value {
       self = .birth(try Birth(bytes: bytes))
     } else {
-      throw JournalError(.damaged, "an object of type \(type.name) has no birth")
+      throw JournalError(.damaged, "an object of type \(type.name) has no name")
     }
+  }
+}
+
+extension Birth: Comparable {
+  /// As their bytes do: the earlier one first.
+  public static func < (left: Birth, right: Birth) -> Bool {
+    (left.transaction.stamp, left.transaction.tag, left.ordinal) < (
+      right.transaction.stamp, right.transaction.tag, right.ordinal
+    )
   }
 }

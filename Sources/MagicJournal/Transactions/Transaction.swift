@@ -26,7 +26,7 @@ package struct Entry: Sendable, Equatable {
   package var type: Int
   package var key: ObjectKey
   package var operation: Entry.Operation
-  /// Rising by field; empty for a remove.
+  /// Rising by field; empty for a remove or a withdrawal.
   package var fields: [FieldValue]
 
   package init(type: Int, key: ObjectKey, operation: Entry.Operation, fields: [FieldValue]) {
@@ -41,10 +41,10 @@ extension Entry {
   /// Whether the stamps in it fit a place in a transaction (J-7, J-9, J-11).
   package func isPossible(at ordinal: Int, of name: TransactionName) -> Bool {
     if let base = operation.base, base >= name.stamp { return false }
-    guard case .birth(let birth) = key else { return operation != .birth }
+    guard case .birth(let birth) = key else { return !operation.isFirst }
     let isOwn = birth == Birth(transaction: name, ordinal: UInt32(ordinal))
     switch operation {
-    case .birth: return isOwn
+    case .birth, .claim, .withdrawal: return isOwn
     case .remove: return isOwn || birth.transaction.stamp < name.stamp
     default: return birth.transaction.stamp < name.stamp
     }
@@ -73,8 +73,12 @@ extension Entry {
     case update
     /// An update of an object that was removed; what is stamped at or below `base` is void (L-6).
     case revival(base: Stamp)
-    /// The first write of an object that has no primary value set by the app.
+    /// The first write of an object that has no primary value.
     case birth
+    /// The first write of an object that claims a number (J-26).
+    case claim(number: Int64)
+    /// What is left of a claim whose object was removed by the same transaction.
+    case withdrawal(number: Int64)
 
     package var code: UInt8 {
       switch self {
@@ -82,6 +86,41 @@ extension Entry {
       case .update: 1
       case .revival: 2
       case .birth: 3
+      case .claim: 4
+      case .withdrawal: 5
+      }
+    }
+
+    /// Whether an object is gone by it. Such an entry has no fields.
+    package var isRemove: Bool {
+      switch self {
+      case .remove, .withdrawal: true
+      case .update, .revival, .birth, .claim: false
+      }
+    }
+
+    /// Whether its object is named by the entry's own place.
+    package var isFirst: Bool {
+      switch self {
+      case .birth, .claim, .withdrawal: true
+      case .remove, .update, .revival: false
+      }
+    }
+
+    /// The number that is claimed.
+    package var number: Int64? {
+      switch self {
+      case .claim(let number), .withdrawal(let number): number
+      case .remove, .update, .revival, .birth: nil
+      }
+    }
+
+    /// Whether objects of a type have such entries (S-5, S-10).
+    package func fits(_ type: TypeSchema) -> Bool {
+      switch self {
+      case .remove, .update, .revival: true
+      case .birth: type.primary == nil
+      case .claim(let number), .withdrawal(let number): type.hasNumbers && Numbers.claimable ~= number
       }
     }
 

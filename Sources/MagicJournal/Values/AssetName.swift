@@ -1,6 +1,12 @@
 /// What an asset is called for: the SHA-256 of its content as 64 lower-case digits and, if the app gave one, an extension (V-16).
-enum AssetName {
-  static func isValid(_ name: String) -> Bool {
+package enum AssetName {
+  /// `nil` if the extension is none that a name may have.
+  package static func name(of content: UnsafeRawBufferPointer, pathExtension: String?) -> String? {
+    let name = SHA256.hash(content).hexadecimal + (pathExtension.map { "." + $0 } ?? "")
+    return isValid(name) ? name : nil
+  }
+
+  package static func isValid(_ name: String) -> Bool {
     var name = name
     return name.withUTF8 { bytes in
       guard bytes.count >= 64, bytes[..<64].allSatisfy(isDigit) else { return false }

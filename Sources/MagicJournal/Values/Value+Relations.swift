@@ -77,12 +77,12 @@ extension [FieldValue] {
 }
 
 extension ObjectKey {
-  /// Whether objects of a type are named so (J-6, J-7).
+  /// Whether objects of a type are named so (J-6, J-7, J-26).
   package func fits(_ target: TypeSchema.Identity?) -> Bool {
     guard let target else { return false }
     return switch self {
     case .primary(let value): value.kind != nil && value.kind == target.primaryKind
-    case .birth: target.primaryKind == nil
+    case .birth: target.primaryKind == nil || target.primaryKind == .integer
     }
   }
 }

@@ -9,7 +9,12 @@ extension MagicData {
   public func digest() async throws -> String {
     try await store.read { db in
       var digest = Digest()
-      try JournalReader(db).forEachObject { type, key, state in digest.add(state, key, of: type.schema) }
+      let reader = try JournalReader(db)
+      for type in reader.schema.types {
+        var ofType = TypeDigest(type.schema)
+        try reader.forEachObject(of: type) { key, state in ofType.add(state, key, to: &digest) }
+        ofType.finish(&digest)
+      }
       return digest.description
     }
   }

@@ -69,28 +69,55 @@ struct Merger {
 
   private mutating func merge(_ entry: Entry, _ stamp: Stamp) throws {
     let table = ObjectTable(schema.types[entry.type], db)
-    if let object = unfolded[entry.type]?[entry.key] { return try setAside(entry, stamp, object) }
+    if let object = unfolded[entry.type]?[entry.key] {
+      try number(entry, object.place, table)
+      return try setAside(entry, stamp, object)
+    }
     if let place = try table.place(of: entry.key) {
       // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
       let highest = try reader.highestStamp(from: place.last)
       guard highest < stamp, entry.operation == .remove || (entry.operation == .update && !table.type.needsFold(entry.fields))
       else {
+        try number(entry, place, table)
         return try setAside(entry, stamp, Unfolded(place: place, highest: highest))
       }
       let last = try append(entry, place, isLatest: true)
       if entry.operation == .remove { return try table.remove(entry.key, last) }
       _ = try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last)
     } else if let place = try table.absentPlace(of: entry.key) {
+      try number(entry, place, table)
       try setAside(entry, stamp, Unfolded(place: place, highest: reader.highestStamp(from: place.last)))
-    } else if entry.operation == .remove {
+    } else if entry.operation.isRemove {
+      try number(entry, nil, table)
       // It arrived before what it removes.
       let place = try table.reserve(entry.key)
       try table.setLast(entry.key, append(entry, place, isLatest: true))
     } else {
+      let number = try number(entry, nil, table)
       let last = writer.next
-      let zIndex = try table.insert(entry.key, entry.fields, zIndex: nil, last: last)
+      let zIndex = try table.insert(entry.key, entry.fields, number: number, zIndex: nil, last: last)
       try writer.append(entry, zIndex: zIndex, previous: .none, db)
     }
+  }
+
+  /// What an entry says of numbers (M-16).
+  ///
+  /// - Parameter place: the object's, if it is known.
+  /// - Returns: the number of an object that is named by its birth.
+  @discardableResult
+  private func number(_ entry: Entry, _ place: ObjectPlace?, _ table: ObjectTable) throws -> Int64? {
+    switch entry.key {
+    case .primary(.integer(let number)):
+      // What has an entry is known as set.
+      if place?.last.isNone ?? true { try table.set(number) }
+    case .birth(let birth):
+      guard let number = entry.operation.number else { return nil }
+      let before = try place.flatMap { $0.last.isNone ? nil : try reader.state(from: $0.last, of: table.type.id).claim }
+      return try table.claim(Claim(number: number, birth: birth), before: before)
+    case .primary:
+      break
+    }
+    return nil
   }
 
   /// For an object of which the order of the entries matters.
@@ -98,6 +125,10 @@ struct Merger {
     _ entry: Entry, _ stamp: Stamp, _ object: Unfolded
   ) throws {
     let place = try append(entry, object.place, isLatest: object.highest < stamp)
+    if object.place.last.isNone, schema.types[entry.type].schema.hasNumbers {
+      // From here on its number is set, for claims that come before it is folded.
+      try ObjectTable(schema.types[entry.type], db).setLast(entry.key, place)
+    }
     unfolded[entry.type, default: [:]][entry.key] = Unfolded(place: place, highest: max(object.highest, stamp))
   }
 
@@ -110,7 +141,7 @@ struct Merger {
   private func refold(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
     let state = try reader.state(from: place.last, of: table.type.id)
     guard state.isAlive else { return try table.remove(key, place) }
-    try table.replace(key, state.row, place)
+    try table.replace(key, state.row, claim: state.claim, place)
   }
 }
 

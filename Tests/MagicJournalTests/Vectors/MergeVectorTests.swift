@@ -21,8 +21,9 @@ import Testing
       let transactions = try example.transactions.map { try $0.transaction(&schema) }
       let folded = fold(transactions, schema)
       #expect(folded.digest(schema).description == example.digest, "\(example.name)")
+      let numbers = folded.numbers(schema)
       let objects = try folded.objects.filter(\.value.isAlive).map { address, state in
-        try text(ObjectNotation(address.key, state, of: schema.types[address.type]))
+        try text(ObjectNotation(address.key, state, numbers[address], of: schema.types[address.type]))
       }
       #expect(try objects.sorted() == example.objects.map(text).sorted(), "\(example.name)")
     }
@@ -51,12 +52,15 @@ import Testing
 
   private func dump(_ folded: Folded, _ schema: Schema) -> Dump {
     var dump = Dump()
+    let numbers = folded.numbers(schema)
     for (address, state) in folded.objects where state.isAlive {
       let type = schema.types[address.type]
       let values = state.row.filter { $0.value != .null && $0.value != .list([]) }.map {
         (Dump.column(of: type.fields[$0.field]), $0.value)
       }
-      dump.objects[.init(type: type.name.text, key: address.key)] = Dictionary(uniqueKeysWithValues: values)
+      let object = Dump.Object(type: type.name.text, key: address.key)
+      dump.objects[object] = Dictionary(uniqueKeysWithValues: values)
+      if let number = numbers[address] { dump.objects[object]?[Dump.number] = .integer(number) }
     }
     return dump
   }
@@ -75,19 +79,56 @@ import Testing
       let history = try RelationHistory(writes)
       cases.append(try make(name, history.transactions, history.schema))
     }
+    for (name, writes) in numbers {
+      let history = try NumberHistory(writes)
+      cases.append(try make(name, history.transactions, history.schema))
+    }
     return File(cases: cases)
   }
 
   private static func make(_ name: String, _ transactions: [Transaction], _ schema: Schema) throws -> File.Case {
     var folded = Folded()
     for transaction in transactions { folded.fold(transaction, schema) }
+    let numbers = folded.numbers(schema)
     let objects = folded.objects.filter(\.value.isAlive).map {
-      ObjectNotation($0.key.key, $0.value, of: schema.types[$0.key.type])
+      ObjectNotation($0.key.key, $0.value, numbers[$0.key], of: schema.types[$0.key.type])
     }
     return .init(
       name: name, transactions: transactions.map { TransactionNotation($0, schema) },
       objects: try objects.sorted { try text($0) < text($1) }, digest: folded.digest(schema).description)
   }
+
+  private static let numbers: [(String, [NumberHistory.Write])] = [
+    ("a claim", [.init(1, 1, .claim(number: 1))]),
+    ("two claims of one number", [.init(2, 1, .claim(number: 1)), .init(1, 2, .claim(number: 1))]),
+    (
+      "three claims at one stamp",
+      [.init(1, 1, .claim(number: 1)), .init(1, 2, .claim(number: 1)), .init(1, 3, .claim(number: 1))]
+    ),
+    ("a number set and claimed", [.init(1, 1, .claim(number: 7)), .init(2, 2, .update, of: .number(7))]),
+    (
+      "a number set, removed and claimed",
+      [.init(1, 1, .update, of: .number(7)), .init(2, 1, .remove, of: .number(7)), .init(3, 2, .claim(number: 7))]
+    ),
+    (
+      "a claim of an object that was removed",
+      [.init(1, 1, .claim(number: 1)), .init(2, 1, .remove, of: .write(0)), .init(2, 2, .claim(number: 1))]
+    ),
+    (
+      "the loser removed and revived",
+      [
+        .init(1, 1, .claim(number: 1)), .init(2, 2, .claim(number: 1)), .init(3, 2, .remove, of: .write(1)),
+        .init(4, 2, .revival(base: Stamp(3)), of: .write(1)),
+      ]
+    ),
+    ("a withdrawal", [.init(1, 1, .withdrawal(number: 1)), .init(1, 2, .claim(number: 1))]),
+    ("an update whose claim has not arrived", [.init(3, 2, .update, of: .birth(1))]),
+    (
+      "a number set where a lost claim would go",
+      [.init(1, 1, .claim(number: 1)), .init(2, 2, .update, of: .number(1)), .init(3, 3, .update, of: .hash(0))]
+    ),
+    ("the highest number", [.init(1, 1, .claim(number: Numbers.claimable.upperBound))]),
+  ]
 
   private static let relations: [(String, [RelationHistory.Write])] = [
     (

@@ -153,6 +153,8 @@ struct EntryNotation: Codable {
   var object: KeyNotation
   var operation: String
   var base: String?
+  /// What is claimed.
+  var number: String?
   var fields: [String: ValueNotation?]?
 }
 
@@ -177,9 +179,9 @@ struct TransactionNotation: Codable {
       }
       return EntryNotation(
         type: type.name.text, primaryKind: type.primary?.kind.rawValue ?? 0, object: KeyNotation(entry.key),
-        operation: ["remove", "update", "revival", "birth"][Int(entry.operation.code)],
-        base: entry.operation.base.map { String($0.bits) },
-        fields: entry.operation == .remove ? nil : Dictionary(uniqueKeysWithValues: fields))
+        operation: ["remove", "update", "revival", "birth", "claim", "withdrawal"][Int(entry.operation.code)],
+        base: entry.operation.base.map { String($0.bits) }, number: entry.operation.number.map { String($0) },
+        fields: entry.operation.isRemove ? nil : Dictionary(uniqueKeysWithValues: fields))
     }
   }
 
@@ -217,6 +219,8 @@ extension EntryNotation {
       case "remove": .remove
       case "update": .update
       case "birth": .birth
+      case "claim": .claim(number: try parsed(number.flatMap { Int64($0) }, self.operation))
+      case "withdrawal": .withdrawal(number: try parsed(number.flatMap { Int64($0) }, self.operation))
       default: .revival(base: Stamp(try parsed(base.flatMap { UInt64($0) }, self.operation)))
       }
     return Entry(type: index, key: try object.key, operation: operation, fields: values.sorted { $0.field < $1.field })
@@ -251,15 +255,18 @@ struct ObjectNotation: Codable {
   var type: String
   var primaryKind: UInt8
   var object: KeyNotation
+  /// That it has by its claim.
+  var number: String?
   var fields: [String: FieldNotation]
   /// All that are held, in or out, and then what a row shows of the object; if it has any.
   var elements: [ElementNotation]?
   var row: [String: ValueNotation?]?
 
-  init(_ key: ObjectKey, _ state: ObjectState, of type: TypeSchema) {
+  init(_ key: ObjectKey, _ state: ObjectState, _ number: Int64?, of type: TypeSchema) {
     self.type = type.name.text
     primaryKind = type.primary?.kind.rawValue ?? 0
     object = KeyNotation(key)
+    self.number = number.map { String($0) }
     fields = [:]
     var elements: [ElementNotation] = []
     for write in state.values {

@@ -6,10 +6,10 @@ from typing import Dict, List, Optional, Set, Tuple, Union
 
 from .clock import checked_stamp
 from .cursor import Cursor, FormatError
-from .journal import (BIRTH_SIZE, ELEMENT_SIZE, ENTRY_LIMIT, SEGMENT_LIMIT, ENTRY_SIZE, FIELD_SIZE, TRANSACTION_LIMIT, Birth,
-                      Entry, ObjectName, Operation, Transaction)
+from .journal import (BIRTH_SIZE, CLAIM_END, CLAIMS, ELEMENT_SIZE, ENTRY_LIMIT, ENTRY_SIZE, FIELD_SIZE, FIRSTS,
+                      SEGMENT_LIMIT, TRANSACTION_LIMIT, Birth, Entry, ObjectName, Operation, Transaction)
 from .schema import Field, Type, read_index, read_roots, read_schema, read_shapes
-from .values import RELATIONS, WITH_ELEMENTS, Kind, Value, read_value
+from .values import BIRTH_FORM, RELATIONS, WITH_ELEMENTS, Kind, Value, read_value
 
 
 class Streams:
@@ -99,8 +99,12 @@ class BodyReader:
         objects = self.streams.objects[shape.type]
         size = ENTRY_SIZE + BIRTH_SIZE
         identity: Union[Value, Birth]
-        if shape.operation == Operation.BIRTH:
+        number = read_number(objects) if shape.operation in CLAIMS else None
+        if shape.operation in FIRSTS:
             identity = Birth(stamp, tag, ordinal)
+        elif type.primary_kind == Kind.INTEGER and objects.next_is(BIRTH_FORM):  # S-10
+            objects.byte()
+            identity = read_birth(objects, stamp, None)
         elif type.primary_kind == Kind.NULL:
             own = Birth(stamp, tag, ordinal) if shape.operation == Operation.REMOVE else None
             identity = read_birth(objects, stamp, own)
@@ -116,7 +120,7 @@ class BodyReader:
             fields[type.fields[index].name] = value
             size += FIELD_SIZE + column.offset - start + ELEMENT_SIZE * value.element_count()
         name = ObjectName(type.name, type.primary_kind, identity)
-        return Entry(name, shape.operation, fields, base), size
+        return Entry(name, shape.operation, fields, base, number), size
 
 
 def read_body(
@@ -165,6 +169,15 @@ def read_birth(cursor: Cursor, stamp: int, own: Optional[Birth]) -> Birth:
     if birth_stamp == stamp and birth != own:
         raise FormatError("birth at another place of its transaction", start)
     return birth
+
+
+def read_number(cursor: Cursor) -> int:
+    """What is claimed (S-10)."""
+    offset = cursor.offset
+    number = cursor.varint()
+    if not 1 <= number < CLAIM_END:
+        raise FormatError(f"{number} cannot be claimed", offset)
+    return number
 
 
 def read_earlier(cursor: Cursor, stamp: int, what: str, least: int = 1) -> int:

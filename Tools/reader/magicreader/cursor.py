@@ -44,6 +44,9 @@ class Cursor:
         self.offset += 1
         return self.data[self.offset - 1]
 
+    def next_is(self, byte: int) -> bool:
+        return self.remaining > 0 and self.data[self.offset] == byte
+
     def varint(self) -> int:
         start, number = self.offset, 0
         for index in range(10):  # V-2: at most 10 bytes

@@ -5,10 +5,10 @@ import zlib
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from .cursor import string_bytes, varint_bytes
-from .journal import Birth, Name, Operation, Transaction
+from .journal import FIRSTS, REMOVES, Birth, Name, Transaction
 from .schema import Field, Shape, Type
 from .segment import FORMAT, LAYOUT, MAGIC
-from .values import WITH_ELEMENTS, Kind, Target
+from .values import BIRTH_FORM, WITH_ELEMENTS, Kind, Target
 
 Schema = Tuple[Type, ...]
 NO_NAME = Name(0, bytes(4))
@@ -113,7 +113,11 @@ def encode_body(transactions: Sequence[Transaction], schema: Schema) -> bytes:
             identity = entry.object.identity
             if not isinstance(identity, Birth):
                 columns.objects[type] += identity.encoding()
-            elif entry.operation != Operation.BIRTH:
+            elif entry.operation in FIRSTS:
+                columns.objects[type] += b"" if entry.number is None else varint_bytes(entry.number)
+            else:
+                if entry.object.primary_kind != Kind.NULL:
+                    columns.objects[type].append(BIRTH_FORM)
                 columns.objects[type] += varint_bytes(transaction.stamp - identity.stamp)
                 columns.objects[type] += identity.tag + varint_bytes(identity.ordinal)
             for place, value in fields:
@@ -141,7 +145,7 @@ def encode_shapes(shapes: List[Shape]) -> bytes:
     result = bytearray(varint_bytes(len(shapes)))
     for shape in shapes:
         result += varint_bytes(shape.type) + bytes([shape.operation])
-        if shape.operation != Operation.REMOVE:
+        if shape.operation not in REMOVES:
             result += varint_bytes(len(shape.fields))
             for place in shape.fields:
                 result += varint_bytes(place)

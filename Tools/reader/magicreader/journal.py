@@ -51,6 +51,14 @@ class Operation(IntEnum):
     UPDATE = 1
     REVIVAL = 2
     BIRTH = 3
+    CLAIM = 4
+    WITHDRAWAL = 5
+
+
+REMOVES = (Operation.REMOVE, Operation.WITHDRAWAL)
+CLAIMS = (Operation.CLAIM, Operation.WITHDRAWAL)
+FIRSTS = (Operation.BIRTH, *CLAIMS)  # their objects are named by the entry's own place
+CLAIM_END = 1 << 61  # J-26
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class Entry:
     operation: Operation
     fields: Dict[str, Value]
     base: Optional[int] = None
+    number: Optional[int] = None
 
 
 @dataclass(frozen=True)

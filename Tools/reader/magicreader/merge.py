@@ -5,10 +5,10 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional, Tuple
 
-from .cursor import string_bytes
-from .journal import Entry, ObjectName, Operation, Transaction
+from .cursor import string_bytes, varint_bytes
+from .journal import CLAIM_END, REMOVES, Entry, ObjectName, Transaction
 from .schema import Field
-from .values import WITH_ELEMENTS, Value, identity_bytes
+from .values import WITH_ELEMENTS, Kind, Value, identity_bytes
 
 Version = Tuple[int, bytes]  # M-1: stamp, root
 Rank = Tuple[Version, bytes, bytes, bytes, int]
@@ -42,11 +42,14 @@ class ObjectState:
     updated: Optional[Version] = None
     removed: Optional[Version] = None
     base: Optional[int] = None
+    claim: Optional[int] = None
     writes: Dict[str, Write] = field(default_factory=dict)
     elements: Dict[Tuple[Field, bytes], Write] = field(default_factory=dict)
 
     def merge(self, entry: Entry, version: Version) -> None:
-        if entry.operation == Operation.REMOVE:
+        if entry.number is not None:
+            self.claim = max(self.claim or 0, entry.number)  # M-20
+        if entry.operation in REMOVES:
             self.removed = max(self.removed or version, version)
             return
         self.updated = max(self.updated or version, version)
@@ -120,11 +123,46 @@ def alive(state: State) -> Dict[ObjectName, ObjectState]:
     return {name: held for name, held in state.items() if held.is_alive()}
 
 
+def numbers(state: State) -> Dict[ObjectName, int]:
+    """The numbers of all objects that have claimed one, alive or not (M-16 to M-18)."""
+    shown: Dict[ObjectName, int] = {}
+    taken = {(name.type, name.identity.content) for name in state
+             if name.primary_kind == Kind.INTEGER and isinstance(name.identity, Value)}
+    claims = sorted(((name.identity.encoding(), name, held.claim)
+                     for name, held in state.items() if held.claim is not None),
+                    key=lambda claim: claim[0])
+    lost = []
+    for birth, name, number in claims:
+        if (name.type, number) in taken:
+            lost.append((birth, name))
+        else:
+            taken.add((name.type, number))
+            shown[name] = number
+    for birth, name in lost:
+        attempt = 0
+        while (name.type, own_number(birth, attempt)) in taken:
+            attempt += 1
+        shown[name] = own_number(birth, attempt)
+        taken.add((name.type, shown[name]))
+    return shown
+
+
+def own_number(birth: bytes, attempt: int) -> int:
+    """M-17."""
+    start = int.from_bytes(hashlib.sha256(birth + bytes(attempt)).digest()[:8], "big")
+    return CLAIM_END + start % CLAIM_END
+
+
 def digest(state: State) -> str:
     total = 0
+    known = numbers(state)
     for name, held in alive(state).items():
         number = object_number(name)
         total += int.from_bytes(number, "big")
+        if held.claim is not None:
+            is_lost = bytes([known[name] != held.claim])
+            claim = shortened(b"C" + number + is_lost + varint_bytes(held.claim))
+            total += int.from_bytes(claim, "big")
         elements = [(place.name, write) for place, write in held.valid_elements() if write.is_in()]
         for field_name, write in [*held.values().items(), *elements]:
             total += int.from_bytes(value_number(number, field_name, write), "big")

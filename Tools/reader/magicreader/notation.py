@@ -4,8 +4,8 @@ from __future__ import annotations
 import json as text_json
 from typing import Any, Dict, Optional
 
-from .journal import Birth, Entry, ObjectName, Operation, Transaction
-from .merge import State, Write, alive
+from .journal import REMOVES, Birth, Entry, ObjectName, Operation, Transaction
+from .merge import State, Write, alive, numbers
 from .segment import Segment
 from .values import RELATIONS, Identity, Kind, Target, Value
 
@@ -103,18 +103,21 @@ def entry_json(entry: Entry) -> Json:
     result["operation"] = entry.operation.name.lower()
     if entry.base is not None:
         result["base"] = str(entry.base)
-    if entry.operation != Operation.REMOVE:
+    if entry.number is not None:
+        result["number"] = str(entry.number)
+    if entry.operation not in REMOVES:
         result["fields"] = {name: value_json(value) for name, value in entry.fields.items()}
     return result
 
 
 def parse_entry(json: Json) -> Entry:
-    base = json.get("base")
+    base, number = json.get("base"), json.get("number")
     return Entry(
         parse_object_name(json),
         Operation[json["operation"].upper()],
         {name: parse_value(value) for name, value in json.get("fields", {}).items()},
-        None if base is None else int(base))
+        None if base is None else int(base),
+        None if number is None else int(number))
 
 
 def transaction_json(transaction: Transaction) -> Json:
@@ -148,9 +151,12 @@ def write_json(write: Write) -> Json:
 def objects_json(state: State) -> Json:
     """The alive objects, in no particular order."""
     result = []
+    known = numbers(state)
     for name, held in alive(state).items():
         fields = {field: write_json(write) for field, write in sorted(held.values().items())}
         content = {**object_name_json(name), "fields": fields}
+        if name in known:
+            content["number"] = str(known[name])
         elements = [{"field": place.name, **write_json(write)} for place, write in held.valid_elements()]
         if elements:
             content["elements"] = sorted(elements, key=lambda each: text_json.dumps(each, sort_keys=True))

@@ -41,7 +41,7 @@ Target = Tuple[str, Kind]  # a type's name, and the kind of its primary value (J
 
 @dataclass(frozen=True)
 class Birth:
-    """Names an object without a primary value (J-7)."""
+    """Names an object without a primary value (J-7), or with an automatic number (J-26)."""
 
     stamp: int
     tag: bytes
@@ -123,8 +123,8 @@ class Value:
 
     def fits(self, target: Target) -> bool:
         """Whether all its identities name objects of such a type (S-7)."""
-        return all((Kind.NULL if isinstance(each, Birth) else each.kind) == target[1]
-                   for each in self.identities())
+        return all(target[1] in (Kind.NULL, Kind.INTEGER) if isinstance(each, Birth)  # J-26
+                   else each.kind == target[1] for each in self.identities())
 
 
 Identity = Union[Value, Birth]

@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 from magicreader.clock import TICKS
 from magicreader.encoder import NO_NAME, encode_segment
 from magicreader.folder import SegmentName
-from magicreader.journal import Birth, Entry, ObjectName, Operation, Transaction
+from magicreader.journal import CLAIM_END, REMOVES, Birth, Entry, ObjectName, Operation, Transaction
 from magicreader.segment import segment_name
 from magicreader.values import Identity, Kind, Target, Value, identity_bytes
 
@@ -58,6 +58,8 @@ def random_content(generator: random.Random, kind: Kind, target: Optional[Target
 def random_identity(generator: random.Random, kind: Kind) -> Identity:
     if kind == Kind.NULL:  # few births, so that an element is written more than once
         return Birth(generator.randrange(1, 4), b"born", generator.randrange(2))
+    if kind == Kind.INTEGER and generator.random() < 0.4:  # with an automatic number (J-26)
+        return Birth(generator.randrange(1, 4), b"numb", generator.randrange(2))
     return random_primary(generator, kind)
 
 
@@ -79,7 +81,7 @@ class History:
         self.generator = random.Random(seed)
         self.replicas = [self.generator.randbytes(16) for _ in range(replicas)]
         self.stamps = {replica: 1_700_000_000_000 * TICKS for replica in self.replicas}
-        self.births: List[Tuple[str, Birth]] = []
+        self.births: List[Tuple[str, Kind, Birth]] = []
         self.written: Dict[bytes, List[Transaction]] = {replica: [] for replica in self.replicas}
 
     def write(self, count: int) -> List[Transaction]:
@@ -109,18 +111,25 @@ class History:
         type, kind = generator.choice(TYPES)
         if kind == Kind.NULL and generator.random() < 0.3:
             birth = Birth(stamp, tag, ordinal)
-            self.births.append((type, birth))
+            self.births.append((type, kind, birth))
             return Entry(ObjectName(type, kind, birth), Operation.BIRTH, random_fields(generator))
+        if kind == Kind.INTEGER and generator.random() < 0.3:
+            birth = Birth(stamp, tag, ordinal)
+            self.births.append((type, kind, birth))
+            number = generator.choice([1, 2, 63, 64, CLAIM_END - 1])
+            operation = generator.choice([Operation.CLAIM, Operation.CLAIM, Operation.WITHDRAWAL])
+            fields = {} if operation in REMOVES else random_fields(generator)
+            return Entry(ObjectName(type, kind, birth), operation, fields, None, number)
         operation = Operation(generator.randrange(3))
         fields = {} if operation == Operation.REMOVE else random_fields(generator)
         base = stamp - generator.randrange(1, 10) if operation == Operation.REVIVAL else None
-        if kind != Kind.NULL:
+        if kind != Kind.NULL and (kind == Kind.TEXT or generator.random() < 0.5):
             name = ObjectName(type, kind, random_primary(generator, kind))
             return Entry(name, operation, fields, base)
-        known = [each for each in self.births if each[1].stamp < stamp]
+        known = [each for each in self.births if each[2].stamp < stamp]
         if not known:
             return None
-        type, birth = generator.choice(known)
+        type, kind, birth = generator.choice(known)
         return Entry(ObjectName(type, kind, birth), operation, fields, base)
 
 

@@ -5,9 +5,9 @@ import random
 import unittest
 from typing import Optional
 
-from magicreader.journal import (Birth, Entry, ForkError, Journal, ObjectName, Operation,
+from magicreader.journal import (CLAIM_END, Birth, Entry, ForkError, Journal, ObjectName, Operation,
                                  Transaction)
-from magicreader.merge import alive, digest, fold
+from magicreader.merge import alive, digest, fold, numbers
 from magicreader.values import Kind, Target, Value
 
 from .fixtures import History
@@ -132,6 +132,56 @@ class RelationTests(unittest.TestCase):
         value = b"V" + number + b"\x01x" + bytes(7) + b"\x03" + A + b"\x0a\x01\x03\x01a\x01"
         total = sum(int.from_bytes(each, "big") for each in (number, hashlib.sha256(value).digest()[:16]))
         self.assertEqual(digest(state), f"{total % 2**128:032x}")
+
+
+def counted(stamp: int, number: int, root: bytes = A,
+            operation: Operation = Operation.CLAIM) -> Transaction:
+    birth = Birth(stamp, b"tag!", 0)
+    entry = Entry(ObjectName("Tag", Kind.INTEGER, birth), operation, {}, None, number)
+    return Transaction(root, 1, stamp, b"tag!", root, (entry,))
+
+
+def set_number(stamp: int, number: int, operation: Operation = Operation.UPDATE) -> Transaction:
+    name = ObjectName("Tag", Kind.INTEGER, Value(Kind.INTEGER, number))
+    return Transaction(B, 1, stamp, b"tag!", B, (Entry(name, operation, {}),))
+
+
+class NumberTests(unittest.TestCase):
+    def check(self, *transactions: Transaction, **expected: Optional[int]) -> None:
+        """`s3=None`: what was born at 3 has lost its claim."""
+        for order in (transactions, transactions[::-1], transactions * 2):
+            state = fold(order)
+            shown = {name.identity.stamp: number for name, number in numbers(state).items()}  # type: ignore
+            self.assertEqual(len(set(shown.values())), len(shown))
+            wanted = {f"s{stamp}": None if number >= CLAIM_END else number for stamp, number in shown.items()}
+            self.assertEqual(wanted, expected)
+
+    def test_oldest_claim_keeps_the_number(self) -> None:
+        self.check(counted(1, 1), s1=1)
+        self.check(counted(5, 1), counted(3, 1, B), counted(4, 1, B), counted(6, 2), s3=1, s4=None, s5=None, s6=2)
+
+    def test_withdrawn_and_removed_claims_count(self) -> None:
+        self.check(counted(1, 1, A, Operation.WITHDRAWAL), counted(2, 1, B), s1=1, s2=None)
+        self.assertEqual(alive(fold([counted(1, 1, A, Operation.WITHDRAWAL)])), {})
+
+    def test_set_numbers_win(self) -> None:
+        self.check(counted(1, 1), set_number(9, 1), counted(2, 2), s1=None, s2=2)
+        self.check(counted(1, 1), set_number(9, 1, Operation.REMOVE), s1=None)
+
+    def test_own_numbers_that_meet(self) -> None:
+        birth = Birth(1, b"tag!", 0).encoding()
+        hashed = CLAIM_END + int.from_bytes(hashlib.sha256(birth).digest()[:8], "big") % CLAIM_END
+        second = CLAIM_END + int.from_bytes(hashlib.sha256(birth + b"\0").digest()[:8], "big") % CLAIM_END
+        lost = [counted(1, 1), set_number(9, 1)]
+        self.assertEqual(list(numbers(fold(lost)).values()), [hashed])
+        self.assertEqual(list(numbers(fold([*lost, set_number(9, hashed)])).values()), [second])
+
+    def test_digest_by_hand(self) -> None:
+        number = hashlib.sha256(b"O\x03Tag\x01\x07" + bytes(7) + b"\x02tag!" + bytes(4)).digest()[:16]
+        for rivals, flag in (([], b"\0"), ([counted(1, 300, B, Operation.WITHDRAWAL)], b"\1")):
+            claim = hashlib.sha256(b"C" + number + flag + b"\xac\x02").digest()[:16]
+            total = int.from_bytes(number, "big") + int.from_bytes(claim, "big")
+            self.assertEqual(digest(fold([counted(2, 300), *rivals])), f"{total % 2**128:032x}")
 
 
 class JournalTests(unittest.TestCase):

@@ -1,17 +1,16 @@
-internal import Foundation
-internal import MagicData
+package import Foundation
 
 /// Writes whole files so that a crash leaves the old content or the new, and never a part (F-4).
-enum DurableFile {
+package enum DurableFile {
   /// Makes a file, or replaces it.
-  static func write(_ bytes: [UInt8], to file: URL) throws {
+  package static func write(_ bytes: some ContiguousBytes, to file: URL) throws {
     let temporary = try writeTemporary(bytes, beside: file)
     guard rename(temporary.path, file.path) == 0 else { throw failure("could not be written", file, removing: temporary) }
     try syncFolder(of: file)
   }
 
   /// Makes a file. `false` if there is one already; that stays as it is.
-  static func create(_ bytes: [UInt8], at file: URL) throws -> Bool {
+  package static func create(_ bytes: some ContiguousBytes, at file: URL) throws -> Bool {
     let temporary = try writeTemporary(bytes, beside: file)
     defer { unlink(temporary.path) }
     guard link(temporary.path, file.path) == 0 else {
@@ -24,7 +23,7 @@ enum DurableFile {
   }
 
   /// Brings a file's content to the disk, whoever wrote it.
-  static func sync(_ file: URL) throws {
+  package static func sync(_ file: URL) throws {
     let descriptor = open(file.path, O_RDONLY)
     guard descriptor >= 0 else {
       if errno == ENOENT { return }
@@ -44,7 +43,7 @@ enum DurableFile {
   }
 
   /// The first bytes of a file, and its length.
-  static func head(of file: URL, _ count: Int) throws -> (bytes: [UInt8], length: Int) {
+  package static func head(of file: URL, _ count: Int) throws -> (bytes: [UInt8], length: Int) {
     let descriptor = open(file.path, O_RDONLY)
     guard descriptor >= 0 else { throw failure("could not be opened", file) }
     defer { close(descriptor) }
@@ -54,12 +53,12 @@ enum DurableFile {
   }
 
   /// The error to throw if nobody may tell this user whether the file is there.
-  static func isHidden(_ file: URL) -> MagicDataError? {
+  package static func isHidden(_ file: URL) -> MagicDataError? {
     access(file.path, F_OK) != 0 && errno == EACCES ? failure("cannot be looked at", file) : nil
   }
 
   /// A file of at most `limit` bytes.
-  static func read(_ file: URL, atMost limit: Int) throws -> [UInt8] {
+  package static func read(_ file: URL, atMost limit: Int) throws -> [UInt8] {
     let (bytes, length) = try head(of: file, limit)
     guard length <= limit else {
       throw MagicDataError(.damaged, "\(file.path) has \(length) bytes, and \(limit) are the most that are read")
@@ -84,9 +83,19 @@ enum DurableFile {
     return bytes
   }
 
-  private static func writeTemporary(_ bytes: [UInt8], beside file: URL) throws -> URL {
-    let name = ".\(UUID().uuidString.lowercased()).tmp"
-    let temporary = file.deletingLastPathComponent().appendingPathComponent(name)
+  /// A name that nobody has, in the folder of another file.
+  static func temporary(beside file: URL) -> URL {
+    file.deletingLastPathComponent().appendingPathComponent(".\(UUID().uuidString.lowercased()).tmp")
+  }
+
+  /// Whether a file may have been left here by a crash.
+  static func isTemporary(_ name: String) -> Bool {
+    name.hasPrefix(".") && name.hasSuffix(".tmp") && UUID(uuidString: String(name.dropFirst().dropLast(4))) != nil
+  }
+
+  /// A new file with a name of its own in the folder of another, on the disk: to be renamed, or unlinked.
+  static func writeTemporary(_ bytes: some ContiguousBytes, beside file: URL) throws -> URL {
+    let temporary = temporary(beside: file)
     do {
       try writeNew(bytes, temporary)
     } catch {
@@ -96,7 +105,7 @@ enum DurableFile {
     return temporary
   }
 
-  private static func createInPlace(_ bytes: [UInt8], at file: URL) throws -> Bool {
+  private static func createInPlace(_ bytes: some ContiguousBytes, at file: URL) throws -> Bool {
     do {
       try writeNew(bytes, file)
     } catch let error as MagicDataError where error.code == .exists {
@@ -106,16 +115,18 @@ enum DurableFile {
     return true
   }
 
-  private static func writeNew(_ bytes: [UInt8], _ file: URL) throws {
+  private static func writeNew(_ bytes: some ContiguousBytes, _ file: URL) throws {
     let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
     guard descriptor >= 0 else { throw failure("could not be made", file) }
     defer { close(descriptor) }
-    var written = 0
-    while written < bytes.count {
-      let count = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress! + written, $0.count - written, off_t(written)) }
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { throw failure("could not be written", file) }
-      written += count
+    try bytes.withUnsafeBytes { bytes in
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        let count = pwrite(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count, off_t(rest.startIndex))
+        if count < 0 && errno == EINTR { continue }
+        guard count > 0 else { throw failure("could not be written", file) }
+        rest = rest.dropFirst(count)
+      }
     }
     guard flush(descriptor) else { throw failure("could not be synced", file) }
   }
@@ -124,7 +135,7 @@ enum DurableFile {
     try sync(file.deletingLastPathComponent())
   }
 
-  static func failure(_ what: String, _ file: URL, removing temporary: URL? = nil) -> MagicDataError {
+  package static func failure(_ what: String, _ file: URL, removing temporary: URL? = nil) -> MagicDataError {
     let number = errno
     if let temporary { unlink(temporary.path) }
     let code: MagicDataError.Code =

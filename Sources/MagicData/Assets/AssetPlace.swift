@@ -1,0 +1,62 @@
+internal import Foundation
+internal import MagicJournal
+
+/// What an asset is called and where its file is, as far as is known. Copies of an asset share it.
+final class AssetPlace: Sendable {
+  /// Of an asset that the app made.
+  let pathExtension: String?
+  private let known: Locked<(name: String?, folder: AssetFolder?)>
+
+  init(name: String? = nil, pathExtension: String? = nil) {
+    self.pathExtension = name.map { $0.contains(".") ? String($0.dropFirst(65)) : nil } ?? pathExtension
+    known = Locked((name, nil))
+  }
+
+  var name: String? { known.withLock { $0.name } }
+
+  /// The name that belongs to a content, which is the asset's for good.
+  func named(after content: Data) throws -> String {
+    if let name { return name }
+    let pathExtension = pathExtension.flatMap { $0.isEmpty ? nil : $0 }
+    guard let name = content.withUnsafeBytes({ AssetName.name(of: $0, pathExtension: pathExtension) }) else {
+      throw MagicDataError(.value, "an asset's extension is 1 to 32 ASCII letters and digits, without a dot")
+    }
+    known.withLock { $0.name = name }
+    return name
+  }
+
+  /// A folder has the file, or had it.
+  func isKept(in folder: AssetFolder) {
+    known.withLock { known in
+      // Where it was fetched from it stays, as long as it is there.
+      if let name = known.name, let other = known.folder, other.has(name) { return }
+      known.folder = folder
+    }
+  }
+
+  /// The file, while there is one.
+  var file: URL? {
+    let (name, folder) = known.withLock { $0 }
+    guard let name, let folder, folder.has(name) else { return nil }
+    return folder.file(name)
+  }
+
+  /// What the file holds.
+  func content() throws -> Data {
+    let (name, folder) = try kept()
+    return try folder.content(of: name)
+  }
+
+  /// The same, without a thread that waits.
+  func loadedContent() async throws -> Data {
+    let (name, folder) = try kept()
+    return try await folder.loadedContent(of: name)
+  }
+
+  private func kept() throws -> (String, AssetFolder) {
+    guard case (let name?, let folder?) = known.withLock({ $0 }) else {
+      throw MagicDataError(.unsetValue, "the asset has no value yet")
+    }
+    return (name, folder)
+  }
+}

@@ -1,0 +1,96 @@
+internal import MagicJournal
+
+/// Which value of a save waits for the name of a content.
+struct AssetSlot: Sendable {
+  /// The object's number in the save.
+  var object: Int
+  let property: Int
+  /// What the database held, as far as the instance knows.
+  let stored: Value?
+  /// What the property's default is called, if the app may have left it.
+  let initial: Value?
+}
+
+/// An asset of an instance that is saved.
+struct AssetToSave {
+  var slot: AssetSlot
+  let asset: any AnyAsset
+  let layout: Layout
+}
+
+extension Instance {
+  /// The assets of which the database may need the content: those that were set, and all of an object that it does not know.
+  func assets(of object: ObjectSave, in database: Identifier) throws -> [AssetToSave] {
+    guard !layout.assets.isEmpty else { return [] }
+    let isKnown = object.record(in: database) != nil
+    return try layout.assets.compactMap { index in
+      let (storage, slot) = property(index)
+      guard object.values[index] != .null, case .held(let held) = storage[slot].slot, let asset = held.asset,
+        !isKnown || object.edited.contains(index) || asset.isUnnamed
+      else { return nil }
+      let isAsMade = record == nil && !storage[slot].isStored && storage[slot].edits == layout.properties[index].initialEdits
+      let place = AssetSlot(
+        object: 0, property: index, stored: try storage.stored(at: slot)?.value(),
+        initial: isAsMade ? layout.properties[index].initial : nil)
+      return AssetToSave(slot: place, asset: asset, layout: layout)
+    }
+  }
+}
+
+extension Collection<Instance> {
+  func assets(of objects: [ObjectSave], in database: Identifier) throws -> [AssetToSave] {
+    var found: [AssetToSave] = []
+    for (number, instance) in enumerated() {
+      for var asset in try instance.assets(of: objects[number], in: database) {
+        asset.slot.object = number
+        found.append(asset)
+      }
+    }
+    return found
+  }
+}
+
+extension Scope {
+  /// Brings contents to the disk, one after the other, so that no more than one of them is held beside the app's own.
+  nonisolated(nonsending) func stage(_ assets: [AssetToSave]) async throws -> StagedAssets {
+    var staged = StagedAssets()
+    for asset in assets {
+      do {
+        let file = try await store.assets.stage(asset.asset.place, asset.asset.givenContent())
+        staged.append(file, for: asset.slot)
+      } catch {
+        throw asset.named(error)
+      }
+      try Task.checkCancellation()
+    }
+    return staged
+  }
+
+  func stageBlocking(_ assets: [AssetToSave]) throws -> StagedAssets {
+    var staged = StagedAssets()
+    for asset in assets {
+      do {
+        staged.append(try store.assets.staged(asset.asset.place, asset.asset.givenContent()), for: asset.slot)
+      } catch {
+        throw asset.named(error)
+      }
+    }
+    return staged
+  }
+}
+
+extension AssetToSave {
+  fileprivate func named(_ error: any Error) -> any Error {
+    guard let error = error as? MagicDataError else { return error }
+    return MagicDataError(error.code, "\(layout.name).\(layout.properties[slot.property].name): \(error.message)", cause: error)
+  }
+}
+
+extension ObjectSave {
+  mutating func name(_ slot: AssetSlot, _ name: String) {
+    let value = Value.asset(name)
+    values[slot.property] = value
+    if slot.initial == value { edited.remove(slot.property) }
+    if slot.initial == value || slot.stored == value { changed.remove(slot.property) }
+  }
+}

@@ -1,0 +1,23 @@
+internal import Foundation
+
+/// Copies folders so that they are on the disk.
+enum DurableFolder {
+  /// Copies a folder with all that is in it, but for the temporary files of those who write to it, to a place where nothing is.
+  static func copy(_ folder: URL, to place: URL) throws {
+    do {
+      try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+      for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where !DurableFile.isTemporary(name) {
+        try FileManager.default.copyItem(at: folder.appendingPathComponent(name), to: place.appendingPathComponent(name))
+      }
+      for path in try FileManager.default.subpathsOfDirectory(atPath: place.path) {
+        try DurableFile.sync(place.appendingPathComponent(path))
+      }
+      try DurableFile.sync(place)
+    } catch let error as MagicDataError {
+      throw error
+    } catch {
+      let isFull = (error as? CocoaError)?.code == .fileWriteOutOfSpace
+      throw MagicDataError(isFull ? .full : .notAllowed, "\(folder.path) could not be copied to \(place.path)", cause: error)
+    }
+  }
+}

@@ -1,0 +1,71 @@
+/// The numbers of one type's objects: those that apps set, and those that are claimed (Protocol/merge.md, Automatic numbers).
+package struct Numbers: Sendable {
+  /// What can be claimed (J-26).
+  package static let claimable: ClosedRange<Int64> = 1...hashed.lowerBound - 1
+  /// Where the numbers of lost claims are (M-17).
+  package static let hashed: Range<Int64> = 1 << 61..<1 << 62
+
+  private var set: Set<Int64> = []
+  private var claims: [Birth: Int64] = [:]
+
+  package init() {}
+
+  /// Of every object that an entry speaks of, alive or not.
+  package mutating func add(_ key: ObjectKey, claim: Int64?) {
+    switch key {
+    case .primary(.integer(let number)): set.insert(number)
+    case .primary: break
+    case .birth(let birth): claims[birth] = claim
+    }
+  }
+
+  /// The number of each object that has claimed one.
+  package var shown: [Birth: Int64] {
+    Numbers.shown(claims.map { Claim(number: $1, birth: $0) }) { set.contains($0) }
+  }
+
+  /// - Parameter isSet: whether an app has set a number.
+  package static func shown(_ claims: [Claim], isSet: (Int64) throws -> Bool) rethrows -> [Birth: Int64] {
+    var shown: [Birth: Int64] = [:]
+    var held: Set<Int64> = []
+    var lost: [Birth] = []
+    for claim in claims.sorted(by: { $0.birth < $1.birth }) {
+      if try !isSet(claim.number), held.insert(claim.number).inserted {
+        shown[claim.birth] = claim.number
+      } else {
+        lost.append(claim.birth)
+      }
+    }
+    for birth in lost {
+      for attempt in 0... {
+        let number = birth.number(attempt: attempt)
+        guard try !isSet(number), held.insert(number).inserted else { continue }
+        shown[birth] = number
+        break
+      }
+    }
+    return shown
+  }
+
+  /// Whether an object with a number has lost its claim.
+  package static func isLost(_ shown: Int64) -> Bool { !claimable.contains(shown) }
+}
+
+/// An object's claim to a number.
+package struct Claim: Sendable, Hashable {
+  package let number: Int64
+  package let birth: Birth
+
+  package init(number: Int64, birth: Birth) {
+    self.number = number
+    self.birth = birth
+  }
+}
+
+extension Birth {
+  /// A number of its own for an object that has lost its claim; the next attempt if that is taken (M-17).
+  package func number(attempt: Int) -> Int64 {
+    let hash = SHA256.hash(bytes + Array(repeating: 0, count: attempt)).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    return Numbers.hashed.lowerBound + Int64(hash & UInt64(Numbers.hashed.lowerBound - 1))
+  }
+}

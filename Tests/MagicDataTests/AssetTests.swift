@@ -1,0 +1,698 @@
+import Foundation
+import GRDB
+import MagicData
+import MagicJournal
+import TestSupport
+import Testing
+
+struct Paper: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var text: MagicAsset<String>
+  @OptionMagicValue var scan: MagicAsset<Data>?
+  @OptionMagicValue var title: String?
+
+  init() {
+    text = .init()
+  }
+
+  init(_ id: String, _ text: String) {
+    self.id = id
+    self.text = .init(value: text)
+  }
+}
+
+struct Kinds: MagicObject {
+  @MagicValue var text: MagicAsset<String>
+  @MagicValue var data: MagicAsset<Data>
+  @MagicValue var job: MagicAsset<Job>
+  @MagicValue var array: MagicAsset<[String]>
+  @MagicValue var set: MagicAsset<Set<Int>>
+  @MagicValue var dictionary: MagicAsset<[String: Double]>
+  @OptionMagicValue var none: MagicAsset<Data>?
+
+  init() {}
+}
+
+struct Shelf: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var papers: [Paper] = []
+  @OptionMagicValue var cover: MagicAsset<Data>? = MagicAsset(value: Data("plain".utf8))
+
+  init() {}
+}
+
+struct FilledIn: MagicObject {
+  @MagicValue var text: MagicAsset<String>
+  init() {}
+  static func createMigrations() -> [MagicMigration] { [.filled(\FilledIn.$text, with: MagicAsset(value: "x"))] }
+}
+
+struct OfObjects: MagicObject {
+  @OptionMagicValue var papers: MagicAsset<[Paper]>?
+  init() {}
+}
+
+struct OfObjectsLater: MagicObject {
+  @MagicValue var papers: AsyncMagical<MagicAsset<[Paper]>>
+  init() {}
+}
+
+struct Film: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var reel: AsyncMagical<MagicAsset<String>>
+  @OptionMagicValue var poster: AsyncMagical<MagicAsset<Data>>?
+  init() {}
+}
+
+@Suite struct AssetTests {
+  let folder: TemporaryFolder
+  var database: URL { folder["db"] }
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  /// The names in a database's folder of assets.
+  private func files(_ name: String = "db") throws -> [String] {
+    let path = folder[name].appendingPathComponent("files").path
+    guard FileManager.default.fileExists(atPath: path) else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: path).sorted()
+  }
+
+  private func name(_ text: String) -> String {
+    SHA256.hash(Array(text.utf8)).hexadecimal
+  }
+
+  // MARK: Values
+
+  @Test func everyElementComesBackAsItWas() async throws {
+    let magic = try await MagicData(path: database)
+    let kinds = Kinds()
+    // A byte order mark, a letter in two parts, and a zero.
+    kinds.text = .init(value: "\u{FEFF}e\u{301}\0👩‍👩‍👧", pathExtension: "txt")
+    kinds.data = .init(value: Data([0, 255, 7]), pathExtension: "jpeg")
+    kinds.job = .init(value: Job(title: "x", tags: ["b", "a"], scores: [2.5: [1], -1: []]))
+    kinds.array = .init(value: ["y", "x", "y"])
+    kinds.set = .init(value: [3, 1, 2])
+    kinds.dictionary = .init(value: ["b": -0.0, "a": .infinity])
+    try await magic.update(kinds)
+
+    let same = try #require(try await magic.object(of: Kinds.self).first)
+    #expect(try Array(same.text.load().utf8) == Array("\u{FEFF}e\u{301}\0👩‍👩‍👧".utf8))
+    #expect(same.data.value == Data([0, 255, 7]))
+    #expect(same.job.value == kinds.job.value)
+    #expect(same.array.value == ["y", "x", "y"])
+    #expect(same.set.value == [3, 1, 2])
+    #expect(same.dictionary.value?["b"]?.sign == .minus)
+    #expect(same.dictionary.value?["a"] == .infinity)
+    #expect(same.none == nil)
+    #expect(try #require(same.data.path).hasSuffix(".jpeg"))
+    #expect(same.data.path == kinds.data.path)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: #require(same.data.path))) == Data([0, 255, 7]))
+    #expect(try files().count == 6)
+  }
+
+  @Test func emptyContentIsAValue() async throws {
+    let magic = try await MagicData(path: database)
+    let paper = Paper("a", "")
+    paper.scan = .init(value: Data())
+    try await magic.update(paper)
+    let same = try await magic.object(of: Paper.self, primary: "a")
+    #expect(same.text.value == "")
+    #expect(same.scan?.value == Data())
+    #expect(try files() == [name("")])
+  }
+
+  @Test func anAssetWithoutAValueIsStoredAndShown() async throws {
+    let magic = try await MagicData(path: database)
+    let paper = Paper()
+    paper.scan = .init()
+    #expect(paper.text.value == nil)
+    try await magic.update(paper)
+    let same = try #require(try await magic.object(of: Paper.self).first)
+    #expect(same.text.value == nil)
+    #expect(same.text.path == nil)
+    #expect(same.scan == nil)
+    #expect { try same.text.load() } throws: { ($0 as? MagicDataError)?.code == .unsetValue }
+    #expect(try files() == [])
+
+    same.text.value = "later"
+    try await magic.update(same)
+    #expect(try await magic.object(of: Paper.self).first?.text.value == "later")
+    same.text.value = nil
+    try await magic.update(same)
+    #expect(try await magic.object(of: Paper.self).first?.text.value == nil)
+    #expect(try files() == [])
+  }
+
+  @Test func aRequiredAssetWithoutADefaultMayBeEmpty() async throws {
+    let magic = try await MagicData(path: database)
+    let kinds = Kinds()
+    await #expect { try await magic.update(kinds) } throws: { ($0 as? MagicDataError)?.code == .unsetValue }
+    kinds.text = .init()
+    kinds.data = .init()
+    kinds.job = .init()
+    kinds.array = .init()
+    kinds.set = .init()
+    kinds.dictionary = .init()
+    try await magic.update(kinds)
+    let same = try #require(try await magic.object(of: Kinds.self).first)
+    #expect(same.job.value == nil)
+    #expect(same.text.path == nil)
+  }
+
+  @Test func anExtensionThatIsNoneIsRefusedByName() async throws {
+    let magic = try await MagicData(path: database)
+    for bad in [".txt", "../x", "a/b", "ü", String(repeating: "x", count: 33), "x\0"] {
+      let paper = Paper("a", "x")
+      paper.scan = .init(value: Data("x".utf8), pathExtension: bad)
+      await #expect { try await magic.update(paper) } throws: { error in
+        (error as? MagicDataError)?.code == .value && "\(error)".contains("Paper.scan")
+      }
+    }
+    #expect(try await magic.object(of: Paper.self).isEmpty)
+    #expect(try files() == [])
+    let paper = Paper("a", "x")
+    paper.scan = .init(value: Data("x".utf8), pathExtension: "")
+    try await magic.update(paper)
+    #expect(try files() == [name("x")])
+  }
+
+  @Test func objectsInAnAssetAreRefused() async throws {
+    let magic = try await MagicData(path: database)
+    await #expect { try await magic.update(OfObjects()) } throws: { ($0 as? MagicDataError)?.code == .model }
+  }
+
+  @Test func anAssetThatIsFetchedLaterIsLikeAnyOther() async throws {
+    let magic = try await MagicData(path: database)
+    let film = Film()
+    await #expect { try await magic.update(film) } throws: { ($0 as? MagicDataError)?.code == .unsetValue }
+    film.reel = AsyncMagical(value: MagicAsset(value: "one", pathExtension: "txt"))
+    film.poster = AsyncMagical(value: MagicAsset(value: Data([1])))
+    try await magic.update(film)
+    #expect(try await film.reel.get().value == "one")
+
+    let fetched = try await magic.object(of: Film.self, primary: film.id)
+    let reel = try await fetched.reel.get()
+    #expect(reel.path?.hasSuffix(name("one") + ".txt") == true)
+    #expect(try await fetched.poster?.get().value == Data([1]))
+    fetched.reel.set(MagicAsset(value: "two"))
+    fetched.poster = nil
+    try await magic.update(fetched)
+    #expect(try files() == [name("two")])
+    // It is in memory.
+    #expect(reel.value == "one")
+    #expect(reel.path == nil)
+    #expect(try await magic.object(of: Film.self, primary: film.id).poster == nil)
+
+    try FileManager.default.removeItem(at: DatabaseLocation(database).assets)
+    let missing = try await magic.object(of: Film.self, primary: film.id)
+    await #expect { try await missing.reel.get() } throws: { ($0 as? MagicDataError)?.code == .notFound }
+    await #expect { try await magic.update(OfObjectsLater()) } throws: { ($0 as? MagicDataError)?.code == .model }
+  }
+
+  @Test func noMigrationMakesAnAsset() async throws {
+    let magic = try await MagicData(path: database)
+    await #expect { try await magic.update(FilledIn()) } throws: { ($0 as? MagicDataError)?.code == .model }
+  }
+
+  /// V-7 is for what stands in rows and journal.
+  @Test func theLimitOfValuesIsNoneForAssets() async throws {
+    let magic = try await MagicData(type: .temporary)
+    let paper = Paper("a", "x")
+    paper.scan = .init(value: Data(count: 1 << 25 + 1))
+    try await magic.update(paper)
+    #expect(try await magic.object(of: Paper.self, primary: "a").scan?.path != nil)
+  }
+
+  // MARK: Files
+
+  @Test func equalContentIsOneFile() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(contentsOf: ["a", "b", "c"].map { Paper($0, "same") })
+    #expect(try files() == [name("same")])
+    let papers = try await magic.object(of: Paper.self)
+    #expect(Set(papers.map(\.text.path)).count == 1)
+  }
+
+  /// H-38: nothing that is stored knows where the database is.
+  @Test func aMovedFolderWorks() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(Paper("a", "moved"))
+    try await magic.close()
+    try FileManager.default.moveItem(at: database, to: folder["elsewhere"])
+    let moved = try await MagicData(path: folder["elsewhere"])
+    let paper = try await moved.object(of: Paper.self, primary: "a")
+    #expect(paper.text.value == "moved")
+    #expect(try #require(paper.text.path).hasPrefix(folder["elsewhere"].path))
+  }
+
+  @Test func twoDatabaseFilesSideBySideHaveFoldersOfTheirOwn() async throws {
+    let one = try await MagicData(path: folder["papers.sqlite"])
+    let two = try await MagicData(path: folder["papers.db"])
+    try await one.update(Paper("a", "same"))
+    try await two.update(Paper("a", "same"))
+    try await one.removeAll(of: Paper.self)
+    #expect(try await two.object(of: Paper.self, primary: "a").text.value == "same")
+  }
+
+  @Test func volatileDatabasesLeaveNoAssets() async throws {
+    for type in [MagicData.Volatile.memory, .temporary] {
+      var path: String?
+      do {
+        let magic = try await MagicData(type: type)
+        let paper = Paper("a", "gone")
+        try await magic.update(paper)
+        path = try await magic.object(of: Paper.self, primary: "a").text.path
+        #expect(try await magic.object(of: Paper.self, primary: "a").text.value == "gone")
+        #expect(FileManager.default.fileExists(atPath: try #require(path)))
+      }
+      let parent = URL(fileURLWithPath: try #require(path)).deletingLastPathComponent()
+      #expect(!FileManager.default.fileExists(atPath: parent.path))
+      let isOfADatabase = parent.lastPathComponent == "files"
+      #expect(!isOfADatabase || !FileManager.default.fileExists(atPath: parent.deletingLastPathComponent().path))
+    }
+  }
+
+  @Test func aDatabaseThatIsBuiltKeepsItsAssets() async throws {
+    let location = DatabaseLocation(database)
+    _ = try await MagicData.build(at: location) { magic in try await magic.update(Paper("a", "built")) }
+    #expect(try await MagicData(path: database).object(of: Paper.self, primary: "a").text.value == "built")
+    #expect(try folder.contents().keys.filter { $0.contains(".magic-") } == [])
+  }
+
+  // MARK: What goes away
+
+  @Test func aFileGoesAwayWithTheLastThatNamesIt() async throws {
+    let magic = try await MagicData(path: database)
+    let (a, b) = (Paper("a", "one"), Paper("b", "one"))
+    try await magic.update(a)
+    try await magic.update(b)
+    a.text = .init(value: "two")
+    try await magic.update(a)
+    #expect(try files() == [name("one"), name("two")].sorted())
+    b.text.value = "two"
+    try await magic.update(b)
+    #expect(try files() == [name("two")])
+    try await magic.remove(a)
+    #expect(try files() == [name("two")])
+    try await magic.remove(b)
+    #expect(try files() == [])
+    // They keep their values, and can be saved again.
+    #expect(a.text.value == "two")
+    try await magic.update(a)
+    #expect(try await magic.object(of: Paper.self, primary: "a").text.value == "two")
+    try await magic.removeAll(of: Paper.self)
+    #expect(try files() == [])
+  }
+
+  @Test func manyFilesGoAwayPartByPart() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(contentsOf: (0..<603).map { Paper("\($0)", "\($0)") })
+    #expect(try files().count == 603)
+    let kept = try await magic.object(of: Paper.self, primary: "7")
+    try await magic.transaction { tx in
+      try await tx.removeAll(of: Paper.self)
+      kept.title = "back"
+      try await tx.update(kept)
+    }
+    #expect(try files() == [name("7")])
+  }
+
+  @Test func anObjectOfAnotherTypeKeepsAFile() async throws {
+    let magic = try await MagicData(path: database)
+    let kinds = Kinds()
+    kinds.text = .init(value: "shared")
+    kinds.data = .init()
+    kinds.job = .init()
+    kinds.array = .init()
+    kinds.set = .init()
+    kinds.dictionary = .init()
+    try await magic.update(kinds)
+    let paper = Paper("a", "shared")
+    try await magic.update(paper)
+    try await magic.remove(paper)
+    #expect(try files() == [name("shared")])
+    #expect(try await magic.object(of: Kinds.self).first?.text.value == "shared")
+  }
+
+  /// On a file system that does not tell case apart they are one file.
+  @Test func anExtensionInAnotherCaseKeepsAFile() async throws {
+    let magic = try await MagicData(path: database)
+    let (a, b) = (Paper("a", "x"), Paper("b", "x"))
+    a.scan = .init(value: Data("y".utf8), pathExtension: "jpg")
+    b.scan = .init(value: Data("y".utf8), pathExtension: "JPG")
+    try await magic.update(a)
+    try await magic.update(b)
+    try await magic.remove(a)
+    #expect(try files().contains(name("y") + ".jpg"))
+    #expect(try await magic.object(of: Paper.self, primary: "b").scan?.value == Data("y".utf8))
+  }
+
+  /// A look-up for each column of an asset, however many rows there are.
+  @Test func whoNamesAnAssetIsFoundByAnIndex() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(Paper("a", "x"))
+    let plan = try await magic.store.read { db in
+      try Row.fetchAll(
+        db, sql: #"EXPLAIN QUERY PLAN SELECT 1 FROM "Paper" WHERE "text" = ? COLLATE NOCASE LIMIT 1"#, arguments: ["x"]
+      ).map { $0["detail"] as String }
+    }
+    #expect(plan.allSatisfy { $0.contains("Paper.text.asset") }, "\(plan)")
+  }
+
+  // MARK: Transactions
+
+  @Test func aRollbackKeepsTheOldAndLeavesNothingElse() async throws {
+    struct Stop: Error {}
+    let magic = try await MagicData(path: database)
+    let paper = Paper("a", "old")
+    try await magic.update(paper)
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { tx in
+        paper.text = .init(value: "new")
+        try await tx.update(paper)
+        #expect(try await tx.object(of: Paper.self, primary: "a").text.value == "new")
+        try await tx.remove(paper)
+        try await tx.update(Paper("b", "other"))
+        throw Stop()
+      }
+    }
+    #expect(try files() == [name("old")])
+    #expect(try await magic.object(of: Paper.self, primary: "a").text.value == "old")
+    #expect(paper.text.value == "new")
+    try await magic.update(paper)
+    #expect(try files() == [name("new")])
+    #expect(try await magic.object(of: Paper.self, primary: "a").text.value == "new")
+  }
+
+  @Test func aNestedRollbackKeepsWhatIsAroundIt() async throws {
+    struct Stop: Error {}
+    let magic = try await MagicData(path: database)
+    try await magic.transaction { tx in
+      try await tx.update(Paper("a", "kept"))
+      await #expect(throws: Stop.self) {
+        try await tx.transaction { inner in
+          try await inner.update(Paper("a", "undone"))
+          try await inner.update(Paper("b", "kept"))
+          throw Stop()
+        }
+      }
+    }
+    #expect(try files() == [name("kept")])
+  }
+
+  @Test func aFailedUpdateLeavesNoFileOfItsGraph() async throws {
+    let magic = try await MagicData(path: database)
+    let shelf = Shelf()
+    let unset = Paper("b", "y")
+    unset.scan = .init(value: Data(), pathExtension: "no good")
+    shelf.papers = [Paper("a", "x"), unset]
+    await #expect(throws: MagicDataError.self) { try await magic.update(shelf) }
+    #expect(try files() == [])
+    unset.scan = nil
+    try await magic.update(shelf)
+    let same = try #require(try await magic.object(of: Shelf.self).first)
+    #expect(same.papers.map(\.text.value) == ["x", "y"])
+    #expect(same.cover?.value == Data("plain".utf8))
+    #expect(try files() == [name("x"), name("y"), name("plain")].sorted())
+  }
+
+  @Test func nothingIsStoredIfItsFileCannotBeWritten() async throws {
+    let magic = try await MagicData(path: database)
+    try Data().write(to: database.appendingPathComponent("files"))
+    await #expect { try await magic.update(Paper("a", "x")) } throws: { "\($0)".contains("Paper.text") }
+    #expect(try await magic.object(of: Paper.self).isEmpty)
+    try FileManager.default.removeItem(at: database.appendingPathComponent("files"))
+    try await magic.update(Paper("a", "x"))
+    #expect(try await magic.object(of: Paper.self, primary: "a").text.value == "x")
+  }
+
+  // MARK: The journal
+
+  private func entries(_ magic: MagicData) async throws -> [Entry] {
+    try await magic.store.read { db in
+      var entries: [Entry] = []
+      try JournalReader(db).forEachTransaction { entries += $0.entries }
+      return entries
+    }
+  }
+
+  @Test func theJournalHoldsTheNameAndNothingOfWhatIsUnchanged() async throws {
+    let magic = try await MagicData(path: database)
+    let paper = Paper("a", "x")
+    try await magic.update(paper)
+    #expect(try await entries(magic).last?.fields.map(\.value).contains(.asset(name("x"))) == true)
+    let schema = try await magic.store.read { db in try StoredSchema(db).schema }
+    #expect(schema.types[0].fields.map(\.kind) == [.asset, .asset, .text])
+
+    try await magic.update(paper)
+    paper.text = .init(value: "x")
+    try await magic.update(paper)
+    let fetched = try await magic.object(of: Paper.self, primary: "a")
+    fetched.text = fetched.text
+    try await magic.update(fetched)
+    #expect(try await entries(magic).count == 1)
+
+    fetched.title = "t"
+    try await magic.update(fetched)
+    #expect(try await entries(magic).last?.fields.map(\.value) == [.text("t")])
+    fetched.text = .init(value: "z")
+    try await magic.update(fetched)
+    #expect(try await entries(magic).last?.fields.map(\.value) == [.asset(name("z"))])
+  }
+
+  /// H-25: an instance that was made anew writes no defaults over what is held.
+  @Test func aDefaultIsNotWrittenOverWhatIsHeld() async throws {
+    let magic = try await MagicData(path: database)
+    let shelf = Shelf()
+    shelf.cover = .init(value: Data("gold".utf8))
+    try await magic.update(shelf)
+    let again = Shelf()
+    again.id = shelf.id
+    try await magic.update(again)
+    #expect(try await magic.object(of: Shelf.self).first?.cover?.value == Data("gold".utf8))
+  }
+
+  // MARK: Files that are missing or damaged
+
+  /// H-38: the row comes before the file, which may be gone as well.
+  @Test func aMissingFileIsAnErrorThatSaysSo() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(Paper("a", "x"))
+    let paper = try await magic.object(of: Paper.self, primary: "a")
+    try FileManager.default.removeItem(atPath: try #require(paper.text.path))
+    #expect(paper.text.value == nil)
+    #expect(paper.text.path == nil)
+    #expect { try paper.text.load() } throws: { error in
+      (error as? MagicDataError)?.code == .notFound && "\(error)".contains("not arrived")
+    }
+    // What is not touched needs no file.
+    paper.title = "t"
+    try await magic.update(paper)
+    // It cannot be given to another object, but it can be given anew.
+    let other = Paper("b", "y")
+    other.text = paper.text
+    await #expect { try await magic.update(other) } throws: { error in
+      (error as? MagicDataError)?.code == .notFound && "\(error)".contains("Paper.text")
+    }
+    #expect(try await !magic.has(of: Paper.self, primary: "b"))
+    paper.text = .init(value: "x")
+    try await magic.update(paper)
+    #expect(try await magic.object(of: Paper.self, primary: "a").text.value == "x")
+  }
+
+  @Test func aDamagedFileIsAnErrorAndMendedByItsValue() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(Paper("a", "content"))
+    for damage in ["contenT", "cont", "content and more"] {
+      let paper = try await magic.object(of: Paper.self, primary: "a")
+      try Data(damage.utf8).write(to: URL(fileURLWithPath: #require(paper.text.path)))
+      #expect(paper.text.value == nil)
+      #expect { try paper.text.load() } throws: { ($0 as? MagicDataError)?.code == .damaged }
+      paper.text = .init(value: "content")
+      try await magic.update(paper)
+      #expect(try await magic.object(of: Paper.self, primary: "a").text.value == "content")
+    }
+    #expect(try files() == [name("content")])
+  }
+
+  @Test func contentOfAnotherTypeIsAnError() async throws {
+    struct Bytes: MagicObject {
+      @PrimaryMagicValue var id: String
+      @OptionMagicValue var text: MagicAsset<Data>?
+      static var magicName: String { "Paper" }
+      init() {}
+    }
+    do {
+      let magic = try await MagicData(path: database)
+      let bytes = Bytes()
+      bytes.text = .init(value: Data([0xff, 0xfe]))
+      try await magic.update(bytes)
+      try await magic.close()
+    }
+    let paper = try #require(try await MagicData(path: database).object(of: Paper.self).first)
+    #expect { try paper.text.load() } throws: { ($0 as? MagicDataError)?.code == .value }
+  }
+
+  @Test func aReaderWhoComesTooLateGetsAnError() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(Paper("a", "x"))
+    let paper = try await magic.object(of: Paper.self, primary: "a")
+    try await magic.removeAll(of: Paper.self)
+    #expect { try paper.text.load() } throws: { ($0 as? MagicDataError)?.code == .notFound }
+    // Its content is nowhere any more.
+    try await magic.remove(paper)
+    await #expect { try await magic.update(paper) } throws: { ($0 as? MagicDataError)?.code == .notFound }
+  }
+
+  /// H-42: a name that was changed by hand leads nowhere.
+  @Test func aNameThatIsNoneIsNotFollowed() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(Paper("a", "x"))
+    try Data("secret".utf8).write(to: folder["secret"])
+    try await magic.store.write { db in
+      try db.execute(sql: #"UPDATE "Paper" SET text = '../../secret'"#)
+    }
+    #expect(try await magic.object(of: Paper.self).first?.text.value == nil)
+    try await magic.removeAll(of: Paper.self)
+    #expect(FileManager.default.fileExists(atPath: folder["secret"].path))
+  }
+
+  // MARK: Two databases, two processes
+
+  @Test func contentFollowsAnObjectIntoAnotherDatabase() async throws {
+    let one = try await MagicData(path: database)
+    let two = try await MagicData(path: folder["two"])
+    try await one.update(Paper("a", "x"))
+    let paper = try await one.object(of: Paper.self, primary: "a")
+    try await two.update(paper)
+    #expect(try await two.object(of: Paper.self, primary: "a").text.value == "x")
+    let other = Paper("b", "y")
+    other.text = try await one.object(of: Paper.self, primary: "a").text
+    try await two.update(other)
+    try await one.removeAll(of: Paper.self)
+    #expect(try await two.object(of: Paper.self).map(\.text.value) == ["x", "x"])
+    #expect(try files() == [])
+  }
+
+  /// H-40: one lets go of a content while the other is about to name it.
+  @Test func twoWritersNeverLoseAFileThatIsNamed() async throws {
+    let writers = [try await MagicData(path: database), try await MagicData(path: database)]
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (number, magic) in writers.enumerated() {
+        group.addTask {
+          var seeded = Seeded(UInt64(number))
+          for _ in 0..<60 {
+            let paper = Paper("\(number)", seeded.pick(["x", "y"]))
+            try await magic.update(paper)
+            if seeded.below(3) == 0 { try await magic.remove(paper) }
+            let fetched = try await magic.object(of: Paper.self)
+            if let own = fetched.first(where: { $0.id == "\(number)" }) { _ = try own.text.load() }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    let papers = try await writers[0].object(of: Paper.self)
+    for paper in papers { _ = try paper.text.load() }
+    #expect(try files() == Set(papers.map { name($0.text.value ?? "") }).sorted())
+  }
+
+  // MARK: Blocking, and backups
+
+  @Test func blockingCallsDoTheSame() throws {
+    struct Stop: Error {}
+    let location = DatabaseLocation(database)
+    let magic = MagicData(store: try Store(.file(location, mustExist: false)))
+    let (a, shelf) = (Paper("a", "one"), Shelf())
+    shelf.papers = [Paper("b", "of a graph")]
+    try magic.blocking.update(a)
+    try magic.blocking.update(shelf)
+    #expect(try magic.blocking.object(of: Paper.self, primary: "a").text.value == "one")
+    #expect(try files() == [name("one"), name("of a graph"), name("plain")].sorted())
+    a.text.value = "two"
+    #expect(throws: Stop.self) {
+      try magic.blocking.transaction { tx in
+        try tx.update(a)
+        throw Stop()
+      }
+    }
+    #expect(try files() == [name("one"), name("of a graph"), name("plain")].sorted())
+    try magic.blocking.update(a)
+    try magic.blocking.removeAll(of: Shelf.self)
+    #expect(try files() == [name("two"), name("of a graph")].sorted())
+  }
+
+  /// What a copy names stays until it is copied, whoever lets go of it.
+  @Test func aFileThatIsBeingCopiedStaysUntilThen() async throws {
+    let magic = try await MagicData(path: database)
+    let paper = Paper("a", "one")
+    try await magic.update(paper)
+    do {
+      let pin = try await magic.store.assets.pin()
+      paper.text.value = "two"
+      try await magic.update(paper)
+      #expect(try files() == [name("one"), name("two")].sorted())
+      withExtendedLifetime(pin) {}
+    }
+    try await MagicData(path: database).update(Paper("b", "more"))
+    #expect(try files() == [name("two"), name("more")].sorted())
+    try await magic.backup(to: folder["copy"])
+    let copy = try await MagicData(path: folder["copy"])
+    try await magic.removeAll(of: Paper.self)
+    #expect(try await copy.object(of: Paper.self).map(\.text.value) == ["two", "more"])
+    #expect(try files("copy") == [name("two"), name("more")].sorted())
+  }
+
+  @Test func aBackupOfADatabaseInMemoryHasItsAssets() async throws {
+    let magic = try await MagicData(type: .memory)
+    try await magic.update(Paper("a", "one"))
+    try await magic.backup(to: folder["copy"])
+    #expect(try await MagicData(path: folder["copy"]).object(of: Paper.self).first?.text.value == "one")
+  }
+
+  // MARK: Crashes
+
+  /// H-26: what a crash leaves between a file and its row, and between a row and its file.
+  @Test func whatACrashLeftIsClearedUp() async throws {
+    let world = World(start: Int64(Date().timeIntervalSince1970 * 1_000))
+    let location = DatabaseLocation(database)
+    func open() throws -> MagicData { MagicData(store: try Store(.file(location, mustExist: false), world.surroundings())) }
+    do {
+      let magic = try open()
+      try await magic.update(Paper("a", "kept"))
+      try await magic.close()
+    }
+    let assets = location.assets
+    let half = ".\(UUID().uuidString.lowercased()).tmp"
+    for file in [name("orphan"), half, "letter.txt", name("dropped")] {
+      try Data("?".utf8).write(to: assets.appendingPathComponent(file))
+    }
+    try await DatabaseQueue(path: location.file.path).write { db in
+      try db.execute(sql: "INSERT INTO magic_dropped_asset VALUES (?), (?)", arguments: [name("dropped"), name("kept")])
+    }
+    do {
+      // Another process may be about to write the row.
+      let magic = try open()
+      try await magic.update(Paper("b", "more"))
+      #expect(try files() == [name("orphan"), half, "letter.txt", name("kept"), name("more")].sorted())
+      try await magic.close()
+    }
+    world.advance(86_400_000 + 60_000)
+    let magic = try open()
+    try await magic.update(Paper("c", "third"))
+    #expect(try files() == ["letter.txt", name("kept"), name("more"), name("third")].sorted())
+    #expect(try await magic.object(of: Paper.self, primary: "a").text.value == "kept")
+  }
+
+  @Test func theNamesThatWereLetGoOfAreForgottenWithTheirFiles() async throws {
+    let magic = try await MagicData(path: database)
+    let paper = Paper("a", "one")
+    try await magic.update(paper)
+    paper.text.value = "two"
+    try await magic.update(paper)
+    let left = try await magic.store.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM magic_dropped_asset") }
+    #expect(left == 0)
+  }
+}

@@ -75,7 +75,7 @@ import Testing
       query.where { $0.named.contains { $0.name == "3" } }, [tag, "SEARCH Work.named USING", owner], sorts: true)
     let first = try #require(try await magic.query(of: Tag.self).first())
     try await expect(
-      query.where { $0.tags.contains(first) }, ["SEARCH Tag USING INDEX", "SEARCH Work.tags", owner], sorts: true)
+      query.where { $0.tags.contains(first) }, ["SEARCH Tag USING INTEGER PRIMARY KEY", "SEARCH Work.tags", owner], sorts: true)
     try await expect(
       query.where { $0.tags.contains { $0.maker.nick == "n3" } },
       ["SEARCH Writer USING INDEX magic_Writer_nick", "SEARCH Tag USING INDEX Tag.maker", "SEARCH Work.tags"], sorts: true)

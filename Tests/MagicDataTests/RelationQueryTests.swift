@@ -132,6 +132,33 @@ import Testing
     #expect(try await titles(query) == ["Moon", "Sun", "Star"])
   }
 
+  /// J-27: a number that one database gave may be any object's in another.
+  @Test func anObjectWithAnAutomaticNumberIsItselfAlone() async throws {
+    struct Item: MagicObject {
+      @PrimaryMagicValue var number: Int
+      @MagicValue var name: String
+      @OptionMagicValue var part: Item?
+      init() {}
+      init(_ name: String) { self.name = name }
+    }
+    let other = try await MagicData(path: folder["other"])
+    let (mine, theirs, whole) = (Item("mine"), Item("theirs"), Item("whole"))
+    whole.part = mine
+    try await magic.update(whole)
+    try await other.update(theirs)
+    let query = magic.query(of: Item.self)
+    #expect(try await query.where { $0.part == mine }.all().map(\.name) == ["whole"])
+    #expect(try await query.where { $0 == mine }.all().map(\.name) == ["mine"])
+    #expect(theirs.number == mine.number)
+    #expect(try await query.where { $0.part == theirs }.count() == 0)
+    #expect(try await query.where { $0.part == Item("unsaved") }.count() == 0)
+    let number = mine.number
+    #expect(try await query.where { $0.part.number == number }.count() == 1)
+    try await magic.remove(mine)
+    #expect(try await query.where { $0.part == mine }.count() == 0)
+    #expect(try await query.where { $0.part == nil }.all().map(\.name) == ["whole"])
+  }
+
   // MARK: Several objects
 
   @Test func membersAreAskedFor() async throws {

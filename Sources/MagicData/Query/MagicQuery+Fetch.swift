@@ -11,6 +11,9 @@ extension MagicQuery {
   }
 
   /// How many objects are asked for; none of them is loaded.
+  ///
+  /// - Complexity: as the conditions, and O(*n*) in the objects that fulfil them. Of a type with required enums, UUIDs or JSON these are read as
+  ///   their types, since objects that cannot be are not counted.
   public nonisolated(nonsending) func count() async throws -> Int {
     guard let (scope, types) = try await mapped(in: try scope) else { return 0 }
     let plan = plan

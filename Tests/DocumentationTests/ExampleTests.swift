@@ -11,7 +11,8 @@ import Testing
 
   @Test(arguments: [
     "README.md", "ARCHITECTURE.md", "Sources/MagicData/MagicData.docc/MagicData.md",
-    "Sources/MagicData/MagicData.docc/Relations.md",
+    "Sources/MagicData/MagicData.docc/Migrations.md", "Sources/MagicData/MagicData.docc/Observation.md",
+    "Sources/MagicData/MagicData.docc/Queries.md", "Sources/MagicData/MagicData.docc/Relations.md",
     "Sources/MagicData/MagicData.docc/Transactions.md",
   ]) func examplesAreCompiled(document: String) throws {
     let folder = ExampleTests.root.appendingPathComponent("Tests/DocumentationTests")

@@ -22,6 +22,26 @@ import Testing
     try await task.value
   }
 
+  @Test func aQueryIsObserved() async throws {
+    let magic = try await MagicData(type: .temporary)
+    let (shown, continuation) = AsyncStream.makeStream(of: [String].self)
+    let task = Task {
+      func show(_ notes: [Note]) { continuation.yield(notes.map(\.title)) }
+
+      for try await best in magic.query(of: Note.self).where({ $0.stars > 3 }).sorted(by: \.title).limit(10).observe() {
+        show(best)
+      }
+    }
+    var titles = shown.makeAsyncIterator()
+    #expect(await titles.next() == [])
+    let note = Note(title: "Buy milk")
+    note.stars = 4
+    try await magic.update(note)
+    #expect(await titles.next() == ["Buy milk"])
+    task.cancel()
+    try await task.value
+  }
+
   @Test func transactionsAreActedOn() async throws {
     let magic = try await MagicData(type: .temporary)
     let (forgotten, continuation) = AsyncStream.makeStream(of: MagicChanges.Primary?.self)

@@ -43,6 +43,14 @@ struct Album: MagicObject {
     try await magic.update(summer)
     for try await album in sea.albums { print(album.title, try album.originals.count) }
     for try await photo in try summer.originals.createAsyncStream() { print(photo.name) }
+    let sunny = try await magic.query(of: Album.self)
+      .where { $0.cover.name == "sea" && $0.photos.contains { $0.name.hasPrefix("sun") } }
+      .all()
+    let bare = try await magic.query(of: Album.self).where { $0.cover == nil || $0.photos.count < 2 }.count()
+    let withSea = try await magic.query(of: Album.self).where { $0.photos.contains(sea) }.sorted(by: \.cover?.name).all()
+    #expect(sunny.map(\.title) == ["Summer"])
+    #expect(bare == 0)
+    #expect(withSea.count == 1)
     let last = try await magic.object(of: Album.self, primary: "Summer")
     #expect(last.photos.count == 3)
     #expect(last.tagged["best"]?.name == "sea")

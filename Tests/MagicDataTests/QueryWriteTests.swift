@@ -102,23 +102,97 @@ import Testing
     #expect(try await query.remove() == 2)
   }
 
-  /// What only a newer app can read is counted, and not given out.
-  @Test func objectsThatCannotBeReadAreNotGivenOut() async throws {
-    try await magic.store.write { db in try db.execute(sql: "UPDATE Book SET isSold = 7 WHERE year < 2") }
-    #expect(try await magic.query(of: Book.self).all().count == 10)
-    struct Strict: MagicObject {
-      @PrimaryMagicValue var isbn: String
-      @MagicValue var year: Int
-      @MagicValue var isSold: Bool
-      static var magicName: String { "Book" }
-      init() {}
+  private struct Strict: MagicObject {
+    @PrimaryMagicValue var isbn: String
+    @MagicValue var year: Int
+    @MagicValue var genre: Genre
+    @OptionMagicValue var grade: Grade?
+    static var magicName: String { "Book" }
+    init() {}
+  }
+
+  private struct Reader: MagicObject {
+    @MagicValue var name: String
+    @OptionMagicValue var book: Strict?
+    @MagicValue var books: [Strict] = []
+    init() {}
+  }
+
+  /// What only a newer app can read is in no result.
+  @Test func objectsThatCannotBeReadAreNotThere() async throws {
+    try await magic.query(of: Book.self).where { $0.year == 9 }.remove()
+    for book in try await magic.object(of: Book.self) {
+      book.genre = .poems
+      try await magic.update(book)
     }
     let other = try await MagicData(path: folder["db"])
-    let query = other.query(of: Strict.self).sorted(by: \.year)
-    #expect(try await query.count() == 10)
-    #expect(try await query.all().map(\.year) == Array(2..<10))
+    let reader = Reader()
+    reader.name = "r"
+    reader.books = try await other.query(of: Strict.self).all()
+    reader.book = reader.books[0]
+    try await other.update(reader)
+    try await magic.store.write { db in try db.execute(sql: "UPDATE Book SET genre = 'space', grade = 99 WHERE year < 2") }
+    // A default, or nil, stands for what cannot be read.
+    #expect(try await magic.query(of: Book.self).all().count == 9)
+    #expect(try await magic.query(of: Book.self).count() == 9)
+    let query = other.query(of: Strict.self).sorted(by: \.year, .descending).sorted(by: \.year)
+    #expect(try await query.count() == 7)
+    #expect(try await other.count(of: Strict.self) == 7)
+    #expect(try await query.all().map(\.year) == Array(2..<9))
     #expect(try await query.first()?.year == 2)
-    #expect(try await query.limit(1).first() == nil)
+    #expect(try await query.limit(1).first()?.year == 2)
+    #expect(try await query.limit(2).all().map(\.year) == [2, 3])
+    #expect(try await query.limit(2).count() == 2)
+    #expect(try await query.offset(6).all().map(\.year) == [8])
+    for query in [query, other.query(of: Strict.self)] {
+      var streamed: [Int] = []
+      for try await book in query.limit(3).offset(1).stream() { streamed.append(book.year) }
+      #expect(streamed == [3, 4, 5])
+    }
+    // Whoever holds them holds none.
+    let readers = other.query(of: Reader.self)
+    #expect(try await readers.where { $0.book == nil && $0.books.count == 7 }.count() == 1)
+    #expect(try await readers.where { $0.book.year < 5 }.count() == 0)
+    #expect(try await readers.where { $0.books.contains { $0.year < 2 } }.count() == 0)
+    #expect(try await readers.where { $0.books.contains { $0.year < 3 } }.count() == 1)
+    #expect(try await query.where { $0.year < 4 }.remove() == 2)
+    #expect(try await other.query(of: Strict.self).remove() == 5)
+    #expect(try await magic.query(of: Book.self).all().map(\.year) == [0, 1])
+  }
+
+  /// A value of a former kind counts as what it is converted to.
+  @Test func whatCannotBeConvertedIsNotThere() async throws {
+    struct Old: MagicObject {
+      @PrimaryMagicValue var id: Int
+      @MagicValue var size: String
+      static var magicName: String { "Sized" }
+      init() {}
+    }
+    struct New: MagicObject {
+      @PrimaryMagicValue var id: Int
+      @MagicValue var size: Int
+      static var magicName: String { "Sized" }
+      init() {}
+      static func createMigrations() -> [MagicMigration] {
+        [
+          .converted("size", from: String.self, to: \New.$size) { text in
+            guard let size = Int(text) else { throw CancellationError() }
+            return size
+          }
+        ]
+      }
+    }
+    for id in 0..<4 {
+      let old = Old()
+      (old.id, old.size) = (id, id % 2 == 0 ? "\(id)" : "large")
+      try await magic.update(old)
+    }
+    let newer = try await MagicData(path: folder["db"])
+    #expect(try await newer.query(of: New.self).all().map(\.size) == [0, 2])
+    #expect(try await newer.count(of: New.self) == 2)
+    #expect(try await newer.query(of: New.self).offset(1).limit(1).all().map(\.size) == [2])
+    #expect(try await newer.query(of: New.self).remove() == 2)
+    #expect(try await magic.count(of: Old.self) == 2)
   }
 
   @Test func queriesGoOnWhileOthersWrite() async throws {

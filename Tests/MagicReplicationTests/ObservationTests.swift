@@ -36,6 +36,30 @@ import Testing
     #expect(try await b.magic.statistics().replicas.map(\.lastSequence).sorted() == [1, 1])
   }
 
+  @Test func aQueryIsAskedAgainAfterAMerge() async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    let query = b.magic.query(of: Person.self).where { $0.friend.name == "W" || $0.pages.contains { $0.text == "x" } }
+    var people = query.observe().makeAsyncIterator()
+    #expect(try await people.next()?.isEmpty == true)
+    let (person, friend, leaf) = (Person("1", "A"), Person("2", "W"), Leaf("y"))
+    person.friend = friend
+    try await a.magic.update(person)
+    try await a.replicator.sync()
+    try await b.replicator.pull()
+    #expect(try await people.next()?.map(\.id) == ["1"])
+    friend.name = "V"
+    person.pages = [leaf]
+    try await a.magic.update(person)
+    try await a.replicator.sync()
+    try await b.replicator.pull()
+    #expect(try await people.next()?.map(\.id) == [])
+    leaf.text = "x"
+    try await a.magic.update(leaf)
+    try await a.replicator.sync()
+    try await b.replicator.pull()
+    #expect(try await people.next()?.map(\.id) == ["1"])
+  }
+
   /// A merge through another opening of the file stands for one by another process, such as `magic-sync`.
   @Test func aMergeThroughAnotherOpeningIsSeen() async throws {
     let (a, b) = (try replica("a"), try replica("b"))

@@ -47,22 +47,25 @@ extension Scope {
   }
 
   func blockingObjects<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> [Object] {
-    let plan = query.plan
-    try plan.check()
-    guard let type = try blockingMappedForReading(Object.self) else { return [] }
+    guard let queried = try blockingMapped(query) else { return [] }
+    let (plan, type) = (query.plan, queried.type)
     let types = type.layout.hasRelations ? try blockingTypesForReading(of: type) : []
-    let fetched = try blockingRead { db in try Fetched(FetchedRows(type, db, .objects(plan, type, db)), type, types, db) }
+    let fetched = try blockingRead { db in try Fetched(FetchedRows(type, db, .objects(plan, queried, db)), type, types, db) }
     return try objects(Object.self, fetched)
   }
 
   func blockingCount<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Int {
-    let plan = query.plan
-    try plan.check()
-    guard let type = try blockingMappedForReading(Object.self) else { return 0 }
+    guard let types = try blockingMapped(query) else { return 0 }
     return try blockingRead { db in
-      var select = try QueryText.count(plan, type, db).statement(db)
+      var select = try QueryText.count(query.plan, types, db).statement(db)
       return try select.step() ? select.int(0) : 0
     }
+  }
+
+  private func blockingMapped<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> QueryTypes? {
+    try query.plan.check()
+    guard let type = try blockingMappedForReading(Object.self) else { return nil }
+    return QueryTypes(type, related: try query.plan.targets.compactMap { try blockingMappedForReading($0) }, in: store)
   }
 
   private func blockingFetch(_ type: MappedType, key: ObjectKey? = nil) throws -> Fetched {

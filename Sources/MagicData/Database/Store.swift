@@ -139,7 +139,10 @@ package final class Store: Sendable {
     // A transaction of ours lasts over several accesses; the gate keeps others out of it.
     configuration.allowsUnsafeTransactions = true
     // Runs before the file is changed in any way, so that a file of somebody else's stays as it was.
-    configuration.prepareDatabase { db in try recognise(db, mustExist: mustExist) }
+    configuration.prepareDatabase { db in
+      PropertyReader.add(to: db)
+      try recognise(db, mustExist: mustExist)
+    }
     return configuration
   }
 

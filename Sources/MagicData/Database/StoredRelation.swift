@@ -26,7 +26,7 @@ package struct StoredRelation: Sendable {
     return ["CREATE TABLE \(table) (\(columns)) WITHOUT ROWID", "CREATE INDEX \(index) ON \(table) (target, owner)"]
   }
 
-  private var unquoted: String { String(table.dropFirst().dropLast()).replacing("\"\"", with: "\"") }
+  var unquoted: String { String(table.dropFirst().dropLast()).replacing("\"\"", with: "\"") }
 
   /// Target and, of a dictionary, the key, in the order in which an instance has them.
   var select: String {

@@ -108,6 +108,9 @@ struct Instance {
     return !storage[slot].isEdited && !storage[slot].isStored
   }
 
+  /// Whether it shows the number of an object that it was.
+  var isRemoved: Bool { removed != nil }
+
   /// The object that the instance was until it was removed, if the app has set no other number since.
   private var removed: RemovedNumber? {
     guard let removed = first.header.removed, let index = layout.primary else { return nil }

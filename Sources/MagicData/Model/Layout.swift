@@ -20,6 +20,8 @@ final class Layout: Sendable {
     /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
     let initial: Value?
     let initialEdits: UInt32
+    /// Of a value without which an object is not shown: what tells SQL whether it can be read, if that is in doubt.
+    let reader: Int?
 
     var kind: Value.Kind { field.kind }
   }
@@ -70,6 +72,8 @@ final class Layout: Sendable {
     }
   }
 
+  static func of(any type: any MagicObject.Type) throws -> Layout { try of(type) }
+
   private static func make<Object: MagicObject>(_ type: Object.Type) throws -> (Layout, [Place]) {
     let probe = Object()
     guard !(Mirror(reflecting: probe).superclassMirror?.subjectType is any MagicObject.Type) else {
@@ -96,13 +100,16 @@ final class Layout: Sendable {
         let target = try relation.map { try Layout.target($0.target) }
         if let target { targets.append(target) }
         let hasDefault = wrapper.property.hasValue || fillIn != nil
+        let canBeAbsent = type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault)
         return Property(
           name: name,
           field: TypeSchema.Field(name: declared.storedName(index, named: name), kind: kind, target: target?.identity),
           role: type.role, codec: type.codec, relation: relation,
-          canBeAbsent: type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault),
+          canBeAbsent: canBeAbsent,
           formerKinds: declared.formerKinds(index), fillIn: fillIn,
-          initial: type.role == .primary || relation != nil ? nil : try state.slot.value(), initialEdits: state.edits)
+          initial: type.role == .primary || relation != nil ? nil : try state.slot.value(), initialEdits: state.edits,
+          reader: canBeAbsent || relation != nil
+            ? nil : PropertyReader.number(type.codec, kind, former: declared.formerKinds(index)))
       }
       try declared.check(properties)
     } catch let error as JournalError {

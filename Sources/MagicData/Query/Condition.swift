@@ -2,15 +2,21 @@ internal import MagicJournal
 
 /// What an object has to fulfil, by the indexes of its properties.
 ///
-/// It is true or false, never unknown: nil and NaN compare as they do in Swift. (Relations will make a property's index a path.)
+/// It is true or false, never unknown: nil and NaN compare as they do in Swift.
 indirect enum Condition: Sendable {
   /// The value is within all bounds; nil is within none.
   case compares(Int, [Bound])
   case isAny(Int, [Value])
   case contains(Int, String)
   case isNil(Int)
-  /// Two properties of one type that are never nil.
-  case pair(Int, Comparison, Int)
+  /// Two properties of one type.
+  case pair(PropertyRoute, Comparison, PropertyRoute)
+  /// The object is one of these.
+  case isNamed([ObjectName])
+  /// One of the objects that a property holds, and that can be shown, fulfils a condition.
+  case holds(Hop, Condition)
+  /// How many a property holds that can be shown.
+  case count(Hop, Comparison, Int)
   case all([Condition])
   case any([Condition])
   case not(Condition)
@@ -28,52 +34,47 @@ indirect enum Condition: Sendable {
   // Long chains stay flat: SQLite takes expressions of a limited depth.
 
   static func both(_ left: Condition, _ right: Condition) -> Condition {
-    switch (left, right) {
-    case (.all(let left), .all(let right)): .all(left + right)
-    case (.all(let left), _): .all(left + [right])
-    case (_, .all(let right)): .all([left] + right)
-    default: .all([left, right])
-    }
+    guard case .all(let more) = right else { return .all(left.conjuncts.joined(right)) }
+    return .all(more.reduce(left.conjuncts) { $0.joined($1) })
   }
 
   static func either(_ left: Condition, _ right: Condition) -> Condition {
-    switch (left, right) {
-    case (.any(let left), .any(let right)): .any(left + right)
-    case (.any(let left), _): .any(left + [right])
-    case (_, .any(let right)): .any([left] + right)
-    default: .any([left, right])
-    }
+    guard case .any(let more) = right else { return .any(left.disjuncts.joined(right, isEither: true)) }
+    return .any(more.reduce(left.disjuncts) { $0.joined($1, isEither: true) })
   }
 
-  func forEachProperty(_ body: (Int) -> Void) {
+  private var conjuncts: [Condition] { if case .all(let parts) = self { parts } else { [self] } }
+  private var disjuncts: [Condition] { if case .any(let parts) = self { parts } else { [self] } }
+
+  /// Calls `body` for each way to a property, and for each hop of it, whose end is then asked about by itself.
+  func forEachRoute(_ body: (PropertyRoute) -> Void, _ into: (Hop, Condition) -> Void) {
     switch self {
-    case .compares(let property, _), .isAny(let property, _), .contains(let property, _), .isNil(let property): body(property)
+    case .compares(let property, _), .isAny(let property, _), .contains(let property, _), .isNil(let property):
+      body(PropertyRoute(property: property))
     case .pair(let left, _, let right):
       body(left)
       body(right)
-    case .all(let parts), .any(let parts): for part in parts { part.forEachProperty(body) }
-    case .not(let inner): inner.forEachProperty(body)
+    case .isNamed: break
+    case .holds(let hop, let inner): into(hop, inner)
+    case .count(let hop, _, _): into(hop, .all([]))
+    case .all(let parts), .any(let parts): for part in parts { part.forEachRoute(body, into) }
+    case .not(let inner): inner.forEachRoute(body, into)
     }
   }
+}
 
-  /// Whether it can be looked up, given the properties that lead an index.
-  func isServed(by isIndexed: (Int) -> Bool) -> Bool {
-    switch self {
-    case .compares(let property, _), .isAny(let property, _), .isNil(let property): isIndexed(property)
-    case .all(let parts): parts.contains { $0.isServed(by: isIndexed) }
-    case .any(let parts): !parts.isEmpty && parts.allSatisfy { $0.isServed(by: isIndexed) }
-    case .contains, .pair, .not: false
+extension [Condition] {
+  /// One condition more. What is asked of one and the same object is looked up together.
+  fileprivate func joined(_ part: Condition, isEither: Bool = false) -> [Condition] {
+    if case .holds(let hop, let inner) = part, isEither || !hop.isMany {
+      for (index, other) in enumerated() {
+        guard case .holds(let known, let before) = other, known.property == hop.property else { continue }
+        var parts = self
+        parts[index] = .holds(hop, isEither ? .either(before, inner) : .both(before, inner))
+        return parts
+      }
     }
-  }
-
-  /// Whether one value is looked up, so that what is found comes in the order of the z index.
-  func isPoint(by isIndexed: (Int) -> Bool) -> Bool {
-    switch self {
-    case .compares(let property, let bounds): isIndexed(property) && bounds.contains { $0.comparison == .equal }
-    case .isNil(let property): isIndexed(property)
-    case .all(let parts): parts.contains { $0.isPoint(by: isIndexed) }
-    default: false
-    }
+    return self + [part]
   }
 }
 
@@ -119,7 +120,7 @@ extension Condition {
     case .isAny(_, let values): values.contains { Comparison.equal.holds(value, $0) }
     case .contains(_, let part):
       if case .text(let text) = value { Condition.contains(Array(text.utf8), Array(part.utf8)) } else { false }
-    case .isNil, .pair, .all, .any, .not: false
+    case .isNil, .pair, .isNamed, .holds, .count, .all, .any, .not: false
     }
   }
 

@@ -3,7 +3,10 @@ internal import MagicJournal
 extension MagicComparable {
   /// Whether the value is among these; `values.contains($0.pages)` is the same.
   public func isIn(_ values: some Sequence<Compared>) -> MagicPredicate {
-    MagicPredicate { .isAny(try magicReference.index.get(), try values.map { try $0.magicValue }) }
+    magicReference.asks { property in
+      let values = try values.map { try $0.magicValue }
+      return .isAny(property, values)
+    }
   }
 
   public func isIn(_ range: Range<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
@@ -11,7 +14,7 @@ extension MagicComparable {
   public func isIn(_ range: ClosedRange<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
 
   fileprivate func isWithin(_ bounds: (Comparison, Compared)...) -> MagicPredicate {
-    MagicPredicate { .compares(try magicReference.index.get(), try bounds.map { Condition.Bound($0, try $1.magicValue) }) }
+    magicReference.asks { .compares($0, try bounds.map { Condition.Bound($0, try $1.magicValue) }) }
   }
 }
 

@@ -3,16 +3,16 @@ internal import MagicJournal
 extension MagicComparable where Compared == String {
   /// Whether the text begins with these UTF-8 bytes: `"e"` is a prefix of `"e\u{301}"`. An index serves it.
   public func hasPrefix(_ prefix: String) -> MagicPredicate {
-    MagicPredicate {
+    magicReference.asks { property in
       var bounds = [Condition.Bound(.greaterOrEqual, .text(prefix))]
       if let end = prefix.endOfPrefix { bounds.append(Condition.Bound(.less, .text(end))) }
-      return .compares(try magicReference.index.get(), bounds)
+      return .compares(property, bounds)
     }
   }
 
   /// Whether these UTF-8 bytes are part of the text. All texts are looked through: no index serves it.
   public func contains(_ part: String) -> MagicPredicate {
-    MagicPredicate { .contains(try magicReference.index.get(), part) }
+    magicReference.asks { .contains($0, part) }
   }
 }
 

@@ -1,6 +1,6 @@
 internal import MagicJournal
 
-/// A property of the objects that a query looks through.
+/// A property of the objects that a query looks through, or of one that such an object holds.
 public struct MagicColumn<Compared: Magical>: MagicComparable, Sendable {
   public let magicReference: MagicReference<Compared>
 }
@@ -13,23 +13,24 @@ public struct MagicOptionColumn<Compared: Magical>: MagicComparable, Sendable {
 
 /// Which property a column is.
 public struct MagicReference<Compared: Magical>: Sendable {
+  let root: FieldsRoot
   /// An error waits until the query is run.
-  let index: Result<Int, MagicDataError>
-
-  init<Object: MagicObject>(_ path: PartialKeyPath<Object>) {
-    do {
-      index = .success(try PropertyPath.index(of: path))
-    } catch {
-      index = .failure(MagicDataError(error, "a query could not be made"))
-    }
-  }
+  let route: Result<PropertyRoute, MagicDataError>
 
   func condition(_ comparison: Comparison, _ value: Compared) -> MagicPredicate {
-    MagicPredicate {
+    asks { property in
       guard comparison == .equal || Compared.magicKind != .coded else {
         throw MagicDataError(.query, "a \(Compared.self) is stored as JSON, which has no order; ask for it with == or !=")
       }
-      return .compares(try index.get(), [Condition.Bound(comparison, try value.magicValue)])
+      return .compares(property, [Condition.Bound(comparison, try value.magicValue)])
+    }
+  }
+
+  /// - Parameter leaf: what is asked of the property, by its index.
+  func asks(_ leaf: (Int) throws -> Condition) -> MagicPredicate {
+    MagicPredicate(root) {
+      let route = try route.get()
+      return route.hops.hold(try leaf(route.property))
     }
   }
 }
@@ -52,18 +53,24 @@ extension MagicColumn {
   public static func != (left: Self, right: Self) -> MagicPredicate { !(left == right) }
 
   fileprivate static func pair(_ left: Self, _ comparison: Comparison, _ right: Self) -> MagicPredicate {
-    MagicPredicate { .pair(try left.magicReference.index.get(), comparison, try right.magicReference.index.get()) }
+    MagicPredicate(left.magicReference.root) {
+      guard left.magicReference.root === right.magicReference.root else { throw MagicPredicate.isAboutOthers }
+      return .pair(try left.magicReference.route.get(), comparison, try right.magicReference.route.get())
+    }
   }
 }
 
 extension MagicOptionColumn {
   /// `column == nil` tells whether it is nil.
   public static func == (column: Self, value: Compared?) -> MagicPredicate {
-    guard let value else { return MagicPredicate { .isNil(try column.magicReference.index.get()) } }
+    guard let value else { return !column.isThere }
     return column.magicReference.condition(.equal, value)
   }
 
   public static func != (column: Self, value: Compared?) -> MagicPredicate { !(column == value) }
+
+  /// Behind an object that is not there, nothing is.
+  private var isThere: MagicPredicate { magicReference.asks { .not(.isNil($0)) } }
 }
 
 extension MagicColumn: MagicCondition where Compared == Bool {

@@ -1,15 +1,50 @@
-/// The properties of a type, by their names: what a `where` is given.
+/// The properties of an object, by their names: what a `where` is given.
 ///
 /// `$0.title` is a stored property, or a computed one that only hands a stored one on. Of a computed property that works something out the
 /// database knows nothing: the query throws ``MagicDataError`` with `query` when it is run, and loads nothing.
+///
+/// A property that holds an object has that object's properties, to any depth: `$0.author.name == "W"`. Where an object of the way is not there
+/// (it is nil, was removed, or has not arrived), nothing can be said of it: each comparison is false, and its negation true, as if the property
+/// behind it were nil. So `$0.author.name != "W"` is true of a book without an author; `$0.author != nil && $0.author.name != "W"` is not.
 @dynamicMemberLookup
 public struct MagicFields<Object: MagicObject> {
+  let magicRoot: FieldsRoot
+  /// From the objects that are asked about to these. An error waits until the query is run.
+  let magicHops: Result<[Hop], MagicDataError>
+
+  init() {
+    (magicRoot, magicHops) = (FieldsRoot(), .success([]))
+  }
+
+  fileprivate init(_ root: FieldsRoot, _ hops: Result<[Hop], MagicDataError>) {
+    (magicRoot, magicHops) = (root, hops)
+  }
+
+  private func reference<Value>(_ path: PartialKeyPath<Object>) -> MagicReference<Value> {
+    MagicReference(
+      root: magicRoot,
+      route: attempt {
+        let route = try PropertyPath.route(of: path)
+        return PropertyRoute(hops: try magicHops.get() + route.hops, property: route.property)
+      })
+  }
+
+  private func hops(_ path: PartialKeyPath<Object>) -> Result<[Hop], MagicDataError> {
+    attempt { try magicHops.get() + PropertyPath.hops(of: path) }
+  }
+
+  private func attempt<Success>(_ make: () throws -> Success) -> Result<Success, MagicDataError> {
+    do { return .success(try make()) } catch { return .failure(MagicDataError(error, "a query could not be made")) }
+  }
+
+  // MARK: Values
+
   public subscript<Value: MagicQueryable>(dynamicMember path: KeyPath<Object, Value>) -> MagicColumn<Value> {
-    MagicColumn(magicReference: MagicReference(path))
+    MagicColumn(magicReference: reference(path))
   }
 
   public subscript<Value: MagicQueryable>(dynamicMember path: KeyPath<Object, Value?>) -> MagicOptionColumn<Value> {
-    MagicOptionColumn(magicReference: MagicReference(path))
+    MagicOptionColumn(magicReference: reference(path))
   }
 
   // Enums.
@@ -17,38 +52,126 @@ public struct MagicFields<Object: MagicObject> {
   public subscript<Value: Magical & RawRepresentable>(
     dynamicMember path: KeyPath<Object, Value>
   ) -> MagicColumn<Value> where Value.RawValue: MagicQueryable {
-    MagicColumn(magicReference: MagicReference(path))
+    MagicColumn(magicReference: reference(path))
   }
 
   public subscript<Value: Magical & RawRepresentable>(
     dynamicMember path: KeyPath<Object, Value?>
   ) -> MagicOptionColumn<Value> where Value.RawValue: MagicQueryable {
-    MagicOptionColumn(magicReference: MagicReference(path))
+    MagicOptionColumn(magicReference: reference(path))
   }
 
   // `$0.$job`: of any type.
 
   public subscript<Value: MagicalPrimary>(dynamicMember path: KeyPath<Object, PrimaryMagicValue<Value>>) -> MagicColumn<Value> {
-    MagicColumn(magicReference: MagicReference(path))
+    MagicColumn(magicReference: reference(path))
   }
 
   public subscript<Value: Magical>(dynamicMember path: KeyPath<Object, MagicValue<Value>>) -> MagicColumn<Value> {
-    MagicColumn(magicReference: MagicReference(path))
+    MagicColumn(magicReference: reference(path))
   }
 
   public subscript<Value: Magical>(dynamicMember path: KeyPath<Object, OptionMagicValue<Value>>) -> MagicOptionColumn<Value> {
-    MagicOptionColumn(magicReference: MagicReference(path))
+    MagicOptionColumn(magicReference: reference(path))
   }
 
   @available(*, unavailable, message: "of a value of this type, write $0.$name in place of $0.name")
   @_disfavoredOverload
   public subscript<Value: Magical>(dynamicMember path: KeyPath<Object, Value>) -> MagicColumn<Value> {
-    MagicColumn(magicReference: MagicReference(path))
+    MagicColumn(magicReference: reference(path))
   }
 
   @available(*, unavailable, message: "of a value of this type, write $0.$name in place of $0.name")
   @_disfavoredOverload
   public subscript<Value: Magical>(dynamicMember path: KeyPath<Object, Value?>) -> MagicOptionColumn<Value> {
-    MagicOptionColumn(magicReference: MagicReference(path))
+    MagicOptionColumn(magicReference: reference(path))
+  }
+
+  // MARK: An object
+
+  public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, Target>) -> MagicFields<Target> {
+    MagicFields<Target>(magicRoot, hops(path))
+  }
+
+  public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, Target?>) -> MagicFields<Target> {
+    MagicFields<Target>(magicRoot, hops(path))
+  }
+
+  public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, AsyncMagical<Target>>) -> MagicFields<Target> {
+    MagicFields<Target>(magicRoot, hops(path))
+  }
+
+  public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, AsyncMagical<Target>?>) -> MagicFields<Target> {
+    MagicFields<Target>(magicRoot, hops(path))
+  }
+
+  public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, MagicValue<Target>>) -> MagicFields<Target> {
+    MagicFields<Target>(magicRoot, hops(path))
+  }
+
+  public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, OptionMagicValue<Target>>) -> MagicFields<Target> {
+    MagicFields<Target>(magicRoot, hops(path))
+  }
+
+  public subscript<Target: MagicObject>(
+    dynamicMember path: KeyPath<Object, MagicValue<AsyncMagical<Target>>>
+  ) -> MagicFields<Target> {
+    MagicFields<Target>(magicRoot, hops(path))
+  }
+
+  public subscript<Target: MagicObject>(
+    dynamicMember path: KeyPath<Object, OptionMagicValue<AsyncMagical<Target>>>
+  ) -> MagicFields<Target> {
+    MagicFields<Target>(magicRoot, hops(path))
+  }
+
+  // MARK: Several objects
+
+  public subscript<Many: AsyncMagicalCollection>(
+    dynamicMember path: KeyPath<Object, Many>
+  ) -> MagicMembers<Many.AsyncObject> {
+    MagicMembers(magicRoot, hops(path))
+  }
+
+  public subscript<Many: AsyncMagicalCollection>(
+    dynamicMember path: KeyPath<Object, Many?>
+  ) -> MagicMembers<Many.AsyncObject> {
+    MagicMembers(magicRoot, hops(path))
+  }
+
+  public subscript<Many: AsyncMagicalCollection>(
+    dynamicMember path: KeyPath<Object, AsyncMagical<Many>>
+  ) -> MagicMembers<Many.AsyncObject> {
+    MagicMembers(magicRoot, hops(path))
+  }
+
+  public subscript<Many: AsyncMagicalCollection>(
+    dynamicMember path: KeyPath<Object, AsyncMagical<Many>?>
+  ) -> MagicMembers<Many.AsyncObject> {
+    MagicMembers(magicRoot, hops(path))
+  }
+
+  public subscript<Many: AsyncMagicalCollection>(
+    dynamicMember path: KeyPath<Object, MagicValue<Many>>
+  ) -> MagicMembers<Many.AsyncObject> {
+    MagicMembers(magicRoot, hops(path))
+  }
+
+  public subscript<Many: AsyncMagicalCollection>(
+    dynamicMember path: KeyPath<Object, OptionMagicValue<Many>>
+  ) -> MagicMembers<Many.AsyncObject> {
+    MagicMembers(magicRoot, hops(path))
+  }
+
+  public subscript<Many: AsyncMagicalCollection>(
+    dynamicMember path: KeyPath<Object, MagicValue<AsyncMagical<Many>>>
+  ) -> MagicMembers<Many.AsyncObject> {
+    MagicMembers(magicRoot, hops(path))
+  }
+
+  public subscript<Many: AsyncMagicalCollection>(
+    dynamicMember path: KeyPath<Object, OptionMagicValue<AsyncMagical<Many>>>
+  ) -> MagicMembers<Many.AsyncObject> {
+    MagicMembers(magicRoot, hops(path))
   }
 }

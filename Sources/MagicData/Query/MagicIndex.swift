@@ -11,7 +11,8 @@ internal import MagicJournal
 /// first used in a database, which takes a moment where there are many objects already, and each write takes a little longer for it. An
 /// index belongs to the database file: it is in no journal, and other replicas have their own. One that is no longer declared stays, since
 /// another version of the app may use the same file and want it; `DROP INDEX` takes it away. The primary value and the z index
-/// need none.
+/// need none, nor do relations; one that leads with a reference to one object, such as `MagicIndex(\Page.book, \Page.number)`, serves its
+/// owners in an order.
 ///
 /// (The type is named with each property, since a `MagicIndex<Self>` in the protocol would shut out classes that are not final.)
 public struct MagicIndex {

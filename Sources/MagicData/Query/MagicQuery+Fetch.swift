@@ -2,30 +2,23 @@ extension MagicQuery {
   /// All objects that are asked for, as they stand at one moment. Each fetch makes new instances.
   /// - Throws: ``MagicDataError`` with `query` if the database cannot tell what is asked; nothing is loaded then.
   public nonisolated(nonsending) func all() async throws -> [Object] {
-    guard let (scope, type) = try await mapped() else { return [] }
-    let plan = plan
-    return try scope.objects(
-      Object.self, try await scope.fetch(type) { db in try FetchedRows(type, db, .objects(plan, type, db)) })
+    try await all(in: try scope)
   }
 
   /// The first of the objects that are asked for; `nil` if there is none.
   public nonisolated(nonsending) func first() async throws -> Object? {
-    guard let (scope, type) = try await mapped() else { return nil }
-    let plan = limit(min(plan.limit ?? 1, 1)).plan
-    let fetched = try await scope.fetch(type) { db in try FetchedRows(type, db, .objects(plan, type, db)) }
-    guard fetched.count > 0 else { return nil }
-    if let first = try scope.objects(Object.self, fetched).first { return first }
-    // One that cannot be read.
-    var rest = stream().makeAsyncIterator()
-    return try await rest.next()
+    try await limit(min(plan.limit ?? 1, 1)).all().first
   }
 
   /// How many objects are asked for; none of them is loaded.
+  ///
+  /// - Complexity: as the conditions, and O(*n*) in the objects that fulfil them. Of a type with required enums, UUIDs or JSON these are read as
+  ///   their types, since objects that cannot be are not counted.
   public nonisolated(nonsending) func count() async throws -> Int {
-    guard let (scope, type) = try await mapped() else { return 0 }
+    guard let (scope, types) = try await mapped(in: try scope) else { return 0 }
     let plan = plan
     return try await scope.read { db in
-      var select = try QueryText.count(plan, type, db).statement(db)
+      var select = try QueryText.count(plan, types, db).statement(db)
       return try select.step() ? select.int(0) : 0
     }
   }
@@ -35,12 +28,12 @@ extension MagicQuery {
   /// - Throws: ``MagicDataError`` with `query`, `tooLarge`, `busy`, `full` or `notAllowed`. Nothing is removed then.
   @discardableResult
   public nonisolated(nonsending) func remove() async throws -> Int {
-    guard let (scope, type) = try await mapped() else { return 0 }
+    guard let (scope, types) = try await mapped(in: try scope) else { return 0 }
     let plan = plan
     return try await scope.exclusively {
       try await scope.change { transaction in
-        let keys = try QueryText.keys(plan, type, transaction.db).keys(transaction.db)
-        for (_, key) in keys { _ = try transaction.remove(key, type) }
+        let keys = try QueryText.keys(plan, types, transaction.db).keys(transaction.db)
+        for (_, key) in keys { _ = try transaction.remove(key, types.type) }
         return keys.count
       }
     }
@@ -54,15 +47,26 @@ extension MagicQuery {
   /// How SQLite goes about it, step by step: `SCAN Book` reads the whole table, `SEARCH Book USING INDEX …` looks things up. For people to
   /// read; SQLite's wording changes.
   public nonisolated(nonsending) func plan() async throws -> [String] {
-    guard let (scope, type) = try await mapped() else { return [] }
+    guard let (scope, types) = try await mapped(in: try scope) else { return [] }
     let plan = plan
-    return try await scope.read { db in try QueryText.objects(plan, type, db).explanation(db) }
+    return try await scope.read { db in try QueryText.objects(plan, types, db).explanation(db) }
+  }
+
+  nonisolated(nonsending) func all(in scope: Scope) async throws -> [Object] {
+    guard let (scope, types) = try await mapped(in: scope) else { return [] }
+    let (plan, type) = (plan, types.type)
+    return try scope.objects(
+      Object.self, try await scope.fetch(type) { db in try FetchedRows(type, db, .objects(plan, types, db)) })
   }
 
   /// `nil` if the database has never had such objects.
-  nonisolated(nonsending) func mapped() async throws -> (Scope, MappedType)? {
+  nonisolated(nonsending) func mapped(in scope: Scope) async throws -> (Scope, QueryTypes)? {
     try plan.check()
-    let scope = try scope
-    return try await scope.mappedForReading(Object.self).map { (scope, $0) }
+    guard let type = try await scope.mappedForReading(Object.self) else { return nil }
+    var related: [MappedType] = []
+    for target in plan.targets {
+      if let target = try await scope.mappedForReading(target) { related.append(target) }
+    }
+    return (scope, QueryTypes(type, related: related, in: scope.store))
   }
 }

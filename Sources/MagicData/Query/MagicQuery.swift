@@ -15,9 +15,9 @@ internal import MagicJournal
 /// bytes, so `é` in one scalar is not equal to `é` in two. Numbers compare as in Swift: NaN is equal to nothing, and -0.0 to 0.0. An object
 /// that was stored before its type had some property counts with that property's default.
 ///
-/// Objects whose required values have not all arrived from other replicas are in no result. Those that have a value which this version's
-/// type cannot be read from, such as a case that only a newer app knows, are counted and removed, and not given out, which can leave fewer
-/// than the limit.
+/// Objects whose required values have not all arrived from other replicas, or have a value which this version's type cannot be read from, such
+/// as a case that only a newer app knows, are in no result: they are not given out, not counted, take no place of a limit, are not removed, and
+/// another object that holds them is as one that holds none.
 public struct MagicQuery<Object: MagicObject> {
   enum Source {
     case database(Store)
@@ -40,6 +40,15 @@ public struct MagicQuery<Object: MagicObject> {
     }
   }
 
+  var isOfDatabase: Bool { if case .database = source { true } else { false } }
+
+  var store: Store {
+    switch source {
+    case .database(let store): store
+    case .transaction(let transaction): transaction.store
+    }
+  }
+
   private func with(_ change: (inout QueryPlan) -> Void) -> MagicQuery {
     var query = self
     change(&query.plan)
@@ -50,8 +59,9 @@ public struct MagicQuery<Object: MagicObject> {
 
   /// Only objects that fulfil a condition, as well as those of earlier calls.
   public func `where`(_ condition: (MagicFields<Object>) -> some MagicCondition) -> MagicQuery {
-    let predicate = condition(MagicFields()).magicPredicate
-    return with { $0.add(predicate.condition) }
+    let fields = MagicFields<Object>()
+    let predicate = condition(fields).magicPredicate
+    return with { plan in plan.add { try predicate.condition(on: fields.magicRoot) } }
   }
 
   // MARK: Order
@@ -64,6 +74,7 @@ public struct MagicQuery<Object: MagicObject> {
   /// In the order of a property; what it leaves undecided stays in the order of before, which at first is that of the z indexes.
   ///
   /// Nil comes first and NaN last, descending the other way round. Without an index on the property all that fulfil the conditions are sorted.
+  /// `\.author.name` sorts by a property of an object that each holds, which is as nil where that object is not there.
   public func sorted(by property: PartialKeyPath<Object>, _ direction: Direction = .ascending) -> MagicQuery {
     with { plan in plan.sort(at: 0, direction) { try MagicQuery.sortable(property) } }
   }
@@ -73,13 +84,14 @@ public struct MagicQuery<Object: MagicObject> {
     with { plan in plan.sort(at: plan.order.count, direction) { try MagicQuery.sortable(property) } }
   }
 
-  private static func sortable(_ path: PartialKeyPath<Object>) throws -> Int {
-    let index = try PropertyPath.index(of: path)
-    let property = try Layout.of(Object.self).properties[index]
+  private static func sortable(_ path: PartialKeyPath<Object>) throws -> PropertyRoute {
+    let route = try PropertyPath.route(of: path)
+    let layout = try Layout.of(any: route.hops.last?.target ?? Object.self)
+    let property = layout.properties[route.property]
     guard property.kind != .coded else {
-      throw MagicDataError(.query, "\(Object.magicName).\(property.name) is stored as JSON, which has no order to sort by")
+      throw MagicDataError(.query, "\(layout.name).\(property.name) is stored as JSON, which has no order to sort by")
     }
-    return index
+    return route
   }
 
   // MARK: Part
@@ -98,7 +110,7 @@ public struct MagicQuery<Object: MagicObject> {
 /// What a query asks for, by the indexes of its type's properties: what crosses to the database.
 struct QueryPlan: Sendable {
   struct Key: Sendable {
-    let property: Int
+    let route: PropertyRoute
     let isDescending: Bool
   }
 
@@ -117,16 +129,17 @@ struct QueryPlan: Sendable {
     failure = failure ?? MagicDataError(error, "a query could not be made")
   }
 
-  mutating func add(_ added: Result<Condition, MagicDataError>) {
-    switch added {
-    case .success(let added): condition = .both(condition, added)
-    case .failure(let error): fail(error)
+  mutating func add(_ added: () throws -> Condition) {
+    do {
+      condition = .both(condition, try added())
+    } catch {
+      fail(error)
     }
   }
 
-  mutating func sort<Object>(at place: Int, _ direction: MagicQuery<Object>.Direction, _ property: () throws -> Int) {
+  mutating func sort<Object>(at place: Int, _ direction: MagicQuery<Object>.Direction, _ route: () throws -> PropertyRoute) {
     do {
-      order.insert(Key(property: try property(), isDescending: direction == .descending), at: place)
+      order.insert(Key(route: try route(), isDescending: direction == .descending), at: place)
     } catch {
       fail(error)
     }

@@ -17,7 +17,7 @@ public struct MagicStream<Object: MagicObject>: AsyncSequence {
 
   public struct AsyncIterator: AsyncIteratorProtocol {
     private let query: MagicQuery<Object>
-    private var source: (scope: Scope, type: MappedType)?
+    private var source: (scope: Scope, types: QueryTypes)?
     private var cursor: QueryCursor
     private var batch: ArraySlice<Object> = []
 
@@ -44,13 +44,14 @@ public struct MagicStream<Object: MagicObject>: AsyncSequence {
 
     private nonisolated(nonsending) mutating func load() async throws {
       do {
-        if source == nil { source = try await query.mapped() }
-        guard let (scope, type) = source else { return cursor.end() }
+        if source == nil { source = try await query.mapped(in: try query.scope) }
+        guard let (scope, queried) = source else { return cursor.end() }
         let before = cursor
+        let type = queried.type
         let types = type.layout.hasRelations ? try await scope.typesForReading(of: type) : []
         let (fetched, after) = try await scope.read { db in
           var cursor = before
-          let rows = try cursor.next(type, db)
+          let rows = try cursor.next(queried, db)
           return (try Scope.Fetched(rows, type, types, db), cursor)
         }
         batch = try scope.objects(Object.self, fetched)[...]
@@ -89,42 +90,42 @@ struct QueryCursor: Sendable {
     place = .end
   }
 
-  mutating func next(_ type: MappedType, _ db: Connection) throws -> FetchedRows {
+  mutating func next(_ types: QueryTypes, _ db: Connection) throws -> FetchedRows {
     switch place {
     case .start:
-      if plan.order.isEmpty, !plan.condition.isServed(by: type.isIndexed) {
+      if plan.order.isEmpty, types.access(plan.condition, of: types.type) == .scan {
         place = .after(zIndex: 0, skip: plan.offset, limit: plan.limit)
       } else {
-        place = .listed(try QueryText.keys(plan, type, db).zIndexes(db)[...])
+        place = .listed(try QueryText.keys(plan, types, db).zIndexes(db)[...])
       }
-      return try next(type, db)
+      return try next(types, db)
     case .after(let zIndex, let skip, let limit):
-      return try next(after: zIndex, skip: skip, limit: limit, type, db)
+      return try next(after: zIndex, skip: skip, limit: limit, types, db)
     case .listed(let zIndexes):
       let batch = Array(zIndexes.prefix(QueryCursor.batch))
       place = batch.count < zIndexes.count ? .listed(zIndexes.dropFirst(batch.count)) : .end
       guard !batch.isEmpty else { return FetchedRows() }
-      return try FetchedRows(type, db, .objects(plan, at: batch, type, db)).ordered(as: batch)
+      return try FetchedRows(types.type, db, .objects(plan, at: batch, types, db)).ordered(as: batch)
     case .end:
       return FetchedRows()
     }
   }
 
   private mutating func next(
-    after zIndex: Int64, skip: Int, limit: Int?, _ type: MappedType, _ db: Connection
+    after zIndex: Int64, skip: Int, limit: Int?, _ types: QueryTypes, _ db: Connection
   ) throws -> FetchedRows {
     var zIndex = zIndex
     if skip > 0 {
       var skipped = plan
       (skipped.limit, skipped.offset) = (1, skip - 1)
-      guard let last = try QueryText.keys(skipped, type, db).zIndexes(db).first else {
+      guard let last = try QueryText.keys(skipped, types, db).zIndexes(db).first else {
         place = .end
         return FetchedRows()
       }
       zIndex = last
     }
     let count = min(QueryCursor.batch, limit ?? .max)
-    let rows = try FetchedRows(type, db, .objects(plan, after: zIndex, count: count, type, db))
+    let rows = try FetchedRows(types.type, db, .objects(plan, after: zIndex, count: count, types, db))
     let rest = limit.map { $0 - rows.count }
     if rows.count < count || rest == 0 {
       place = .end

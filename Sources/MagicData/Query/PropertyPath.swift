@@ -1,68 +1,99 @@
 internal import MagicJournal
 
-/// Which stored property a key path means: `\Book.title`, `\Book.$title`, or a computed property that only hands one on.
+/// Which stored property a key path means: `\Book.title`, `\Book.$title`, `\Book.author.name`, or a computed property that only hands one on.
 ///
 /// A key path does not say. So it is read of an instance in which nothing is set, several times: what it reads is the property, if it reads that one
-/// alone and gives back what it got, each time another value.
+/// alone and gives back what it got, each time another value. Of an object that it reads, it may go on to a property.
 enum PropertyPath {
+  private struct Known {
+    let route: PropertyRoute
+    /// Of a property that holds objects: as the last one of a way.
+    let hop: Hop?
+  }
+
   /// Key paths come from source code, so there are not many of them.
-  private static let known = Locked<[AnyKeyPath: Int]>([:])
+  private static let known = Locked<[AnyKeyPath: Known]>([:])
 
   /// The property's index among those of the type's layout.
   /// - Throws: `MagicDataError` with `query` if it is none.
   static func index<Object: MagicObject>(of path: PartialKeyPath<Object>) throws -> Int {
-    if let index = known.withLock({ $0[path] }) { return index }
-    let readings = PropertyRecorder.rounds.map { Reading(path, round: $0) }
-    guard let index = readings[0].index, readings.allSatisfy({ $0.index == index }) else {
-      throw Reading.refusal(of: readings, Object.magicName)
-    }
-    guard !readings[0].holdsObjects[index] else {
+    let found = try find(path)
+    guard found.hop.map({ !$0.isMany }) ?? true, found.route.hops.isEmpty else {
       throw MagicDataError(
-        .query, "a key path of \(Object.magicName) leads to a property that holds objects, which a query cannot ask for")
+        .query, "a key path of \(Object.magicName) leads to objects, or to one of another table, which can have no index here")
     }
-    known.withLock { $0[path] = index }
-    return index
+    return found.route.property
+  }
+
+  /// The way to a property that holds a value.
+  static func route<Object: MagicObject>(of path: PartialKeyPath<Object>) throws -> PropertyRoute {
+    let found = try find(path)
+    guard found.hop == nil else {
+      throw MagicDataError(.query, "a key path of \(Object.magicName) leads to objects, where a value is asked for")
+    }
+    return found.route
+  }
+
+  /// The way over a property that holds objects.
+  static func hops<Object: MagicObject>(of path: PartialKeyPath<Object>) throws -> [Hop] {
+    let found = try find(path)
+    guard let hop = found.hop else {
+      throw MagicDataError(.query, "a key path of \(Object.magicName) leads to a value, where objects are asked for")
+    }
+    return found.route.hops + [hop]
+  }
+
+  private static func find<Object: MagicObject>(_ path: PartialKeyPath<Object>) throws -> Known {
+    if let known = known.withLock({ $0[path] }) { return known }
+    let readings = PropertyRecorder.rounds.map { Reading(path, round: $0) }
+    let ways = readings.compactMap(\.way)
+    guard let way = ways.first, ways.count == readings.count, ways.allSatisfy({ $0.map(\.property) == way.map(\.property) })
+    else { throw Reading.refusal(of: readings, Object.magicName) }
+    let hops = way.dropLast().compactMap(\.hop)
+    let found = Known(route: PropertyRoute(hops: hops, property: way[way.count - 1].property), hop: way[way.count - 1].hop)
+    known.withLock { $0[path] = found }
+    return found
   }
 }
 
 private struct Reading {
-  /// Of the property, if the key path gave back its value.
-  let index: Int?
+  struct Step {
+    let property: Int
+    /// Of a property that holds objects.
+    let hop: Hop?
+  }
+
+  /// From the first property to the last, if the key path gave back the last one's value. Never empty.
+  let way: [Step]?
   /// The names of the properties that were read, in the order of their declaration.
   private let names: [String]
   private let isDoubtful: Bool
-  /// By property.
-  let holdsObjects: [Bool]
 
   init<Object: MagicObject>(_ path: PartialKeyPath<Object>, round: Int) {
     let probe = Object()
-    let wrappers = Layout.wrappers(of: probe).filter { type(of: $0.wrapper).role != .reverse }
-    let properties = wrappers.map { (name: $0.label.dropFirst(), slot: $0.wrapper.property) }
-    holdsObjects = wrappers.map { type(of: $0.wrapper).valueType.magicKind.isRelation }
-    for property in properties { property.slot.storage[property.slot.index].slot = .unset }
-    func index(of slot: PropertySlot) -> Int? {
-      properties.firstIndex { $0.slot.storage === slot.storage && $0.slot.index == slot.index }
-    }
-
-    let recorder = PropertyRecorder(round: round)
+    let recorder = PropertyRecorder(round: round, ProbedObject(probe))
     let value = recorder.record { probe[keyPath: path] }
+    var read: [PropertySlot] = recorder.reads.map(\.property)
     // The type is asked first, or an optional wrapper would be taken for one.
-    if type(of: value) is any MagicProperty.Type, let wrapper = value as? any MagicProperty {
-      self.index = index(of: wrapper.property)
-      names = []
-      isDoubtful = false
-      return
-    }
-    let read = recorder.reads.map { index(of: $0.property) }
-    names = Set(read.compactMap { $0 }).sorted().map { String(properties[$0].name) }
+    let wrapper = type(of: value) is any MagicProperty.Type ? value as? any MagicProperty : nil
+    if let wrapper { read.append(wrapper.property) }
+    let own = recorder.objects[0]
+    names = Set(read.compactMap { own.index(of: $0) }).sorted().map { String(own.properties[$0].name) }
     isDoubtful = recorder.reads.contains { !$0.isTelling }
-    let isSame = Set(read).count == 1 && recorder.reads.first.map { Reading.isSame(value, $0.standIn) } ?? false
-    self.index = isSame && !isDoubtful ? read[0] : nil
+    let isSame = wrapper != nil || recorder.reads.last.map { StandIn.isSame(value, $0.standIn) } ?? false
+    way = isSame && !isDoubtful ? Reading.way(read, recorder) : nil
   }
 
-  private static func isSame(_ value: Any, _ standIn: any Magical) -> Bool {
-    guard let value = value as? any Magical, type(of: value) == type(of: standIn) else { return false }
-    return (try? value.magicValue) == (try? standIn.magicValue)
+  /// Each read is of the object that stood in for what was read before.
+  private static func way(_ read: [PropertySlot], _ recorder: PropertyRecorder) -> [Step]? {
+    var object: ProbedObject? = recorder.objects[0]
+    var steps: [Step] = []
+    for slot in read {
+      guard let index = object?.index(of: slot), let property = object?.properties[index] else { return nil }
+      steps.append(Step(property: index, hop: StandIn.hop(index, property.type)))
+      object = recorder.objects.first { $0.standsFor?.isSame(as: slot) ?? false }
+    }
+    return steps
   }
 
   static func refusal(of readings: [Reading], _ type: String) -> MagicDataError {

@@ -14,12 +14,15 @@ final class PropertyRecorder {
 
   private let round: Int
   private(set) var reads: [Read] = []
+  /// The instance that is read, and those that stand in for the objects that it holds.
+  private(set) var objects: [ProbedObject]
 
   /// Stand-ins differ from round to round, so that a value that is worked out from one is told from it.
   static let rounds = 0..<5
 
-  init(round: Int) {
+  init(round: Int, _ object: ProbedObject) {
     self.round = round
+    objects = [object]
   }
 
   static var isRecording: Bool { c_openings().pointee.recorder != nil }
@@ -38,10 +41,26 @@ final class PropertyRecorder {
   }
 
   private func standIn<Wrapped: Magical>(_ property: PropertySlot, _ type: Wrapped.Type) -> Wrapped? {
+    if let known = reads.first(where: { $0.property.isSame(as: property) }) { return known.standIn as? Wrapped }
+    guard !Wrapped.magicKind.isRelation else { return objects(property, type) }
     let examples = Example.values(of: type)
     guard let last = examples.last else { return nil }
     let value = round < examples.count ? examples[round] : last
     reads.append(Read(property: property, standIn: value, isTelling: examples.count > 1 || MemoryLayout<Wrapped>.size == 0))
+    return value
+  }
+
+  private func objects<Wrapped: Magical>(_ property: PropertySlot, _ type: Wrapped.Type) -> Wrapped? {
+    // What an `init()` reads is its own affair.
+    let openings = c_openings()
+    let outer = openings.pointee.recorder
+    openings.pointee.recorder = nil
+    defer { openings.pointee.recorder = outer }
+    guard let made = StandIn.objects(of: type, round: round, for: property), let value = made.value as? Wrapped else {
+      return nil
+    }
+    if let object = made.object { objects.append(object) }
+    reads.append(Read(property: property, standIn: value, isTelling: made.isTelling))
     return value
   }
 

@@ -199,9 +199,19 @@ extension AsyncMagicalStream.AsyncIterator: Sendable {}
 /// What an ``AsyncMagical`` property needs to know to be asked for.
 protocol AsyncProperty: Magical {
   static var inner: (any RelationCodec)? { get }
+  static var wrapped: any Magical.Type { get }
+  static func holding(_ value: any Magical) -> (any Magical)?
+  /// A value that was set.
+  var held: (any Magical)? { get }
 }
 
 extension AsyncMagical: AsyncProperty {
+  static var wrapped: any Magical.Type { Wrapped.self }
+
+  static func holding(_ value: any Magical) -> (any Magical)? { (value as? Wrapped).map { AsyncMagical(value: $0) } }
+
+  var held: (any Magical)? { if case .value(let value) = state { value } else { nil } }
+
   static var inner: (any RelationCodec)? {
     switch Wrapped.magicKind {
     case .reference, .list, .set, .dictionary: Codec.relation(Wrapped.self).map { AsyncCodec<Wrapped>(inner: $0) }

@@ -18,6 +18,8 @@ struct FetchedGraph: Sendable {
   }
 
   private(set) var types: [OfType]
+  /// How many objects were asked for: the first rows of the first type, which may reach others of its own.
+  let count: Int
   private let indexes: [ObjectIdentifier: Int]
 
   /// The rows come from one moment. Each object is read once, however many hold it.
@@ -25,6 +27,7 @@ struct FetchedGraph: Sendable {
   /// - Parameter types: where the types of all objects are that it may meet; the first is that of `rows`.
   init(_ rows: FetchedRows, _ types: [MappedType], _ db: Database) throws {
     self.types = types.map(OfType.init)
+    count = rows.count
     indexes = Dictionary(uniqueKeysWithValues: types.enumerated().map { (ObjectIdentifier($1.layout.type), $0) })
     // Level by level, without recursion.
     var next: [Int: [Int64]] = [:]

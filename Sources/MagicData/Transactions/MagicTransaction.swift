@@ -7,6 +7,7 @@ public final class MagicTransaction {
   }
 
   var scope: Scope { get throws { try place.scope } }
+  var store: Store { place.open.store }
 
   /// Adds or updates an object; see ``MagicData/update(_:)``. If it throws, nothing of it is stored, and the transaction can go on.
   @discardableResult

@@ -115,7 +115,7 @@ extension Scope {
     var count: Int {
       switch self {
       case .rows(let rows, _): rows.count
-      case .graph(let graph): graph.types[0].rows.count
+      case .graph(let graph): graph.count
       }
     }
   }
@@ -247,12 +247,12 @@ extension Scope {
     return object
   }
 
-  /// The objects of a graph's first type, by row; `nil` for one that has a value which cannot be read.
+  /// The objects of a graph that were asked for, by row; `nil` for one that has a value which cannot be read.
   ///
   /// - Parameter first: what makes the first row's object unreadable is thrown.
   func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object?] {
     let objects = try makeAll(graph, first: first).all(Object.self)
-    return graph.types[0].rows.places.map { objects?.byZIndex[$0.zIndex] }
+    return graph.types[0].rows.places.prefix(graph.count).map { objects?.byZIndex[$0.zIndex] }
   }
 
   /// The objects of a graph, each once and holding each other.

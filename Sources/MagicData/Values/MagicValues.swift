@@ -58,7 +58,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
     try await scope.find(Converted.Model.self, primary).map(Converted.init)
   }
 
-  /// How many objects there are. Those with a value that this version's type cannot be read from count as well.
+  /// How many objects there are.
   public nonisolated(nonsending) func count() async throws -> Int {
     try await query.count()
   }
@@ -68,6 +68,41 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
     where condition: (MagicFields<Converted.Model>) -> some MagicCondition
   ) async throws -> Int {
     try await query.where(condition).count()
+  }
+
+  /// The values of objects that fulfil a condition, and again after each change; see ``MagicQuery/observe()``.
+  public func observe(
+    where condition: (MagicFields<Converted.Model>) -> some MagicCondition,
+    sort property: PartialKeyPath<Converted.Model>? = nil,
+    _ direction: MagicQuery<Converted.Model>.Direction = .ascending, limit: Int? = nil
+  ) -> MagicObservation<[Converted]> {
+    observe(query.where(condition).sorted(property, direction).limited(limit).plan)
+  }
+
+  /// The same for all objects.
+  public func observe(
+    sort property: PartialKeyPath<Converted.Model>? = nil, _ direction: MagicQuery<Converted.Model>.Direction = .ascending,
+    limit: Int? = nil
+  ) -> MagicObservation<[Converted]> {
+    observe(query.sorted(property, direction).limited(limit).plan)
+  }
+
+  private func observe(_ plan: QueryPlan) -> MagicObservation<[Converted]> {
+    let (values, store) = (self, store)
+    return MagicObservation(
+      store, of: { try store.layout(Converted.Model.self).reached() },
+      fetch: { scope in
+        guard case .observed(_, let note) = scope else {
+          preconditionFailure("an observation fetches through a scope of its own")
+        }
+        return try await values.all(plan, note)
+      })
+  }
+
+  @concurrent private func all(_ plan: QueryPlan, _ note: PositionNote) async throws -> [Converted] {
+    var query = query
+    query.plan = plan
+    return try await query.all(in: .observed(store, note)).map(Converted.init)
   }
 
   private var query: MagicQuery<Converted.Model> { MagicQuery(.database(store)) }

@@ -1,0 +1,104 @@
+internal import MagicJournal
+
+/// Where the types are that a query asks about.
+struct QueryTypes: Sendable {
+  /// Names the file.
+  let database: Identifier
+  let type: MappedType
+  /// Those behind relations, without those of which the database has never had objects.
+  private let related: [ObjectIdentifier: MappedType]
+
+  init(_ type: MappedType, related: [MappedType], in store: Store) {
+    database = store.id
+    self.type = type
+    self.related = Dictionary(related.map { (ObjectIdentifier($0.layout.type), $0) }, uniquingKeysWith: { known, _ in known })
+  }
+
+  func target(of hop: Hop) -> MappedType? { related[ObjectIdentifier(hop.target)] }
+
+  /// How a condition finds the objects of a type that fulfil it.
+  func access(_ condition: Condition, of type: MappedType) -> Access {
+    switch condition {
+    case .isNamed(let names): names.count == 1 ? .point : .list
+    case .compares(let property, let bounds):
+      !type.isIndexed(property) ? .scan : bounds.contains { $0.comparison == .equal } ? .point : .range
+    case .isNil(let property): type.isIndexed(property) ? .point : .scan
+    case .isAny(let property, _): type.isIndexed(property) ? .list : .scan
+    case .holds(let hop, let inner): access(over: hop, inner)
+    case .all(let parts): parts.map { access($0, of: type) }.max() ?? .scan
+    case .any(let parts): parts.map { access($0, of: type) }.min() ?? .scan
+    case .contains, .pair, .count, .not: .scan
+    }
+  }
+
+  private func access(over hop: Hop, _ inner: Condition) -> Access {
+    // There is none of these objects: nothing to be looked up.
+    guard let target = target(of: hop) else { return .related(.point) }
+    if !hop.isMany, target.isOne(inner) { return .point }
+    // Whether there is any object is asked of each owner.
+    return inner.isAlways ? .scan : .related(access(inner, of: target))
+  }
+
+  /// What can be looked up best comes last.
+  enum Access: Int, Comparable {
+    case scan
+    /// All objects of another type are looked through, and then their owners looked up.
+    case scanOfRelated
+    case rangeOfRelated
+    case range
+    case listOfRelated
+    case list
+    /// One value, so that what is found comes in the order of the z index.
+    case point
+
+    static func related(_ access: Access) -> Access {
+      switch access {
+      case .scan, .scanOfRelated: .scanOfRelated
+      case .range, .rangeOfRelated: .rangeOfRelated
+      case .list, .listOfRelated, .point: .listOfRelated
+      }
+    }
+
+    static func < (left: Access, right: Access) -> Bool { left.rawValue < right.rawValue }
+  }
+}
+
+extension Condition {
+  /// Whether every object fulfils it.
+  var isAlways: Bool { if case .all(let parts) = self { parts.allSatisfy(\.isAlways) } else { false } }
+
+}
+
+extension QueryPlan {
+  /// The types behind relations that it asks about.
+  var targets: [any MagicObject.Type] {
+    var targets: [any MagicObject.Type] = []
+    func visit(_ condition: Condition) {
+      condition.forEachRoute(
+        { targets += $0.hops.map(\.target) },
+        { hop, inner in
+          targets.append(hop.target)
+          visit(inner)
+        })
+    }
+    visit(condition)
+    return targets + order.flatMap { $0.route.hops.map(\.target) }
+  }
+}
+
+extension MappedType {
+  /// Whether one object at most fulfils a condition.
+  func isOne(_ condition: Condition) -> Bool {
+    switch condition {
+    case .isNamed(let names): names.count == 1
+    case .compares(let property, let bounds): property == layout.primary && bounds.contains { $0.comparison == .equal }
+    case .all(let parts): parts.contains(where: isOne)
+    default: false
+    }
+  }
+
+  /// Whether a property's column can be looked up.
+  func isIndexed(_ property: Int) -> Bool {
+    property == layout.primary || layout.indexes.contains { $0.first == property }
+  }
+}

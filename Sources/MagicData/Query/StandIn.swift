@@ -1,0 +1,105 @@
+internal import MagicJournal
+
+/// An instance in which nothing is set, with its stored properties.
+struct ProbedObject {
+  let properties: [(name: Substring, slot: PropertySlot, type: any Magical.Type)]
+  /// The property that it is the object of, if it stands in for one.
+  let standsFor: PropertySlot?
+
+  init<Object: MagicObject>(_ object: Object, for property: PropertySlot? = nil) {
+    properties = Layout.wrappers(of: object).filter { type(of: $0.wrapper).role != .reverse }.map { label, wrapper in
+      (label.dropFirst(), wrapper.property, type(of: wrapper).valueType)
+    }
+    standsFor = property
+    for property in properties { property.slot.storage[property.slot.index].slot = .unset }
+  }
+
+  func index(of slot: PropertySlot) -> Int? { properties.firstIndex { $0.slot.isSame(as: slot) } }
+}
+
+extension PropertySlot {
+  func isSame(as other: PropertySlot) -> Bool { storage === other.storage && slot == other.slot }
+}
+
+/// Objects that stand in for those of a property, while a key path is read.
+///
+/// The layouts of their types are not asked: they may be in the making, for an index whose key path this is.
+enum StandIn {
+  struct Objects {
+    let value: any Magical
+    /// If the property holds one: what can be read on from there.
+    var object: ProbedObject?
+    /// Whether another round gives others.
+    var isTelling = true
+  }
+
+  static func objects(of type: any Magical.Type, round: Int, for property: PropertySlot) -> Objects? {
+    if let object = type as? any MagicObject.Type { return one(object, property) }
+    if let many = type as? any (RelationMembers & Magical).Type { return self.many(many, round) }
+    guard let asked = type as? any AsyncProperty.Type, var objects = objects(of: asked.wrapped, round: round, for: property),
+      let value = asked.holding(objects.value)
+    else { return nil }
+    objects = Objects(value: value, object: objects.object, isTelling: objects.isTelling)
+    return objects
+  }
+
+  private static func one<Object: MagicObject>(_: Object.Type, _ property: PropertySlot) -> Objects {
+    let object = Object()
+    return Objects(value: object, object: ProbedObject(object, for: property))
+  }
+
+  /// Of some members other numbers from round to round, so that a part of them is told from all.
+  private static func many<Members: RelationMembers & Magical>(_: Members.Type, _ round: Int) -> Objects? {
+    let members = (0...(round * 2 % 5)).map { _ in
+      let member = Members.Target()
+      _ = ProbedObject(member)
+      return member
+    }
+    // Keys of a dictionary, of which a type takes these or those.
+    let keys: [(Int) -> String] = [{ "\"\($0)\"" }, { "\($0)" }, { "\"5BD1E995-27D4-4B2F-9B97-F4A7C15A000\($0)\"" }]
+    for key in keys {
+      guard let made = try? Members(members: members, names: members.indices.map { Array(key($0).utf8) }) else { continue }
+      return Objects(value: made)
+    }
+    return (try? Members(members: [], names: [])).map { Objects(value: $0, isTelling: false) }
+  }
+
+  // MARK: Telling them
+
+  /// Whether a key path gave back what it read.
+  static func isSame(_ value: Any, _ standIn: any Magical) -> Bool {
+    guard let value = value as? any Magical, type(of: value) == type(of: standIn) else { return false }
+    if type(of: standIn).magicKind.isRelation { return parts(of: value) == parts(of: standIn) }
+    return (try? value.magicValue) == (try? standIn.magicValue)
+  }
+
+  private static func parts(of value: any Magical) -> [Part] {
+    if let object = value as? any MagicObject { return [Part(object)] }
+    if let many = value as? any RelationMembers { return parts(of: many) }
+    return (value as? any AsyncProperty)?.held.map(parts) ?? []
+  }
+
+  private static func parts<Members: RelationMembers>(of many: Members) -> [Part] {
+    guard let members = try? many.members, let names = try? many.names else { return [] }
+    return members.enumerated().map { Part($1, name: names.isEmpty ? [] : names[$0]) }
+  }
+
+  private struct Part: Equatable {
+    let identity: ObjectIdentifier?
+    let name: [UInt8]
+
+    init<Object: MagicObject>(_ object: Object, name: [UInt8] = []) {
+      identity = Layout.wrappers(of: object).first.map { ObjectIdentifier($0.wrapper.property.storage) }
+      self.name = name
+    }
+  }
+
+  /// The way over a property, if it holds objects.
+  static func hop(_ property: Int, _ type: any Magical.Type) -> Hop? {
+    Codec.relation(of: type).map { Hop(property: property, isMany: $0.kind.isLinked, target: $0.target) }
+  }
+}
+
+extension Codec {
+  fileprivate static func relation(of type: any Magical.Type) -> (any RelationCodec)? { relation(type) }
+}

@@ -5,13 +5,17 @@ internal import GRDBSQLite
 /// What leaves the caller's actor is never inlined into what stays on it: Swift 6.3's optimizer then forgets the way back, and the caller goes
 /// on where it must not be (`IsolationTests`, which the test command runs optimized as well).
 extension Store {
-  @inline(never) package func read<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  @inline(never) package func read<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
+    -> Result
+  {
     // In memory there is one connection, and a transaction may be open on it.
     guard database is DatabaseQueue else { return try await readPastGate(body) }
     return try await exclusively { try await readPastGate(body) }
   }
 
-  @inline(never) package func write<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  @inline(never) package func write<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
+    -> Result
+  {
     try await exclusively { try await writePastGate(body) }
   }
 
@@ -66,13 +70,17 @@ extension Store {
 
   /// For what takes microseconds: off the caller's actor, but without the queue hops of GRDB's own asynchronous calls, which take longer
   /// than that.
-  @inline(never) func readShortly<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  @inline(never) func readShortly<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
+    -> Result
+  {
     guard database is DatabaseQueue else { return try await readNow(body) }
     return try await exclusively { try await readNow(body) }
   }
 
   /// For one statement, which sees one moment by itself.
-  @inline(never) @concurrent func lookUp<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  @inline(never) @concurrent func lookUp<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
+    -> Result
+  {
     guard let queue = try lookUp() else { return try await readShortly(body) }
     return try Store.failing("the database could not be read") { try queue.unsafeRead(body) }
   }
@@ -89,7 +97,8 @@ extension Store {
   }
 
   /// A transaction for what takes microseconds. The caller has passed the gate.
-  @inline(never) func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
+  @inline(never) func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result
+  {
     defer { commits.committed() }
     let failed = "the database could not be written"
     let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? Store.committed(db, body) : nil }

@@ -54,6 +54,18 @@ extension ObjectTable {
     return links
   }
 
+  /// Those of several owners.
+  func links(of zIndexes: [Int64], _ relation: StoredRelation, _ body: (_ owner: Int64, Link) -> Void) throws {
+    for batch in ZIndexBatch.all(zIndexes) {
+      var select = try SQL(db, relation.selectMany)
+      try batch.bind(to: &select)
+      while try select.step() {
+        body(
+          select.integer(2), Link(target: select.integer(0), name: relation.kind == .dictionary ? select.bytes(1) : []))
+      }
+    }
+  }
+
   /// Brings an owner's links to what its fields say.
   func link(_ zIndex: Int64, _ fields: [FieldValue], isNew: Bool = false) throws {
     for field in fields {

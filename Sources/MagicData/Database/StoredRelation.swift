@@ -37,6 +37,13 @@ package struct StoredRelation: Sendable {
     }
   }
 
+  /// The same of several owners, with each before it.
+  var selectMany: String {
+    let order = kind == .list ? "position" : kind == .dictionary ? "key" : "target"
+    return "SELECT target, \(kind == .dictionary ? "key" : "NULL"), owner FROM \(table) "
+      + "WHERE owner IN (\(ZIndexBatch.marks)) ORDER BY owner, \(order)"
+  }
+
   var insert: String {
     switch kind {
     case .list: "INSERT INTO \(table) (owner, target, position) VALUES (?, ?, ?)"

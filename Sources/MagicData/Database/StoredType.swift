@@ -228,6 +228,17 @@ package final class StoredType: Sendable {
   /// Which objects are read.
   enum Condition: Sendable {
     case nothing, key, zIndex
+    /// As many as a `ZIndexBatch` has.
+    case zIndexes
+
+    fileprivate func sql(_ quotedKey: String) -> [String] {
+      switch self {
+      case .nothing: []
+      case .key: ["\(quotedKey) = ?"]
+      case .zIndex: ["z_index = ?"]
+      case .zIndexes: ["z_index IN (\(ZIndexBatch.marks))"]
+      }
+    }
   }
 
   /// z index, primary value or birth, last entry and `fields`, of the objects that have one of each group of `required`. With numbers, the
@@ -238,7 +249,7 @@ package final class StoredType: Sendable {
         ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] } + (schema.hasNumbers ? ["magic_birth"] : [])
       let conditions =
         (condition == .key ? required.map { isThere($0) } : shown(required))
-        + (condition == .key ? ["\(quotedKey) = ?"] : condition == .zIndex ? ["z_index = ?"] : [])
+        + condition.sql(quotedKey)
       return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
         + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
     }

@@ -23,6 +23,13 @@ extension FetchedRows {
     try read(&select, type)
   }
 
+  /// Adds those of several objects that can be shown.
+  mutating func read(_ type: MappedType, _ db: Database, _ batch: ZIndexBatch) throws {
+    var select = try SQL(db, type.stored.select(type.columns, required: type.required, by: .zIndexes))
+    try batch.bind(to: &select)
+    try read(&select, type)
+  }
+
   private mutating func read(_ select: inout SQL, _ type: MappedType) throws {
     let hasNumbers = type.stored.schema.hasNumbers
     let birth: Int32? = type.stored.schema.hasBirths ? hasNumbers ? Int32(3 + type.columns.count) : 1 : nil

@@ -50,6 +50,8 @@ final class Layout: Sendable {
   /// The types of the objects that it holds, by their names alone.
   let targets: [TypeSchema]
   let hasRelations: Bool
+  /// Whether its objects hold neither others nor assets.
+  var isPlain: Bool { !hasRelations && assets.isEmpty }
   /// Whether its objects may ask their database for more: they have a reverse, or objects that are fetched later.
   let asks: Bool
   /// The properties that hold assets.

@@ -45,7 +45,8 @@ struct FetchedGraph: Sendable {
   }
 
   private mutating func add(_ rows: FetchedRows, _ index: Int) {
-    for place in rows.places { types[index].rowsByZIndex[place.zIndex] = types[index].rowsByZIndex.count }
+    let first = types[index].rows.count
+    for (row, place) in rows.places.enumerated() { types[index].rowsByZIndex[place.zIndex] = first + row }
     if types[index].rows.count == 0 {
       types[index].rows = rows
     } else {
@@ -65,22 +66,30 @@ struct FetchedGraph: Sendable {
         continue
       }
       let table = ObjectTable(type.stored, db)
-      for row in first..<types[index].rows.count {
-        let links: [Link]
-        if relation.stored.kind.isLinked {
-          links = try table.links(of: types[index].rows.places[row].zIndex, relation.stored)
-        } else if case .integer(let zIndex) = types[index].rows.values[row * width + relation.index] {
-          links = [Link(target: zIndex)]
-        } else {
-          links = []
+      var links: [[Link]] = Array(repeating: [], count: types[index].rows.count - first)
+      if !relation.stored.kind.isLinked {
+        for row in links.indices {
+          guard case .integer(let zIndex) = types[index].rows.values[(first + row) * width + relation.index] else { continue }
+          links[row] = [Link(target: zIndex)]
         }
+      } else if links.count == 1 {
+        links[0] = try table.links(of: types[index].rows.places[first].zIndex, relation.stored)
+      } else {
+        let rows = types[index].rowsByZIndex
+        try table.links(of: types[index].rows.places[first...].map(\.zIndex), relation.stored) { owner, link in
+          if let row = rows[owner] { links[row - first].append(link) }
+        }
+      }
+      var asked: [Int64] = []
+      for links in links {
         for link in links where types[target].rowsByZIndex[link.target] == nil {
           // Asked for; a row may be there or not.
           types[target].rowsByZIndex[link.target] = -1
-          next[target, default: []].append(link.target)
+          asked.append(link.target)
         }
-        types[index].links[number].append(links)
       }
+      if !asked.isEmpty { next[target, default: []] += asked }
+      types[index].links[number] += links
     }
   }
 }
@@ -88,6 +97,10 @@ struct FetchedGraph: Sendable {
 extension FetchedRows {
   /// The objects at some z indexes, of those that can be shown.
   init(_ type: MappedType, _ db: Database, at zIndexes: [Int64]) throws {
-    for zIndex in zIndexes { try read(type, db, at: zIndex) }
+    guard zIndexes.count > 4 else {
+      for zIndex in zIndexes { try read(type, db, at: zIndex) }
+      return
+    }
+    for batch in ZIndexBatch.all(zIndexes) { try read(type, db, batch) }
   }
 }

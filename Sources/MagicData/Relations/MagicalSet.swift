@@ -6,7 +6,8 @@ public import MagicJournal
 /// the same as a member takes its place; what is not saved yet and shares its values with no member is added.
 public struct MagicalSet<Element: MagicObject>: Magical {
   private var elements: [Element] = []
-  private var places = MemberPlaces()
+  /// Copies share it until one of them changes.
+  private var index = MemberIndex()
 
   public init() {}
 
@@ -21,12 +22,13 @@ public struct MagicalSet<Element: MagicObject>: Magical {
   @discardableResult
   public mutating func insert(_ element: Element) -> Bool {
     let member = Member(element)
-    if let place = places.find(member) {
+    if !isKnownUniquelyReferenced(&index) { index = MemberIndex(copying: index) }
+    if let place = index.find(member, in: elements) {
       elements[place] = element
-      places.set(member, at: place)
+      index.set(member, at: place)
       return false
     }
-    places.set(member, at: elements.count)
+    index.set(member, at: elements.count)
     elements.append(element)
     return true
   }
@@ -37,33 +39,26 @@ public struct MagicalSet<Element: MagicObject>: Magical {
   /// - Returns: the member that was the same object; `nil` if there was none.
   @discardableResult
   public mutating func remove(_ element: Element) -> Element? {
-    guard let place = places.find(Member(element)) else { return nil }
-    let removed = elements.remove(at: place)
-    renew()
-    return removed
+    guard let place = index.find(Member(element), in: elements) else { return nil }
+    index = MemberIndex()
+    return elements.remove(at: place)
   }
 
   /// Takes out the members for which `shouldBeRemoved` says so; they stay in the database.
   public mutating func removeAll(where shouldBeRemoved: (Element) throws -> Bool) rethrows {
+    index = MemberIndex()
     try elements.removeAll(where: shouldBeRemoved)
-    renew()
   }
 
   /// Takes out all members; they stay in the database.
   public mutating func removeAll() {
+    index = MemberIndex()
     elements.removeAll()
-    renew()
   }
 
   /// Whether an object is the same as a member.
   public func contains(_ element: Element) -> Bool {
-    var places = places
-    return places.find(Member(element)) != nil
-  }
-
-  private mutating func renew() {
-    places = MemberPlaces()
-    for (place, element) in elements.enumerated() { places.set(Member(element), at: place) }
+    index.find(Member(element), in: elements) != nil
   }
 
   public static var magicKind: Value.Kind { .set }
@@ -94,7 +89,6 @@ extension MagicalSet: RelationMembers {
 
   init(members: [Element], names: [[UInt8]]) {
     elements = members
-    renew()
   }
 }
 
@@ -122,8 +116,34 @@ struct SavedMember: Hashable {
   let zIndex: Int64
 }
 
-/// Where a set's members stand, by what tells them apart.
-struct MemberPlaces {
+/// Where a set's members stand, by what tells them apart: worked out when it is first asked for, since most sets never ask.
+private final class MemberIndex {
+  private var places: MemberPlaces?
+
+  init() {}
+
+  init(copying other: MemberIndex) {
+    places = other.places
+  }
+
+  /// - Parameter elements: all members, of which an index that was not asked yet knows nothing.
+  func find(_ member: Member, in elements: [some MagicObject]) -> Int? {
+    if places == nil {
+      var places = MemberPlaces()
+      for (place, element) in elements.enumerated() { places.set(Member(element), at: place) }
+      self.places = places
+    }
+    return places?.find(member)
+  }
+
+  /// A member that was looked for.
+  func set(_ member: Member, at place: Int) {
+    places?.set(member, at: place)
+  }
+}
+
+/// The same, as far as it is worked out.
+private struct MemberPlaces {
   private var byIdentity: [ObjectIdentifier: Int] = [:]
   private var bySaved: [SavedMember: Int] = [:]
   /// Members that had no z index when they came: they may have one by now.

@@ -58,6 +58,8 @@ final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
     var originals: [(slot: Int, stored: Slot)] = []
     /// Of the save that began last.
     fileprivate var mark: UInt8 = 0
+    /// The run of objects in which it was saved last (`SaveRun`).
+    var run: UInt32 = 0
   }
 
   struct Property {

@@ -69,14 +69,45 @@ final class OpenTransaction {
     return result
   }
 
-  /// One call at a time: each goes on from what the one before has left.
-  private nonisolated(nonsending) func connection<Result: Sendable>(
-    _ body: @Sendable @escaping (Connection) throws -> Result
-  ) async throws -> Result {
+  /// A change that goes on while its caller does something else: nobody uses the transaction until it has been taken.
+  func start<Result: Sendable>(
+    _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
+  ) throws -> Task<(Result, LocalTransaction.Progress), any Error> {
+    try checkFree()
+    try Task.checkCancellation()
+    isInUse = true
+    let (store, before) = (store, progress)
+    return Task {
+      try await store.accessNow("the transaction could not go on") { db in
+        try OpenTransaction.check(db)
+        return try OpenTransaction.whole(db) { db in
+          var transaction = LocalTransaction(db, store.id, before)
+          return (try body(&transaction), transaction.progress)
+        }
+      }
+    }
+  }
+
+  /// Waits for what was started.
+  nonisolated(nonsending) func take<Result>(_ change: Task<(Result, LocalTransaction.Progress), any Error>) async throws -> Result {
+    defer { isInUse = false }
+    let (result, after) = try await change.value
+    progress = after
+    return result
+  }
+
+  private func checkFree() throws {
     try checkOpen()
     guard !isInUse else {
       throw MagicDataError(.transaction, "the transaction is in the middle of another call; make one after the other")
     }
+  }
+
+  /// One call at a time: each goes on from what the one before has left.
+  private nonisolated(nonsending) func connection<Result: Sendable>(
+    _ body: @Sendable @escaping (Connection) throws -> Result
+  ) async throws -> Result {
+    try checkFree()
     isInUse = true
     defer { isInUse = false }
     return try await store.accessNow("the transaction could not go on") { db in

@@ -22,7 +22,7 @@ extension Scope {
     return { try saving(instance, as: type) }
   }
 
-  private func saving(_ run: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<[SavedObject], Void> {
+  func saving(_ run: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<[SavedObject], Void> {
     var values: [ObjectSave] = []
     var marks: [UInt8] = []
     values.reserveCapacity(run.count)
@@ -43,21 +43,16 @@ extension Scope {
     }
   }
 
-  /// Many objects, in runs that go to the database one after the other. An instance that comes twice is saved twice: its second save is told
-  /// apart from what the first has stored, so it is in another run.
+  /// Many objects, in runs that go to the database one after the other.
   func saving<Object: MagicObject>(
     all objects: [Object], as type: MappedType
   ) throws -> [() throws -> ObjectWrite<[SavedObject], Void>] {
-    let instances = try objects.map { try Instance($0, type.layout) }
-    var runs: [() throws -> ObjectWrite<[SavedObject], Void>] = []
-    var index = 0
-    while index < instances.count {
-      var seen: Set<ObjectIdentifier> = []
-      let run = instances[index...].prefix { seen.insert($0.identity).inserted }
-      runs.append { try saving(run, as: type) }
-      index += run.count
+    var runs = SaveRuns(try objects.map { try Instance($0, type.layout) })
+    var writes: [() throws -> ObjectWrite<[SavedObject], Void>] = []
+    while let run = runs.next() {
+      if !run.isEmpty { writes.append { try saving(run, as: type) } }
     }
-    return runs
+    return writes
   }
 
   /// Instances and all objects that they hold.
@@ -283,6 +278,7 @@ extension Scope {
   ) throws -> [Instance?] {
     let made = FetchedObjects.OfType<Object>()
     objects.add(made)
+    made.byZIndex.reserveCapacity(ofType.rows.count)
     return try (0..<ofType.rows.count).map { row in
       do {
         let object = Object()

@@ -1,0 +1,87 @@
+internal import MagicJournal
+
+/// Instances cut into runs in which each comes once. One that comes twice is saved twice: its second save is told apart from what the first
+/// has stored, so it waits until that is done.
+struct SaveRuns {
+  private var rest: ArraySlice<Instance>
+  private var last: UInt32
+
+  private static let numbers = Locked<UInt32>(0)
+
+  /// - Parameter last: the run before, of which nothing is to be in the first one.
+  init(_ instances: [Instance], after last: UInt32 = 0) {
+    rest = instances[...]
+    self.last = last
+  }
+
+  /// The number of the run that was given last.
+  var number: UInt32 { last }
+  var isAtEnd: Bool { rest.isEmpty }
+
+  /// Empty if the next instance is in the run before.
+  mutating func next() -> ArraySlice<Instance>? {
+    guard !rest.isEmpty else { return nil }
+    let number = SaveRuns.numbers.withLock { number in
+      number = number == .max ? 1 : number + 1
+      return number
+    }
+    let before = last
+    let run = rest.prefix { instance in
+      let storage = instance.first
+      guard storage.header.run != number, before == 0 || storage.header.run != before else { return false }
+      storage.header.run = number
+      return true
+    }
+    rest.removeFirst(run.count)
+    last = run.isEmpty ? 0 : number
+    return run
+  }
+}
+
+/// Saves of many objects, one part after the other: while the database writes a part, the next one is made from its instances.
+struct SaveLine {
+  private let open: OpenTransaction
+  private let type: MappedType
+  private var last: UInt32 = 0
+  private var started: Started?
+
+  private struct Started {
+    let change: Task<([SavedObject], LocalTransaction.Progress), any Error>
+    let finish: ([SavedObject], StagedAssets) throws -> Void
+  }
+
+  init(_ open: OpenTransaction, _ type: MappedType) {
+    self.open = open
+    self.type = type
+  }
+
+  /// Saves objects that hold neither others nor assets; the last of them are on their way afterwards.
+  nonisolated(nonsending) mutating func save<Object: MagicObject>(_ objects: [Object]) async throws {
+    var runs = SaveRuns(try objects.map { try Instance($0, type.layout) }, after: last)
+    while let run = runs.next() {
+      if run.isEmpty {
+        try await settle()
+        continue
+      }
+      let write = try Scope.transaction(open).saving(run, as: type)
+      try await settle()
+      let work = write.work
+      started = Started(change: try open.start { try work(&$0, StagedAssets()) }, finish: write.finish)
+    }
+    last = runs.number
+  }
+
+  /// All is written, and the instances know.
+  nonisolated(nonsending) mutating func settle() async throws {
+    guard let started else { return }
+    self.started = nil
+    try started.finish(try await open.take(started.change), StagedAssets())
+  }
+
+  /// After an error: nothing is on its way any more.
+  nonisolated(nonsending) mutating func stop() async {
+    guard let started else { return }
+    self.started = nil
+    _ = try? await open.take(started.change)
+  }
+}

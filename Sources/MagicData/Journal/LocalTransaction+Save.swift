@@ -4,6 +4,7 @@ internal import MagicJournal
 extension LocalTransaction {
   /// Adds or updates one object.
   mutating func save(_ object: ObjectSave, as type: MappedType, _ relations: SavedRelations? = nil) throws -> SavedObject {
+    let type = try current(type)
     let table = ObjectTable(type.stored, db)
     willChange(type.stored)
     if let record = object.record(in: store), let saved = try update(object, record, type, table, relations) { return saved }

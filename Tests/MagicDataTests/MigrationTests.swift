@@ -87,6 +87,41 @@ import Testing
       ])
   }
 
+  /// J-9, J-12: a revival carries what was written, which is neither what a migration shows nor a default.
+  @Test(arguments: [false, true]) func whatMigrationsShowIsNotRevived(inTransaction: Bool) async throws {
+    enum Newer {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var title: String
+        @MagicValue var stars: Double
+        @MagicValue var colour: String
+        @MagicValue var pages: Int = 1
+        @OptionMagicValue var mood: String?
+        init() {}
+        static func createMigrations() -> [MagicMigration] {
+          [.converted("stars", from: Int.self, to: \Note.$stars) { Double($0) / 2 }, .filled(\Note.$colour, with: "white")]
+        }
+      }
+    }
+    let stale = try await magic.object(of: Newer.Note.self, primary: "n")
+    #expect((stale.stars, stale.colour, stale.pages) == (2.5, "white", 1))
+    stale.mood = "glad"
+    let same = try await magic.object(of: Newer.Note.self, primary: "n")
+    if inTransaction {
+      try await magic.transaction { transaction in
+        try await transaction.remove(same)
+        try await transaction.update(stale)
+      }
+    } else {
+      try await magic.remove(same)
+      try await magic.update(stale)
+    }
+    let stored = try await #require(Dump(magic).objects.values.first)
+    #expect(stored == ["title text": .text("Milk"), "mood text": .text("glad"), "stars integer": .integer(5)])
+    #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
+    #expect(try await magic.object(of: Newer.Note.self, primary: "n").stars == 2.5)
+  }
+
   @Test func whatIsSetIsStoredUnderTheFirstNameAndTheOwnKind() async throws {
     let note = try await magic.object(of: New.Note.self, primary: "n")
     (note.heading, note.stars, note.colour, note.feeling) = ("Oats", 0.5, "white", nil)

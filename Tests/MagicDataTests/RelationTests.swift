@@ -276,6 +276,52 @@ private struct Node: MagicObject {
     #expect(try await magic.object(of: Node.self).last?.number == -1)
   }
 
+  /// Every kind of relation makes the chain, which ends where it begins; all of it on a thread with a small stack.
+  @Test func aRingOfTenThousandIsNoDeeperThanOne() async throws {
+    struct Ring: MagicObject {
+      @PrimaryMagicValue var number: Int
+      @OptionMagicValue var next: Ring?
+      @MagicValue var list: [Ring] = []
+      @MagicValue var set: MagicalSet<Ring> = []
+      @MagicValue var byName: [String: Ring] = [:]
+      init() {}
+
+      func hold(_ ring: Ring?) {
+        (next, list, set, byName) = (nil, [], [], [:])
+        guard let ring else { return }
+        switch number % 4 {
+        case 0: next = ring
+        case 1: list = [ring, ring]
+        case 2: set = [ring]
+        default: byName = ["a": ring, "b": ring]
+        }
+      }
+    }
+    @Sendable func passRing(_ magic: MagicData) throws {
+      let count = 10_000
+      let rings = (0..<count).map { _ in Ring() }
+      for (number, ring) in rings.enumerated() { ring.number = number }
+      for (number, ring) in rings.enumerated() { ring.hold(rings[(number + 1) % count]) }
+      try magic.blocking.update(rings[0])
+      let fetched = try magic.blocking.object(of: Ring.self).sorted { $0.number < $1.number }
+      #expect(fetched.map(\.number) == Array(0..<count))
+      #expect(fetched[0].next?.list[1].set.first?.byName["b"]?.number == 4)
+      fetched[6].hold(nil)
+      // From 7 to 6, all the way round.
+      try magic.blocking.update(fetched[7])
+      #expect(try magic.blocking.object(of: Ring.self, primary: 6).set.isEmpty)
+      for ring in rings + fetched { ring.hold(nil) }
+    }
+    let magic = magic
+    let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
+      let thread = Thread { continuation.resume(returning: Result { try passRing(magic) }) }
+      thread.stackSize = 1 << 19
+      thread.start()
+    }
+    try result.get()
+    #expect(try await faultyPlaces(magic) == [])
+  }
+
   @Test func anInstanceMadeAnewReplacesWhatItSets() async throws {
     let (jane, anne) = (Author("Jane"), Author("Anne"))
     let book = Volume("Emma", jane)

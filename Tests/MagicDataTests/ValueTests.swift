@@ -108,6 +108,79 @@ import Testing
     #expect(try await magic.object(of: Cat.self, primary: "e\u{301}").weight == 2)
   }
 
+  /// In every place that a text can have: alone, as a name, in a coded value; and through the blocking face.
+  @Test(arguments: [
+    "", "\0", "a\0b", "a\0", "\u{FEFF}a", "e\u{301}\u{323}", "e\u{323}\u{301}", "🇩🇪👩‍👩‍👧‍👦🏳️‍🌈", "\r\n\t'\";--",
+    "\u{10FFFF}\u{FFFF}\u{202E}", String(repeating: "a\u{308}\u{323}", count: 5_000),
+  ]) func textsKeepTheirBytes(text: String) async throws {
+    struct Text: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var text: String
+      @OptionMagicValue var option: String?
+      @MagicValue var list: [String]
+      @MagicValue var byName: [String: String]
+      init() {}
+    }
+    let object = Text()
+    (object.id, object.text, object.option, object.list, object.byName) = (text, text, text, [text, text], [text: text])
+    try await magic.update(object)
+    try await magic.update(Cat("another", 1))
+    let bytes = Array(text.utf8)
+    for fetched in [
+      try await magic.object(of: Text.self, primary: text), try await magic.object(of: Text.self)[0],
+      try magic.blocking.object(of: Text.self, primary: text),
+    ] {
+      let texts =
+        [fetched.id, fetched.text, try #require(fetched.option)] + fetched.list + fetched.byName.flatMap { [$0, $1] }
+      #expect(texts.count == 7)
+      #expect(texts.allSatisfy { Array($0.utf8) == bytes })
+      // Equal bytes are no change.
+      (fetched.text, fetched.list) = (text, [text, text])
+      try await magic.update(fetched)
+    }
+    #expect(try await magic.query(of: Text.self).where { $0.text == text }.count() == 1)
+    #expect(try await magic.statistics().entries == 2)
+    try await magic.remove(object)
+    #expect(try await !magic.has(of: Text.self, primary: text))
+  }
+
+  @Test func numbersAtTheirLimitsComeBack() async throws {
+    struct Numbers: MagicObject {
+      @PrimaryMagicValue var id: Int
+      @MagicValue var double: Double
+      @OptionMagicValue var float: Float?
+      @MagicValue var list: [Double]
+      @MagicValue var data: Data
+      @OptionMagicValue var option: Data?
+      init() {}
+    }
+    let doubles: [Double] = [
+      -0.0, .nan, .signalingNaN, -.nan, .infinity, -.infinity, .leastNonzeroMagnitude, -.greatestFiniteMagnitude, .pi,
+    ]
+    let ids = [Int.min, .min + 1, -1, 0, 1, 1 << 53 + 1, .max - 1, .max, 42]
+    for (id, double) in zip(ids, doubles) {
+      let object = Numbers()
+      (object.id, object.double, object.list) = (id, double, [double, 0, double])
+      object.float = Float(double)
+      (object.data, object.option) = (Data(), id < 0 ? Data() : nil)
+      try await magic.update(object)
+    }
+    for (id, double) in zip(ids, doubles) {
+      let object = try await magic.object(of: Numbers.self, primary: id)
+      #expect(object.id == id)
+      #expect(object.double.bitPattern == double.bitPattern)
+      #expect(object.float?.bitPattern == Float(double).bitPattern)
+      #expect(object.list.map(\.isNaN) == [double.isNaN, false, double.isNaN])
+      if !double.isNaN { #expect(object.list.map(\.bitPattern) == [double, 0, double].map(\.bitPattern)) }
+      #expect(object.data == Data())
+      #expect(object.option == (id < 0 ? Data() : nil))
+      object.double = double
+      try await magic.update(object)
+    }
+    #expect(try await magic.statistics().entries == ids.count)
+    #expect(try await NaiveFold(journalOf: magic).dump == Dump(magic))
+  }
+
   @Test func integersAndUUIDsNameObjects() async throws {
     struct Thing: MagicObject {
       @PrimaryMagicValue var id: UUID

@@ -201,6 +201,22 @@ import Testing
     #expect(try await note(b).mood == "calm")
   }
 
+  /// H-12, M-4: what an instance shows from before the object was made anew stays away.
+  @Test func aRevivalBringsNothingBackThatIsVoid() async throws {
+    try await share()
+    let stale = try await note(a)
+    try await a.magic.remove(try await note(a))
+    world.advance(5)
+    try await a.magic.update(Note("n", "second"))
+    try await a.magic.remove(try await note(a))
+    stale.stars = 4
+    try await a.magic.update(stale)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    let note = try await note(b)
+    #expect((note.title, note.stars, note.mood) == ("second", 4, nil))
+  }
+
   /// H-25, H-36: what came from another replica is no write of one's own, and a sync of nothing writes nothing.
   @Test func atRestNothingIsWritten() async throws {
     try await share()

@@ -116,8 +116,6 @@ import Testing
     try await settle()
     #expect(try await old().stars == nil)
     #expect(try await new().stars == "many")
-    // What an opened database knows of a type, it knows from when it first met it.
-    let a = try Replica(folder["a"], folder["remote"], world)
     page.stars = 3
     try await a.magic.update(page)
     try await settle()

@@ -8,7 +8,7 @@ extension OpenTransaction {
       do {
         let result = try store.writeBlocking { db in
           let progress = try Store.failing("a transaction could not be begun") {
-            try LocalTransaction(db, store.id, store.surroundings).progress
+            try LocalTransaction(db, store).progress
           }
           let transaction = OpenTransaction(store, progress, holding: db)
           open = transaction

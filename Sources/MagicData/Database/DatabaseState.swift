@@ -17,6 +17,8 @@ package struct DatabaseState: Sendable {
   /// The journal's last row, and the run that it belongs to.
   let lastRow: Int64
   let lastRun: JournalRun?
+  /// How many fields all types have: more than before if somebody has added one.
+  let fieldCount: Int
 
   package init(_ db: Database) throws {
     var select = try SQL(db, Statements.selectDatabase)
@@ -35,6 +37,7 @@ package struct DatabaseState: Sendable {
       : try JournalRun(
         checking: select.integer(8), replica: select.integer(9), sequence: select.integer(10), isOne: select.integer(11) != 0,
         lastRow: lastRow)
+    fieldCount = select.int(12)
     let merged = select.stamp(4)
     if let lastRun, lastRun.replica == replicaRow {
       // A write of one's own moves the clock by being there.

@@ -19,10 +19,13 @@ final class MappedType: Sendable {
   let relations: [(index: Int, codec: any RelationCodec, stored: StoredRelation)]
   /// The fields that an object has to have to be shown (M-6): of each group one, the property's own kind or a former one.
   let required: [[Int]]
+  /// How many fields all types of the database had when this one was looked up.
+  let fieldCount: Int
 
-  init(_ layout: Layout, _ stored: StoredType, _ learnt: [Int]) {
+  init(_ layout: Layout, _ schema: StoredSchema, _ stored: StoredType, _ learnt: [Int]) {
     self.layout = layout
     self.stored = stored
+    fieldCount = schema.fieldCount
     var rest = learnt[...]
     let fields = layout.properties.map { $0.role == .primary ? nil : rest.popFirst() }
     self.fields = fields
@@ -62,7 +65,8 @@ final class MappedType: Sendable {
 
   /// The type as the database knows it; `nil` if something of it is new.
   static func find(_ layout: Layout, _ db: Connection) throws -> MappedType? {
-    guard let mapped = try StoredSchema(db).find(layout.schema).map({ MappedType(layout, $0, $1) }) else { return nil }
+    let schema = try StoredSchema(db)
+    guard let mapped = schema.find(layout.schema).map({ MappedType(layout, schema, $0, $1) }) else { return nil }
     return try mapped.missingIndexes(db).isEmpty ? mapped : nil
   }
 
@@ -71,7 +75,7 @@ final class MappedType: Sendable {
     var schema = try StoredSchema(db)
     try schema.checkTakenOver(layout, db)
     let learnt = try schema.learn(Schema(types: [layout.schema] + layout.targets), db)[0]
-    let mapped = MappedType(layout, schema.types[learnt.id], learnt.fields)
+    let mapped = MappedType(layout, schema, schema.types[learnt.id], learnt.fields)
     try mapped.makeIndexes(db)
     return mapped
   }

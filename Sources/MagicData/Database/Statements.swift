@@ -36,7 +36,7 @@ enum Statements {
 
   static let selectDatabase = """
     SELECT d.data_set, d.settled, d.replica, r.uuid, d.last_stamp, d.store,
-      j.id, j.stamp, l.first, l.replica, l.sequence, l.is_one
+      j.id, j.stamp, l.first, l.replica, l.sequence, l.is_one, (SELECT count(*) FROM magic_field)
     FROM magic_database d JOIN magic_replica r ON r.id = d.replica
       LEFT JOIN magic_journal j ON j.id = (SELECT max(id) FROM magic_journal)
       LEFT JOIN magic_run l ON l.first = (SELECT max(first) FROM magic_run)

@@ -198,16 +198,25 @@ package final class Store: Sendable {
 
   /// Only of what is committed: a field id that was rolled back could be given to another field.
   func remember(_ mapped: MappedType, as type: any MagicObject.Type) {
-    types.withLock { $0.mapped[ObjectIdentifier(type)] = mapped }
+    types.withLock { types in
+      if mapped.fieldCount >= types.fieldCount { types.mapped[ObjectIdentifier(type)] = mapped }
+    }
   }
 
-  /// After a merge, which may have brought a field of the same name as one that is known (J-16).
-  package func forgetTypes() {
-    types.withLock { $0.mapped = [:] }
+  /// Who writes has to know of the fields that a merge or another process has added (`LocalTransaction.current`); who reads does not, since no
+  /// field that is known ever changes.
+  func forgetTypes(before fieldCount: Int) {
+    types.withLock { types in
+      guard types.fieldCount < fieldCount else { return }
+      types.fieldCount = fieldCount
+      types.mapped = types.mapped.filter { $0.value.fieldCount >= fieldCount }
+    }
   }
 
   private struct Types {
     var mapped: [ObjectIdentifier: MappedType] = [:]
+    /// The most fields that the database was seen to have.
+    var fieldCount = 0
     var names: [TypeSchema.Identity: any MagicObject.Type] = [:]
 
     /// Two Swift types of one name would read and write each other's objects.

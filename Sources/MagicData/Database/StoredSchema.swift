@@ -8,6 +8,9 @@ package struct StoredSchema: Sendable {
 
   package var schema: Schema { Schema(types: types.map(\.schema)) }
 
+  /// Of all types.
+  var fieldCount: Int { types.reduce(0) { $0 + $1.columns.count } }
+
   package init(_ db: Database) throws {
     var rows = try SQL(db, Statements.selectTypes)
     while try rows.step() {

@@ -45,6 +45,7 @@ extension LocalTransaction {
   private mutating func link(
     _ relation: RelationSave, _ done: SavedObject, _ type: MappedType, _ places: GraphPlaces
   ) throws -> SavedObject {
+    let type = try current(type)
     let table = ObjectTable(type.stored, db)
     // The object's place is another one by now if it was written again.
     guard let field = type.fields[relation.index], let place = try table.place(of: done.key) else { return done }

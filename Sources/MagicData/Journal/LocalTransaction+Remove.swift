@@ -4,7 +4,7 @@ internal import MagicJournal
 extension LocalTransaction {
   /// Removes one object. `false` if it is not known here at all; one that is gone already stays so.
   mutating func remove(_ key: ObjectKey, _ type: MappedType) throws -> Bool {
-    let table = ObjectTable(type.stored, db)
+    let table = ObjectTable(try current(type).stored, db)
     let key = try table.named(by: key)
     guard let place = try table.place(of: key) else { return try table.absentPlace(of: key) != nil }
     try remove(key, place, table)
@@ -12,7 +12,7 @@ extension LocalTransaction {
   }
 
   mutating func removeAll(of type: MappedType) throws {
-    let table = ObjectTable(type.stored, db)
+    let table = ObjectTable(try current(type).stored, db)
     for (key, place) in try table.rows() { try remove(key, place, table) }
   }
 

@@ -4,6 +4,7 @@ internal import MagicJournal
 extension LocalTransaction {
   /// Adds or updates one object.
   mutating func save(_ object: ObjectSave, as type: MappedType, _ relations: SavedRelations? = nil) throws -> SavedObject {
+    let type = try current(type)
     let table = ObjectTable(type.stored, db)
     willChange(type.stored)
     if let record = object.record(in: store), let saved = try update(object, record, type, table, relations) { return saved }
@@ -104,12 +105,11 @@ extension LocalTransaction {
     // An instance that nobody changed does not undo what another replica removed.
     if changes.isEmpty, let remove, !remove.isOwn { return absent }
     let stored = reader.schema.types[type.stored.id]
-    // By name: what competes with a change under another kind gives way (M-2).
-    var values: [Int: FieldValue] = [:]
-    for field in type.fields(of: object.present, object) { values[stored.schema.slots[field.field]] = field }
     let state = try reader.state(from: absent.last, of: stored.id)
-    for field in state.row { values[stored.schema.slots[field.field]] = field }
-    let fields = values.values.sorted { $0.field < $1.field }.overlaid(by: changes, of: stored.schema)
+    // What the instance shows may be a default (J-12), or void by now. It counts if the journal has nothing: of one that this very transaction
+    // has made and removed.
+    let before = state.updated == nil ? type.fields(of: object.present, object) : state.row
+    let fields = before.overlaid(by: changes, of: stored.schema)
     let entry = Entry(
       type: stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
     let table = ObjectTable(stored, db)

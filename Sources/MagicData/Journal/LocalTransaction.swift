@@ -17,6 +17,8 @@ struct LocalTransaction {
     fileprivate var touchesAssets = false
     /// By type: the next number, once it is known.
     fileprivate var numbers: [Int: Int64] = [:]
+    /// By type: where it is by now, if more was known of it than the caller did.
+    fileprivate var types: [Int: MappedType] = [:]
   }
 
   let db: Database
@@ -29,13 +31,15 @@ struct LocalTransaction {
   /// Of the next entry.
   var ordinal: UInt32 { progress.ordinal }
 
-  init(_ db: Database, _ store: Identifier, _ surroundings: Surroundings) throws {
+  init(_ db: Database, _ store: Store) throws {
+    let surroundings = store.surroundings
     let state = try DatabaseState(db)
+    store.forgetTypes(before: state.fieldCount)
     let stamp = try state.lastStamp.next(at: surroundings.milliseconds())
     let name = TransactionName(stamp: stamp, tag: UInt32(truncatingIfNeeded: surroundings.random()))
     var writer = JournalWriter(state)
     try writer.begin(replica: state.replica, sequence: state.lastSequence + 1, name: name, root: state.replica, db)
-    self.init(db, store, Progress(state: state, name: name, writer: writer))
+    self.init(db, store.id, Progress(state: state, name: name, writer: writer))
   }
 
   /// Goes on where another one stopped, in the same SQLite transaction.
@@ -49,6 +53,16 @@ struct LocalTransaction {
   mutating func reader() throws -> JournalReader {
     try progress.writer.flush(db)
     return try JournalReader(db)
+  }
+
+  /// The type with all its fields. What was looked up before the transaction began may lack one that another process, or a merge, has added
+  /// since: a rival, which a write has to empty (J-16), or links, which a remove has to take away (J-25).
+  mutating func current(_ type: MappedType) throws -> MappedType {
+    if type.fieldCount >= state.fieldCount { return type }
+    if let current = progress.types[type.stored.id] { return current }
+    let current = try MappedType.find(type.layout, db) ?? MappedType.make(type.layout, db)
+    progress.types[type.stored.id] = current
+    return current
   }
 
   /// Whether some object of a type may have been removed.
@@ -193,11 +207,10 @@ extension Store {
   @inline(never) func change<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
-    let (id, surroundings, assets) = (id, surroundings, assets)
-    return try await writeNow { db in
-      var transaction = try LocalTransaction(db, id, surroundings)
+    try await writeNow { db in
+      var transaction = try LocalTransaction(db, self)
       let result = try body(&transaction)
-      try transaction.finish(assets)
+      try transaction.finish(self.assets)
       return result
     }
   }

@@ -19,11 +19,10 @@ final class OpenTransaction {
 
   /// The caller has passed the gate.
   nonisolated(nonsending) static func begin(_ store: Store) async throws -> OpenTransaction {
-    let (id, surroundings) = (store.id, store.surroundings)
     try await store.begin()
     do {
       let progress = try await store.accessNow("a transaction could not be begun") { db in
-        try LocalTransaction(db, id, surroundings).progress
+        try LocalTransaction(db, store).progress
       }
       return OpenTransaction(store, progress)
     } catch {

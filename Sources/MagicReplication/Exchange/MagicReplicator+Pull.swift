@@ -20,13 +20,11 @@ extension MagicReplicator {
     }
     if isInStep { return PullReport() }
     let milliseconds = magic.store.surroundings.milliseconds()
-    let report = try await magic.store.write { db in
+    return try await magic.store.write { db in
       var listing = listing
       try DatabaseState.settle(dataSet, db)
       return try listing.merge(into: db, milliseconds)
     }
-    magic.store.forgetTypes()
-    return report
   }
 }
 

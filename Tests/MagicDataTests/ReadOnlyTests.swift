@@ -1,0 +1,107 @@
+import Foundation
+import MagicData
+import TestSupport
+import Testing
+
+/// A file or a folder that may not be written.
+@Suite struct ReadOnlyTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  /// Runs `body` while nobody may write to what is at `path`, or in it.
+  private func forbidding(_ path: URL, _ body: () async throws -> Void) async throws {
+    let lock = try #require(ReadOnly(path), "neither permissions nor attributes hold this user off")
+    defer { lock.end() }
+    try await body()
+  }
+
+  private func expectRefused(_ body: () async throws -> Void) async {
+    await #expect { try await body() } throws: { ($0 as? MagicDataError)?.code == .notAllowed }
+  }
+
+  @Test(arguments: ["db", "db.sqlite"]) func nothingIsMadeWhereNothingMayBeWritten(name: String) async throws {
+    try FileManager.default.createDirectory(at: folder["closed"], withIntermediateDirectories: false)
+    try await forbidding(folder["closed"]) {
+      await expectRefused { _ = try await MagicData(path: folder["closed/\(name)"]) }
+    }
+    #expect(try folder.contents().keys.sorted() == ["closed"])
+  }
+
+  @Test(arguments: ["closed", "closed/db.sqlite"]) func aDatabaseThatMayNotBeWrittenIsNotChanged(name: String) async throws {
+    try FileManager.default.createDirectory(at: folder["closed"], withIntermediateDirectories: false)
+    let magic = try await MagicData(path: folder[name])
+    try await magic.update(Cat("Tom", 4))
+    try await magic.close()
+    let before = try folder.contents()
+    try await forbidding(folder["closed"]) {
+      let kit = Cat("Kit", 1)
+      await expectRefused {
+        let magic = try await MagicData(path: folder[name])
+        #expect(try await magic.object(of: Cat.self).map(\.name) == ["Tom"])
+        try await magic.update(kit)
+      }
+      await expectRefused { try await MagicData(path: folder[name]).transaction { tx in _ = try await tx.update(kit) } }
+      await expectRefused { try await MagicData(path: folder[name]).blocking.update(kit) }
+      await expectRefused { try await MagicData(path: folder[name]).removeAll(of: Cat.self) }
+    }
+    #expect(try folder.contents() == before)
+    let again = try await MagicData(path: folder[name])
+    try await again.update(Cat("Kit", 1))
+    #expect(try await again.object(of: Cat.self).count == 2)
+  }
+
+  @Test func aBackupIsNotMadeWhereNothingMayBeWritten() async throws {
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(Cat("Tom", 4))
+    try FileManager.default.createDirectory(at: folder["closed"], withIntermediateDirectories: false)
+    try await forbidding(folder["closed"]) {
+      await expectRefused { try await magic.backup(to: folder["closed/copy"]) }
+    }
+    try await magic.backup(to: folder["closed/copy"])
+    #expect(try await MagicData(path: folder["closed/copy"]).object(of: Cat.self).count == 1)
+  }
+}
+
+/// Takes the right to write away; from the superuser, whom permissions do not hold off, by an attribute.
+private struct ReadOnly {
+  private let paths: [String]
+  private let isByAttribute: Bool
+
+  /// `nil` if writing stays allowed all the same.
+  init?(_ root: URL) {
+    let inner = (FileManager.default.subpaths(atPath: root.path) ?? []).map { root.appendingPathComponent($0).path }
+    paths = [root.path] + inner
+    isByAttribute = getuid() == 0
+    if isByAttribute {
+      guard ReadOnly.mark(paths, "+i") else { return nil }
+    } else {
+      // What lies deeper first: afterwards it may not be reached.
+      for path in paths.reversed() where chmod(path, mode_t(ReadOnly.isFolder(path) ? 0o555 : 0o444)) != 0 { return nil }
+    }
+  }
+
+  func end() {
+    if isByAttribute {
+      _ = ReadOnly.mark(paths, "-i")
+    } else {
+      for path in paths { chmod(path, mode_t(ReadOnly.isFolder(path) ? 0o755 : 0o644)) }
+    }
+  }
+
+  private static func isFolder(_ path: String) -> Bool {
+    var isFolder: ObjCBool = false
+    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+  }
+
+  private static func mark(_ paths: [String], _ attribute: String) -> Bool {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/chattr")
+    process.arguments = [attribute] + paths
+    guard (try? process.run()) != nil else { return false }
+    process.waitUntilExit()
+    return process.terminationStatus == 0
+  }
+}

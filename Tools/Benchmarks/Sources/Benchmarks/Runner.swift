@@ -1,6 +1,7 @@
 import Foundation
 
-/// Runs cases: all sides in turn, round by round, another one first each time.
+/// Runs cases: all sides in turn, round by round, another one first each time. A round before the first one is not counted, as it finds
+/// caches cold that later ones find warm.
 struct Runner {
   let workspace: Workspace
   let rounds: Int
@@ -8,12 +9,12 @@ struct Runner {
   func run(_ given: Case) async throws -> Measurement {
     let sides = try await given.sides(workspace)
     var values = sides.map { _ in [Double]() }
-    for round in 0..<rounds {
+    for round in 0...rounds {
       var results = sides.map { _ in 0 }
       for turn in sides.indices {
         let index = (turn + round) % sides.count
         let (seconds, result) = try await measure(sides[index])
-        values[index].append(given.unit == .bytes ? Double(result) : seconds * 1_000_000)
+        if round > 0 { values[index].append(given.unit == .bytes ? Double(result) : seconds * 1_000_000) }
         results[index] = result
       }
       precondition(given.unit == .bytes || Set(results).count == 1, "\(given.label): the sides did not do the same: \(results)")

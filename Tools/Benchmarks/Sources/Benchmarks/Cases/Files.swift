@@ -47,14 +47,25 @@ extension Case {
 
   /// Opens an existing database and finds one object in it.
   private static func start(_ size: Int) -> Case {
-    Case(name: "open and find one", size: size, count: 1) { workspace in
+    let times = 20
+    return Case(name: "open and find one", size: size, count: times) { workspace in
       let fixture = try await workspace.specimens(size)
       let row = SpecimenRow(size / 2)
       return [
         Side("MagicData") { _ in
-          { try await MagicData(path: fixture.file("ours")).object(of: Specimen.self, primary: row.id).count }
+          {
+            for _ in 0..<times {
+              _ = try await MagicData(path: fixture.file("ours")).object(of: Specimen.self, primary: row.id)
+            }
+            return times
+          }
         },
-        Side("raw SQLite") { _ in { RawSpecimens(fixture.file("raw")).find(row.id)?.count ?? 0 } },
+        Side("raw SQLite") { _ in
+          {
+            for _ in 0..<times { precondition(RawSpecimens(fixture.file("raw")).find(row.id) != nil) }
+            return times
+          }
+        },
       ]
     }
   }

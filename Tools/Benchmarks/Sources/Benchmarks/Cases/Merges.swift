@@ -23,13 +23,20 @@ extension Case {
   }
 
   private static func inStep(_ most: Int) -> Case {
-    Case(name: "pull what is there, against 1,000", size: most, count: 1) { workspace in
+    Case(name: "pull what is there, against 1,000", size: most, count: 20) { workspace in
       var sides: [Side] = []
       for size in [most, 1_000] {
         let replicas = try await workspace.replicas(size)
         let magic = try await MagicData(path: replicas.file("second"))
         let replicator = MagicReplicator(magic, remote: FolderRemote(replicas.file("remote")))
-        sides.append(Side("of \(size.grouped)") { _ in { try await replicator.pull().changes } })
+        sides.append(
+          Side("of \(size.grouped)") { _ in
+            {
+              var changes = 0
+              for _ in 0..<20 { changes += try await replicator.pull().changes }
+              return changes
+            }
+          })
       }
       return sides
     }

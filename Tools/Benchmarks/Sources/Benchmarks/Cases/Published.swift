@@ -6,8 +6,7 @@ extension Case {
   static func published(_ sizes: Sizes) -> [Case] {
     [
       readCats(sizes.objects), writeCats(), insertPairs(inOne: true), insertPairs(inOne: false),
-      selectPairs(1_000, 1, 1_000), selectPairs(sizes.most, 1, 1_000), selectPairs(sizes.most, 50, 20),
-    ]
+    ] + Set([1_000, sizes.most]).sorted().map { selectPairs($0, 1, 1_000) } + [selectPairs(sizes.most, 50, 20)]
   }
 
   // MARK: Cats

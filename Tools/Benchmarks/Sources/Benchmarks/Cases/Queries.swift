@@ -21,12 +21,21 @@ extension Case {
   }
 
   private static func counted(_ length: Int, of size: Int) -> Case {
-    Case(name: "count \(length.grouped) by a range over an index", size: size, count: 1) { workspace in
+    Case(name: "count \(length.grouped) by a range over an index", size: size, count: 50) { workspace in
       let (magic, raw) = try await readings(size, workspace)
-      let times = size / 2..<size / 2 + length
+      let starts = (0..<50).map { $0 * ((size - length) / 50) }
       return [
-        Side("MagicData") { _ in { try await magic.query(of: Reading.self).where { times.contains($0.time) }.count() } },
-        Side("raw SQLite") { _ in { raw.count(times) } },
+        Side("MagicData") { _ in
+          {
+            var found = 0
+            for start in starts {
+              let times = start..<start + length
+              found += try await magic.query(of: Reading.self).where { times.contains($0.time) }.count()
+            }
+            return found
+          }
+        },
+        Side("raw SQLite") { _ in { starts.reduce(0) { $0 + raw.count($1..<$1 + length) } } },
       ]
     }
   }

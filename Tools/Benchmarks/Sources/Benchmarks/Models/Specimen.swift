@@ -1,7 +1,7 @@
 import Foundation
 import MagicData
 
-/// What most cases store: four values, which with an index on the id take SQLite some 160 bytes and a bit an object.
+/// What most cases store: four values of some 160 bytes together, a UUID among them, words and two numbers.
 struct Specimen: MagicObject {
   @PrimaryMagicValue var id: String
   @MagicValue var label: String
@@ -29,9 +29,9 @@ struct SpecimenRow {
   init(_ number: Int) {
     var chance = Chance(seed: UInt64(number))
     id = chance.uuid()
-    label = "\(chance.word()) \(chance.word()), \(chance.word()) \(number)"
+    label = (0..<14).map { _ in chance.word() }.joined(separator: " ") + " \(number)"
     weight = Double(chance.next() % 10_000) / 8
-    count = Int(chance.next() % 100)
+    count = Int(chance.next() % 10)
   }
 
   static func rows(_ numbers: Range<Int>) -> [SpecimenRow] { numbers.map(SpecimenRow.init) }
@@ -42,7 +42,9 @@ struct Chance: RandomNumberGenerator {
   private var state: UInt64
 
   init(seed: UInt64) {
-    state = seed &* 0x9E37_79B9_7F4A_7C15
+    state = seed
+    // Or the numbers of one seed would be those of the next one, shifted by one.
+    state = next()
   }
 
   mutating func next() -> UInt64 {

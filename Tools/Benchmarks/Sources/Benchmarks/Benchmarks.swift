@@ -24,7 +24,7 @@ struct Benchmarks: AsyncParsableCommand {
   @Option(parsing: .upToNextOption, help: "Only cases with one of these words in their names.")
   var only: [String] = []
 
-  @Flag(help: "Also with 1,000,000 objects. Takes an hour and 10 GB of disk.")
+  @Flag(help: "Also with 1,000,000 objects. Takes long, and gigabytes of disk.")
   var large = false
 
   @Flag(help: "Also the peak memory of each side, in a process of its own (Linux).")
@@ -64,7 +64,7 @@ struct Benchmarks: AsyncParsableCommand {
       return FileHandle.standardOutput.write(try JSONEncoder().encode(use))
     }
     let selected = cases.filter { given in only.isEmpty || only.contains { given.label.localizedCaseInsensitiveContains($0) } }
-    if list { return selected.forEach { print($0.label) } }
+    if list { return print(selected.map(\.label).joined(separator: "\n")) }
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magic-bench-\(UUID())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }

@@ -12,11 +12,16 @@ protocol GRDBSpecimen: FetchableRecord, PersistableRecord, Sendable {
 struct CodableSpecimen: GRDBSpecimen, Codable {
   static let databaseTableName = "Specimen"
 
-  var z_index: Int64?
+  var zIndex: Int64?
   var id: String
   var label: String
   var weight: Double
   var count: Int
+
+  enum CodingKeys: String, CodingKey {
+    case zIndex = "z_index"
+    case id, label, weight, count
+  }
 
   init(_ row: SpecimenRow) {
     id = row.id

@@ -66,9 +66,11 @@ final class RawSpecimens {
     return rows
   }
 
-  func forEach(_ body: (Found) -> Void) {
-    while all.step() { body(Found(all)) }
+  /// One row after the other, with nothing else in memory; nil once, after the last one.
+  func next() -> Found? {
+    if all.step() { return Found(all) }
     all.reset()
+    return nil
   }
 
   func find(_ id: String) -> Found? {

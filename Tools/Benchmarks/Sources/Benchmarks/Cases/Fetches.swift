@@ -38,7 +38,7 @@ extension Case {
         Side("raw SQLite") { _ in
           {
             var sum = 0
-            raw.forEach { sum += $0.count }
+            while let row = raw.next() { sum += row.count }
             return sum
           }
         },

@@ -9,7 +9,7 @@ extension Report {
     for name in names {
       let measured = cases.filter { $0.name == name }.sorted { $0.size < $1.size }
       guard let plot = Plot(name, measured) else { continue }
-      let file = String(name.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "-" })
+      let file = name.lowercased().split { !$0.isLetter && !$0.isNumber }.joined(separator: "-")
       try Data(plot.svg.utf8).write(to: folder.file("\(file).svg"))
     }
   }
@@ -67,6 +67,7 @@ private struct Plot {
         #"<text x="\#(round(x(size)))" y="\#(Plot.height - Plot.margin + 18)" text-anchor="middle">\#(Int(size).grouped)</text>"#
       )
     }
+    let legend = (Plot.width - Plot.margin / 2) / Double(lines.count)
     for (index, line) in lines.enumerated() {
       let colour = Plot.colours[index % Plot.colours.count]
       let path = line.points.map { "\(round(x($0.size))),\(round(y($0.value)))" }.joined(separator: " ")
@@ -75,7 +76,7 @@ private struct Plot {
         parts.append(#"<circle cx="\#(round(x(point.size)))" cy="\#(round(y(point.value)))" r="3" fill="\#(colour)"/>"#)
       }
       parts.append(
-        #"<text x="\#(Plot.margin + Double(index) * 150)" y="\#(Plot.height - 16)" fill="\#(colour)">\#(escaped(line.name))</text>"#
+        #"<text x="\#(round(Plot.margin / 2 + Double(index) * legend))" y="\#(Plot.height - 16)" fill="\#(colour)">\#(escaped(line.name))</text>"#
       )
     }
     return parts.joined(separator: "\n") + "\n</svg>\n"

@@ -1,0 +1,138 @@
+import Foundation
+import MagicData
+import MagicReplication
+
+/// Push and pull through a folder, against SQLite's session extension: a changeset, packed, put into a file, unpacked and applied. It keeps no
+/// history, has no clock and merges nothing.
+extension Case {
+  static func exchange(_ sizes: Sizes) -> [Case] {
+    sizes.steps.flatMap { size in
+      [Changes.inserts, .updates].flatMap { changes in
+        [
+          push(changes, size), pull(changes, size), pushAndPull(changes, size, sizes), onTheWire(changes, size, sizes),
+        ]
+      }
+    }
+  }
+
+  private enum Changes: String {
+    case inserts
+    case updates
+
+    /// The replica that has something to send, and the remote as it is before that; none before the first push.
+    func sender(_ replicas: URL, _ specimens: URL, in folder: URL) async throws -> MagicReplicator {
+      switch self {
+      case .inserts:
+        return MagicReplicator(
+          try await MagicData(path: try specimens.copy("ours", to: folder)), remote: FolderRemote(folder.file("remote")))
+      case .updates:
+        return MagicReplicator(
+          try await MagicData(path: try replicas.copy("changed", to: folder)),
+          remote: FolderRemote(try replicas.copy("remote", to: folder)))
+      }
+    }
+
+    /// The replica that gets it.
+    func receiver(_ replicas: URL, from remote: URL, in folder: URL) async throws -> MagicReplicator {
+      let path = self == .inserts ? folder.file("empty") : try replicas.copy("second", to: folder)
+      return MagicReplicator(try await MagicData(path: path), remote: FolderRemote(remote))
+    }
+
+    /// The remote that holds it.
+    func sent(_ replicas: URL) -> URL { replicas.file(self == .inserts ? "remote" : "changes") }
+
+    func recording(_ changesets: URL, _ size: Int, in folder: URL) throws -> RawRecording {
+      switch self {
+      case .inserts: RawRecording(folder.file("raw"), insertsOf: size)
+      case .updates: RawRecording(try changesets.copy("raw", to: folder), updatesOf: size)
+      }
+    }
+
+    func target(_ changesets: URL, in folder: URL) throws -> RawSpecimens {
+      let other = folder.file("other")
+      try FileManager.default.createDirectory(at: other, withIntermediateDirectories: true)
+      return RawSpecimens(self == .inserts ? other.file("raw") : try changesets.copy("raw", to: other), key: .primary)
+    }
+  }
+
+  private static func push(_ changes: Changes, _ size: Int) -> Case {
+    Case(name: "push \(changes)", size: size, count: size) { workspace in
+      let (replicas, changesets) = (try await workspace.replicas(size), try await workspace.changesets(size))
+      let specimens = try await workspace.specimens(size)
+      return [
+        Side("MagicData") { folder in
+          let sender = try await changes.sender(replicas, specimens, in: folder)
+          return { try await sender.push().changes }
+        },
+        Side("session, zlib") { folder in
+          let recording = try changes.recording(changesets, size, in: folder)
+          return {
+            _ = try PackedFile.write(recording.session.changeset(), to: folder.file("changeset"))
+            return size
+          }
+        },
+      ]
+    }
+  }
+
+  private static func pull(_ changes: Changes, _ size: Int) -> Case {
+    Case(name: "pull \(changes)", size: size, count: size) { workspace in
+      let (replicas, changesets) = (try await workspace.replicas(size), try await workspace.changesets(size))
+      return [
+        Side("MagicData") { folder in
+          let receiver = try await changes.receiver(replicas, from: changes.sent(replicas), in: folder)
+          return { try await receiver.pull().changes }
+        },
+        Side("session, zlib") { folder in
+          let raw = try changes.target(changesets, in: folder)
+          return {
+            RawSession.apply(try PackedFile.read(changesets.file(changes.rawValue)), to: raw.database)
+            return size
+          }
+        },
+      ]
+    }
+  }
+
+  private static func pushAndPull(_ changes: Changes, _ size: Int, _ sizes: Sizes) -> Case {
+    Case(name: "push and pull \(changes)", size: size, count: size, target: sizes.target(1, at: size)) { workspace in
+      let (replicas, changesets) = (try await workspace.replicas(size), try await workspace.changesets(size))
+      let specimens = try await workspace.specimens(size)
+      return [
+        Side("MagicData") { folder in
+          let sender = try await changes.sender(replicas, specimens, in: folder)
+          let receiver = try await changes.receiver(replicas, from: folder.file("remote"), in: folder)
+          return {
+            try await sender.push()
+            return try await receiver.pull().changes
+          }
+        },
+        Side("session, zlib") { folder in
+          let recording = try changes.recording(changesets, size, in: folder)
+          let raw = try changes.target(changesets, in: folder)
+          return {
+            let file = folder.file("changeset")
+            _ = try PackedFile.write(recording.session.changeset(), to: file)
+            RawSession.apply(try PackedFile.read(file), to: raw.database)
+            return size
+          }
+        },
+      ]
+    }
+  }
+
+  private static func onTheWire(_ changes: Changes, _ size: Int, _ sizes: Sizes) -> Case {
+    let target: Target? = size == sizes.objects ? .each(changes == .inserts ? 42 : 17.5) : nil
+    return Case(name: "bytes of \(changes) on the wire", size: size, count: size, unit: .bytes, target: target) { workspace in
+      let (replicas, changesets) = (try await workspace.replicas(size), try await workspace.changesets(size))
+      let specimens = try await workspace.specimens(size)
+      return [
+        Side("MagicData") { folder in
+          let sender = try await changes.sender(replicas, specimens, in: folder)
+          return { try await sender.push().bytes }
+        },
+        Side("session, zlib") { _ in { try changesets.file(changes.rawValue).fileSize } },
+      ]
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import MagicData
+import MagicReplication
+
+/// Two replicas and a folder between them, at the moments that the cases begin at.
+extension Workspace {
+  /// A folder that holds:
+  /// - `first` and `second`, replicas that both hold all specimens, and `remote`, through which they came;
+  /// - `changed`, the first one after it updated a value of each, and `changes`, the remote after it pushed that;
+  /// - `early` and `late`, the second one after it updated the same values, before the first one and after it.
+  func replicas(_ size: Int) async throws -> URL {
+    let specimens = try await specimens(size)
+    return try await fixture("replicas-\(size)") { folder in
+      let first = try await MagicData(path: try specimens.copy("ours", to: folder))
+      try await MagicReplicator(first, remote: FolderRemote(folder.file("remote"))).push()
+      try await first.close()
+      try FileManager.default.moveItem(at: folder.file("ours"), to: folder.file("first"))
+      let second = try await MagicData(path: folder.file("second"))
+      try await MagicReplicator(second, remote: FolderRemote(folder.file("remote"))).pull()
+      try await second.close()
+      try await change("second", to: "early", in: folder)
+      try await change("first", to: "changed", in: folder)
+      try await change("second", to: "late", in: folder)
+      try FileManager.default.copyItem(at: folder.file("remote"), to: folder.file("changes"))
+      try FileManager.default.copyItem(at: folder.file("changed"), to: folder.file("sent"))
+      let sent = try await MagicData(path: folder.file("sent"))
+      try await MagicReplicator(sent, remote: FolderRemote(folder.file("changes"))).push()
+      try await sent.close()
+    }
+  }
+
+  private func change(_ name: String, to changed: String, in folder: URL) async throws {
+    try FileManager.default.copyItem(at: folder.file(name), to: folder.file(changed))
+    let magic = try await MagicData(path: folder.file(changed))
+    let objects = try await magic.object(of: Specimen.self)
+    for object in objects { object.count += 1 }
+    for part in objects.parts(of: Workspace.part) { try await magic.update(contentsOf: part) }
+    try await magic.close()
+  }
+
+  /// A folder that holds what SQLite's session extension makes of the same: `inserts` and `updates`, packed changesets, and `raw`, a
+  /// database with the rows.
+  func changesets(_ size: Int) async throws -> URL {
+    try await fixture("changesets-\(size)") { folder in
+      let inserted = RawRecording(folder.file("raw"), insertsOf: size)
+      _ = try PackedFile.write(inserted.session.changeset(), to: folder.file("inserts"))
+      inserted.raw.database.checkpoint()
+      let updated = RawRecording(try folder.copy("raw", to: try newFolder()), updatesOf: size)
+      _ = try PackedFile.write(updated.session.changeset(), to: folder.file("updates"))
+    }
+  }
+}
+
+/// A database whose changes a session has recorded.
+struct RawRecording {
+  let raw: RawSpecimens
+  let session: RawSession
+
+  init(_ file: URL, insertsOf size: Int) {
+    raw = RawSpecimens(file, key: .primary)
+    session = RawSession(raw.database, table: "Specimen")
+    raw.database.transaction { for number in 0..<size { raw.insert(SpecimenRow(number)) } }
+  }
+
+  /// Of a database that holds the rows.
+  init(_ file: URL, updatesOf size: Int) {
+    raw = RawSpecimens(file, key: .primary)
+    session = RawSession(raw.database, table: "Specimen")
+    raw.database.transaction {
+      for row in SpecimenRow.rows(0..<size) { raw.update(row.id, count: row.count + 1) }
+    }
+  }
+}

@@ -1,0 +1,1 @@
+#include "CSession.h"

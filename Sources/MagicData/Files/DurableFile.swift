@@ -34,7 +34,7 @@ package enum DurableFile {
     guard flush(descriptor) || errno == EINVAL || errno == ENOTSUP else { throw failure("could not be synced", file) }
   }
 
-  private static func flush(_ descriptor: Int32) -> Bool {
+  static func flush(_ descriptor: Int32) -> Bool {
     #if canImport(Darwin)
       // There, fsync leaves it in the disk's own cache.
       if fcntl(descriptor, F_FULLFSYNC) == 0 { return true }

@@ -42,7 +42,7 @@ package final class AssetFolder: Sendable {
           .notFound,
           """
           the asset's file \(file.path) is not here: its object was changed or removed since it was fetched, or the content has not \
-          arrived from the replica that wrote it
+          arrived from the replica that wrote it, and is fetched by the next pull that finds it
           """, cause: error)
       }
       throw MagicDataError(.notAllowed, "the asset's file \(file.path) could not be read", cause: error)

@@ -11,7 +11,9 @@ import Testing
     let folder = try TemporaryFolder()
     let world = World(seed: seed)
     var chance = Seeded(seed)
-    let replicas = try (0..<3).map { number in try Replica(folder["db\(number)"], folder["hub0"], world, skew: Int64(number) * 40) }
+    let replicas = try (0..<3).map { number in
+      try Replica(folder["db\(number)"], folder["hub0"], world, skew: Int64(number) * 40)
+    }
     let exchanges = replicas.flatMap { replica in
       (0..<2).map { MagicReplicator(replica.magic, remote: FolderRemote(folder["hub\($0)"])) }
     }

@@ -27,7 +27,8 @@ import Testing
 
   private func doubts() throws -> [String] {
     let path = folder["remote/doubts"].path
-    return FileManager.default.fileExists(atPath: path) ? try FileManager.default.contentsOfDirectory(atPath: path).sorted() : []
+    return FileManager.default.fileExists(atPath: path)
+      ? try FileManager.default.contentsOfDirectory(atPath: path).sorted() : []
   }
 
   /// Three segments of a's with a transaction each, and one of another replica's.

@@ -183,7 +183,8 @@ struct Note: MagicObject {
       try await write(title, to: "a")
       try Tool.sync.run("push", path("a"), path("remote"))
     }
-    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).sorted().dropFirst().first)
+    let name = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).sorted().dropFirst().first)
     let file = folder["remote/segments/\(name)"]
     var bytes = try Data(contentsOf: file)
     switch damage {
@@ -194,7 +195,9 @@ struct Note: MagicObject {
     default: try FileManager.default.removeItem(at: file)
     }
     try Tool.sync.run("init", path("b"))
-    for arguments in [["pull", "new", "remote"], ["clone", "remote", "new.sqlite"], ["sync", "b", "remote"], ["pull", "b", "remote"]] {
+    for arguments in [
+      ["pull", "new", "remote"], ["clone", "remote", "new.sqlite"], ["sync", "b", "remote"], ["pull", "b", "remote"],
+    ] {
       let result = try Tool.sync.run(arguments[0], path(arguments[1]), path(arguments[2]))
       #expect(result.status == 3, "\(arguments)")
       #expect(result.errors.contains(damage == "missing" ? "transactions 2 to 2" : name), "\(result.errors)")

@@ -51,7 +51,10 @@ package final class AssetFolder: Sendable {
     guard content.withUnsafeBytes({ AssetName.name(of: $0, pathExtension: pathExtension) }) == name else {
       throw MagicDataError(
         .damaged,
-        "the asset's file \(file.path) does not hold what its name says; restore it from a copy, or give the property its value again"
+        """
+        the asset's file \(file.path) does not hold what its name says; delete it and pull from a remote that has it, restore it from a copy, \
+        or give the property its value again
+        """
       )
     }
     return content

@@ -57,7 +57,8 @@ private struct AssetFetch {
       fetched.asked += 1
       let digits = AssetContent.digits(of: name)
       let file = remote.content(digits)
-      let copied = try remote.checkWay(to: digits).map(AssetContent.Copied.faulty) ?? assets.receive(name, from: file, checkCancelled)
+      let copied =
+        try remote.checkWay(to: digits).map(AssetContent.Copied.faulty) ?? assets.receive(name, from: file, checkCancelled)
       switch copied {
       case .whole(let copy):
         fetched.received.append(copy.asset)
@@ -116,7 +117,7 @@ private struct AssetPush {
         report.unread.append(
           UnreadFile(
             path: source.path, code: fault.code,
-            message: fault.message + "; put the file back from a copy, or give the property its value again"))
+            message: fault.message + "; delete it and pull from a remote that has it, or put it back from a copy"))
       }
     }
     if there == nil { report.missingAssets += 1 }

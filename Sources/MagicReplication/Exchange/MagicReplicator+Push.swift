@@ -73,7 +73,8 @@ private struct JournalPush {
 
   /// Replaces damaged files in whose place there is a hole, whatever this version would cut itself.
   private mutating func mend(_ replica: ReplicaID) throws {
-    for (name, error) in listing.rejected where name.replica == replica && error.code == .damaged && name.last <= held[replica] {
+    for (name, error) in listing.rejected where name.replica == replica && error.code == .damaged && name.last <= held[replica]
+    {
       let run = name.first...name.last
       guard listing.holes(of: replica, through: name.last).contains(where: { $0.overlaps(run) }),
         try journal.segmentName(of: replica, run) == name.name

@@ -251,8 +251,11 @@ struct StagedAssets: Sendable {
 
   /// The objects with the names of their contents.
   func naming(_ objects: [ObjectSave]) -> [ObjectSave] {
+    guard !files.isEmpty else { return objects }
     var objects = objects
-    for (file, slot) in zip(files, slots) { objects[slot.object].name(slot, file.name) }
+    for (file, slot) in zip(files, slots) {
+      objects[slot.object] = objects[slot.object].with { $0.name(slot, file.name) }
+    }
     return objects
   }
 

@@ -40,7 +40,7 @@ extension Instance {
 extension Collection<Instance> {
   func assets(of objects: [ObjectSave], in database: Identifier) throws -> [AssetToSave] {
     var found: [AssetToSave] = []
-    for (number, instance) in enumerated() {
+    for (number, instance) in enumerated() where !instance.layout.assets.isEmpty {
       for var asset in try instance.assets(of: objects[number], in: database) {
         asset.slot.object = number
         found.append(asset)
@@ -86,7 +86,7 @@ extension AssetToSave {
   }
 }
 
-extension ObjectSave {
+extension ObjectSave.Content {
   mutating func name(_ slot: AssetSlot, _ name: String) {
     let value = Value.asset(name)
     values[slot.property] = value

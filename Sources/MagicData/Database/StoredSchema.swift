@@ -17,6 +17,7 @@ package struct StoredSchema: Sendable {
       guard rows.int(0) == types.count else { throw StoredSchema.damaged }
       append(StoredType(id: types.count, schema: TypeSchema(name: name, primary: primary), table: rows.text(4)))
     }
+    var added: [[StoredType.Field]] = Array(repeating: [], count: types.count)
     var fields = try SQL(db, Statements.selectFields)
     while try fields.step() {
       let type = fields.int(0)
@@ -27,10 +28,13 @@ package struct StoredSchema: Sendable {
       guard target.map({ types.indices.contains($0) }) ?? true, kind.isRelation == (target != nil) else {
         throw StoredSchema.damaged
       }
-      append(
-        .init(name: try Name(fields.text(1)), kind: kind, target: target.map { types[$0].schema.identity }), to: type,
-        column: fields.text(3))
+      added[type].append(
+        (
+          .init(name: try Name(fields.text(1)), kind: kind, target: target.map { types[$0].schema.identity }), fields.text(3),
+          target.map { types[$0] }
+        ))
     }
+    types = zip(types, added).map { $1.isEmpty ? $0 : $0.appending($1) }
   }
 
   func has(_ type: TypeSchema.Identity) -> Bool { ids[type] != nil }
@@ -117,13 +121,9 @@ package struct StoredSchema: Sendable {
     try insert.bind(column)
     if let target { try insert.bind(target) } else { try insert.bindNull() }
     try insert.run()
-    append(field, to: type, column: column)
+    types[type] = types[type].appending([(field, column, target.map { types[$0].withoutFields })])
     for sql in types[type].createField(id) { try db.execute(sql: sql) }
     return id
-  }
-
-  private mutating func append(_ field: TypeSchema.Field, to type: Int, column: String) {
-    types[type].append(field, column: column, target: field.target.flatMap { ids[$0] }.map { types[$0].withoutFields })
   }
 
   private mutating func append(_ type: StoredType) {

@@ -1,27 +1,38 @@
 package import MagicJournal
 
 /// A type, the table that holds its objects, and the SQL for that table.
-package struct StoredType: Sendable {
+package final class StoredType: Sendable {
   package let id: Int
-  package private(set) var schema: TypeSchema
+  package let schema: TypeSchema
   package let table: String
   /// The column that names an object: its primary value, or its birth. Where the primary value is a number, the birth of one that is
   /// named so stands in `magic_birth`, beside the number that it has.
   package let keyColumn: String
   /// By field id: a column, or a table of links.
-  package private(set) var columns: [String] = []
+  package let columns: [String]
   /// By field id: where relations lead.
-  package private(set) var relations: [StoredRelation?] = []
+  package let relations: [StoredRelation?]
+  /// The fields that have a table of links in place of a column.
+  let linked: [Int]
+  let hasRelations: Bool
+  /// The fields that name assets.
+  let assets: [Int]
 
-  private var quotedColumns: [String] = []
-  private var texts = StatementTexts()
-  private let quotedTable: String
+  private let quotedColumns: [String]
+  private let texts = StatementTexts()
+  let quotedTable: String
   private let quotedKey: String
 
-  init(id: Int, schema: TypeSchema, table: String) {
+  init(id: Int, schema: TypeSchema, table: String, columns: [String] = [], relations: [StoredRelation?] = []) {
     self.id = id
     self.schema = schema
     self.table = table
+    self.columns = columns
+    self.relations = relations
+    quotedColumns = columns.map(Statements.quoted)
+    linked = schema.fields.indices.filter { schema.fields[$0].kind.isLinked }
+    assets = schema.fields.indices.filter { schema.fields[$0].kind == .asset }
+    hasRelations = relations.contains { $0 != nil }
     keyColumn =
       schema.primary.map { StoredType.reserved.contains($0.name.text.lowercased()) ? "\($0.name)~2" : $0.name.text }
       ?? "magic_birth"
@@ -29,16 +40,18 @@ package struct StoredType: Sendable {
     quotedKey = Statements.quoted(keyColumn)
   }
 
-  mutating func append(_ field: TypeSchema.Field, column: String, target: StoredType?) {
-    schema.append(field)
-    if field.kind.isLinked { linked.append(columns.count) }
-    if field.kind == .asset { assets.append(columns.count) }
-    if target != nil { hasRelations = true }
-    relations.append(target.map { StoredRelation(kind: field.kind, target: $0, table: Statements.quoted(column)) })
-    columns.append(column)
-    quotedColumns.append(Statements.quoted(column))
-    // A field more may have rivals among those that a text names.
-    texts = StatementTexts()
+  /// A field with its column or table of links, and where it leads.
+  typealias Field = (field: TypeSchema.Field, column: String, target: StoredType?)
+
+  /// The type with more fields, which may have rivals among those that a statement names.
+  func appending(_ fields: [Field]) -> StoredType {
+    var schema = schema
+    for field in fields { schema.append(field.field) }
+    let relations = fields.map { field in
+      field.target.map { StoredRelation(kind: field.field.kind, target: $0, table: Statements.quoted(field.column)) }
+    }
+    return StoredType(
+      id: id, schema: schema, table: table, columns: columns + fields.map(\.column), relations: self.relations + relations)
   }
 
   /// The type as a relation's target is known: its objects can be found and named.
@@ -46,16 +59,10 @@ package struct StoredType: Sendable {
     StoredType(id: id, schema: TypeSchema(name: schema.name, primary: schema.primary), table: table)
   }
 
-  /// The fields that have a table of links in place of a column.
-  private(set) var linked: [Int] = []
-  private(set) var hasRelations = false
   var hasLinks: Bool { !linked.isEmpty }
 
   /// The kind of the column that names an object.
   package var keyKind: Value.Kind { schema.primary?.kind ?? .bytes }
-
-  /// The fields that name assets.
-  private(set) var assets: [Int] = []
 
   // MARK: Names
 

@@ -78,15 +78,15 @@ extension LocalTransaction {
     _ object: ObjectSave, against baseline: RelationBaseline, _ type: MappedType, _ relations: SavedRelations?
   ) throws -> (object: ObjectSave, links: [Int: [Link]]) {
     guard !object.relations.isEmpty, let relations else { return (object, [:]) }
-    var object = object
+    var content = object.content
     var links: [Int: [Link]] = [:]
     for relation in object.relations {
       guard let field = type.fields[relation.index] else { continue }
       let isWanted = if case .nothing = baseline { true } else { object.edited.contains(relation.index) }
       guard isWanted, !relations.late.contains(relation.index) else {
-        object.present.remove(relation.index)
-        object.edited.remove(relation.index)
-        object.changed.remove(relation.index)
+        content.present.remove(relation.index)
+        content.edited.remove(relation.index)
+        content.changed.remove(relation.index)
         continue
       }
       var told = baseline
@@ -94,14 +94,14 @@ extension LocalTransaction {
       let (value, written) = try self.value(relation, field, told, type, relations.places)
       links[relation.index] = written
       if let value {
-        object.values[relation.index] = value
+        content.values[relation.index] = value
       } else {
-        object.present.remove(relation.index)
-        object.edited.remove(relation.index)
-        object.changed.remove(relation.index)
+        content.present.remove(relation.index)
+        content.edited.remove(relation.index)
+        content.changed.remove(relation.index)
       }
     }
-    return (object, links)
+    return (ObjectSave(content), links)
   }
 
   /// `nil` if it changes nothing.

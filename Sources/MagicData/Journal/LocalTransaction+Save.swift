@@ -14,7 +14,7 @@ extension LocalTransaction {
     if let removed = object.removed, removed.database == store {
       // Its number may be another object's by now.
       number = try self.number(of: removed.birth, table)
-      object.primary = number.map { .integer($0) }
+      object = object.with { $0.primary = number.map { .integer($0) } }
     }
     let (new, links) = try resolved(object, against: .nothing, type, relations)
     var saved: SavedObject

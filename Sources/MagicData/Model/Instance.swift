@@ -125,7 +125,8 @@ struct Instance {
   /// - Parameter number: gives each object that this one holds its number in the graph that is saved.
   /// - Parameter database: where it is saved.
   func save(in database: Store, _ number: (Instance) -> Int = { _ in 0 }) throws -> (ObjectSave, mark: UInt8) {
-    var object = ObjectSave(properties: layout.properties.count)
+    var object = ObjectSave.Content()
+    object.values.reserveCapacity(layout.properties.count)
     let record = record
     let mark = first.nextMark()
     for index in layout.properties.indices {
@@ -158,11 +159,11 @@ struct Instance {
     }
     object.primary = layout.primary.flatMap { object.values[$0] == .null ? nil : object.values[$0] }
     object.removed = removed.map { ObjectSave.Removed(database: $0.origin.id, birth: $0.birth) }
-    return (object, mark)
+    return (ObjectSave(object), mark)
   }
 
   private func save(
-    _ index: Int, _ relation: any RelationCodec, _ storage: Storage, _ slot: Int, into object: inout ObjectSave,
+    _ index: Int, _ relation: any RelationCodec, _ storage: Storage, _ slot: Int, into object: inout ObjectSave.Content,
     in database: Store, _ number: (Instance) -> Int
   ) throws {
     object.values.append(.null)
@@ -317,7 +318,9 @@ struct Instance {
   // MARK: Rolling back
 
   /// What the instance remembers of a database here, for the case that a transaction is rolled back.
-  func memory(of database: Store) -> InstanceMemory {
+  ///
+  /// - Parameter saved: what a save did that the instance is about to learn of; if that was no more than its changes, the rest needs no memory.
+  func memory(of database: Store, before saved: SavedObject? = nil) -> InstanceMemory {
     let record = record
     var edited = PropertySet()
     var isNew = record == nil
@@ -329,13 +332,18 @@ struct Instance {
     guard !isNew else {
       return InstanceMemory(instance: self, database: database, content: .new(edited), removed: first.header.removed)
     }
-    let properties = layout.properties.indices.map { index in
+    var isPart = false
+    if case .changes? = saved?.extent, saved?.number == nil { isPart = true }
+    var properties: [InstanceMemory.Property] = []
+    for index in layout.properties.indices {
       let (storage, slot) = property(index)
+      if isPart, !edited.contains(index), storage[slot].isStored, !layout.relational.contains(index) { continue }
       let stored = storage.stored(at: slot)
       let held: Held? = if case .held(let held)? = stored { held } else { nil }
-      return InstanceMemory.Property(
-        stored: stored, links: held?.links, isEdited: storage[slot].isEdited, edits: storage[slot].edits,
-        number: layout.isAutomatic(index) ? storage[slot].slot : nil)
+      properties.append(
+        InstanceMemory.Property(
+          index: index, stored: stored, links: held?.links, isEdited: storage[slot].isEdited, edits: storage[slot].edits,
+          number: layout.isAutomatic(index) ? storage[slot].slot : nil))
     }
     return InstanceMemory(
       instance: self, database: database, content: .known(record, properties), removed: first.header.removed)
@@ -351,14 +359,13 @@ struct Instance {
   fileprivate func restore(_ content: InstanceMemory.Content, of database: Store, _ undone: UndoneEntries) {
     guard record.map({ $0.origin.id == database.id }) ?? true else { return }
     let isThere = !undone.haveMade(record)
-    for index in layout.properties.indices {
-      let (storage, slot) = property(index)
-      switch content {
-      case .new(let edited):
-        // Whatever was set since was set before the save or after it. A number that was given is taken back.
-        storage.forget(at: slot, isEdited: edited.contains(index) || storage[slot].isEdited)
-      case .known(_, let properties):
-        let memory = properties[index]
+    switch content {
+    case .new(let edited):
+      // Whatever was set since was set before the save or after it. A number that was given is taken back.
+      forget { edited.contains($0) }
+    case .known(_, let properties):
+      for memory in properties {
+        let (storage, slot) = property(memory.index)
         let isEdited = memory.isEdited || storage[slot].edits != memory.edits
         if let number = memory.number, storage[slot].edits == memory.edits { storage[slot].slot = number }
         if let stored = memory.stored {
@@ -367,12 +374,19 @@ struct Instance {
         } else {
           storage.forget(at: slot, isEdited: isEdited)
         }
-      case .nothing:
-        // The number of an object that is there means it.
-        storage.forget(at: slot, isEdited: storage[slot].isEdited || layout.isAutomatic(index) && isThere)
       }
+    case .nothing:
+      // The number of an object that is there means it.
+      forget { layout.isAutomatic($0) && isThere }
     }
     record = if case .known(let before, _) = content { before } else { nil }
+  }
+
+  private func forget(isEdited: (Int) -> Bool) {
+    for index in layout.properties.indices {
+      let (storage, slot) = property(index)
+      storage.forget(at: slot, isEdited: storage[slot].isEdited || isEdited(index))
+    }
   }
 
   // MARK: Fetching
@@ -481,6 +495,7 @@ extension Slot {
 /// What an instance remembers of a database: a transaction that is rolled back puts it back.
 struct InstanceMemory {
   fileprivate struct Property {
+    let index: Int
     let stored: Slot?
     /// Of objects: what the database held for them.
     let links: [Link]?

@@ -1,7 +1,9 @@
 internal import MagicJournal
 
 /// An instance's values on their way to the database: what crosses from the caller's side.
-struct ObjectSave: Sendable {
+///
+/// It goes through many hands, so it is one reference: to copy what it holds, reference by reference, costs more than to write a row.
+final class ObjectSave: Sendable {
   /// The object as which an instance was fetched or saved.
   struct Record: Sendable {
     let database: Identifier
@@ -17,23 +19,45 @@ struct ObjectSave: Sendable {
     let birth: Birth
   }
 
-  /// By property; null for what was never set.
-  var values: [Value] = []
-  /// What has a value, if only null.
-  var present = PropertySet()
-  /// What was set since the instance was fetched or saved.
-  var edited = PropertySet()
-  /// What was set and differs from what the database held then (L-7).
-  var changed = PropertySet()
-  /// Objects that were there when the instance was fetched, and are not.
-  var missing = PropertySet()
-  var relations: [RelationSave] = []
-  var record: Record?
-  var removed: Removed?
-  var primary: Value?
+  /// What it is made of.
+  struct Content: Sendable {
+    /// By property; null for what was never set.
+    var values: [Value] = []
+    /// What has a value, if only null.
+    var present = PropertySet()
+    /// What was set since the instance was fetched or saved.
+    var edited = PropertySet()
+    /// What was set and differs from what the database held then (L-7).
+    var changed = PropertySet()
+    /// Objects that were there when the instance was fetched, and are not.
+    var missing = PropertySet()
+    var relations: [RelationSave] = []
+    var record: Record?
+    var removed: Removed?
+    var primary: Value?
+  }
 
-  init(properties: Int) {
-    values.reserveCapacity(properties)
+  let content: Content
+
+  var values: [Value] { content.values }
+  var present: PropertySet { content.present }
+  var edited: PropertySet { content.edited }
+  var changed: PropertySet { content.changed }
+  var missing: PropertySet { content.missing }
+  var relations: [RelationSave] { content.relations }
+  var record: Record? { content.record }
+  var removed: Removed? { content.removed }
+  var primary: Value? { content.primary }
+
+  init(_ content: Content) {
+    self.content = content
+  }
+
+  /// Another one that differs in what `change` does.
+  func with(_ change: (inout Content) throws -> Void) rethrows -> ObjectSave {
+    var content = content
+    try change(&content)
+    return ObjectSave(content)
   }
 
   /// The object as which the instance was fetched or saved in a database, if it is still meant.
@@ -57,10 +81,10 @@ struct ObjectSave: Sendable {
 
   /// As if the app had made the instance.
   var allEdited: ObjectSave {
-    var object = self
-    object.edited = present
-    object.changed = present
-    return object
+    with {
+      $0.edited = $0.present
+      $0.changed = $0.present
+    }
   }
 }
 

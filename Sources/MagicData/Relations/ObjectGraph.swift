@@ -63,7 +63,7 @@ struct ObjectGraph {
     let number = nodes.count
     numbers[instance.identity] = number
     nodes.append(Node(instance: instance, mark: 0, held: [:]))
-    save.objects.append(ObjectSave(properties: 0))
+    save.objects.append(ObjectSave(ObjectSave.Content()))
     save.types.append(nil)
     save.isVisited.append(false)
     return number

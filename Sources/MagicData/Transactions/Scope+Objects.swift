@@ -11,7 +11,7 @@ extension Scope {
     return ObjectWrite(assets: try instance.assets(of: save, in: store.id)) { transaction, assets in
       try transaction.save(assets.naming(save), as: type)
     } finish: { saved, assets in
-      onRollback(instance.memory(of: store))
+      onRollback(instance.memory(of: store, before: saved))
       instance.saved(saved, assets.naming(save), mark: mark, in: store)
       return Int(saved.place.zIndex)
     }
@@ -23,15 +23,22 @@ extension Scope {
   }
 
   private func saving(_ run: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<[SavedObject], Void> {
-    let saves = try run.map { try $0.save(in: store) }
-    let values = saves.map(\.0)
-    return ObjectWrite(assets: try run.assets(of: values, in: store.id)) { transaction, assets in
+    var values: [ObjectSave] = []
+    var marks: [UInt8] = []
+    values.reserveCapacity(run.count)
+    marks.reserveCapacity(run.count)
+    for instance in run {
+      let (save, mark) = try instance.save(in: store)
+      values.append(save)
+      marks.append(mark)
+    }
+    return ObjectWrite(assets: try run.assets(of: values, in: store.id)) { [values] transaction, assets in
       try transaction.save(assets.naming(values), as: type)
-    } finish: { saved, assets in
+    } finish: { [values, marks] saved, assets in
       let values = assets.naming(values)
       for (number, instance) in run.enumerated() {
-        onRollback(instance.memory(of: store))
-        instance.saved(saved[number], values[number], mark: saves[number].mark, in: store)
+        onRollback(instance.memory(of: store, before: saved[number]))
+        instance.saved(saved[number], values[number], mark: marks[number], in: store)
       }
     }
   }
@@ -68,7 +75,7 @@ extension Scope {
         let save = assets.naming(save)
         for (number, node) in graph.nodes.enumerated() {
           guard let saved = saved[number] else { continue }
-          onRollback(node.instance.memory(of: store))
+          onRollback(node.instance.memory(of: store, before: saved))
           node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store)
         }
         return try save.roots.map { number in

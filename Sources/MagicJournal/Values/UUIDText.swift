@@ -5,24 +5,26 @@ package enum UUIDText {
     guard text.utf8.count == 36 else { return nil }
     var text = text
     return text.withUTF8 { digits in
-      var halves: (UInt64, UInt64) = (0, 0)
-      for index in 0..<36 {
-        if index == 8 || index == 13 || index == 18 || index == 23 {
-          guard digits[index] == UInt8(ascii: "-") else { return nil }
-          continue
+      guard
+        digits[8] == UInt8(ascii: "-"), digits[13] == UInt8(ascii: "-"), digits[18] == UInt8(ascii: "-"),
+        digits[23] == UInt8(ascii: "-")
+      else { return nil }
+      var bad: UInt8 = 0
+      func part(_ range: Range<Int>, _ before: UInt64) -> UInt64 {
+        var part = before
+        for index in range {
+          // Without branches: this is asked of every text that is stored.
+          let digit = digits[index] &- UInt8(ascii: "0")
+          let letter = digits[index] &- UInt8(ascii: "A")
+          bad |= digit < 10 || letter < 6 ? 0 : 1
+          part = part << 4 | UInt64(digit < 10 ? digit : letter &+ 10)
         }
-        guard let nibble = nibble(digits[index]) else { return nil }
-        if index < 18 { halves.0 = halves.0 << 4 | nibble } else { halves.1 = halves.1 << 4 | nibble }
+        return part
       }
-      return halves
+      let high = part(14..<18, part(9..<13, part(0..<8, 0)))
+      let low = part(24..<36, part(19..<23, 0))
+      return bad == 0 ? (high, low) : nil
     }
-  }
-
-  private static func nibble(_ digit: UInt8) -> UInt64? {
-    // Plain comparisons: a pattern of ranges costs more than all the rest.
-    if digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9") { return UInt64(digit - UInt8(ascii: "0")) }
-    if digit >= UInt8(ascii: "A"), digit <= UInt8(ascii: "F") { return UInt64(digit - UInt8(ascii: "A") + 10) }
-    return nil
   }
 
   static func text(of bytes: ArraySlice<UInt8>) -> String {

@@ -39,8 +39,10 @@ extension MagicReplicator {
     let milliseconds = magic.store.surroundings.milliseconds()
     let (report, doubtful) = try await magic.store.write { db in
       var listing = listing
-      try DatabaseState.settle(dataSet, db)
-      return (try listing.merge(into: db, milliseconds), listing.doubtful)
+      let report = try listing.merge(into: db, milliseconds)
+      // A remote of which nothing could be read binds nobody (F-11).
+      if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
+      return (report, listing.doubtful)
     }
     magic.store.forgetTypes()
     for name in doubtful { remote.doubt(name.text) }

@@ -43,29 +43,60 @@ struct Moved: Encodable {
   var changes: Int
   var bytes: Int
   var inflatedBytes: Int
+  var assets: Int
+  var assetBytes: Int
+  /// Contents of assets that are nowhere to be had.
+  var missingAssets: Int
+  var unread: [Unread]
+  var parked: [Waiting] = []
+
+  struct Unread: Encodable {
+    var path: String
+    var message: String
+  }
+
+  struct Waiting: Encodable {
+    var replica: String
+    var firstMissing: UInt64
+    var lastMissing: UInt64
+  }
 
   init(_ report: PushReport) {
     (segments, transactions, changes) = (report.segments, report.transactions, report.changes)
     (bytes, inflatedBytes) = (report.bytes, report.inflatedBytes)
+    (assets, assetBytes, missingAssets) = (report.assets, report.assetBytes, report.missingAssets)
+    unread = report.unread.map { Unread(path: $0.path, message: $0.message) }
   }
 
   init(_ report: PullReport) {
     (segments, transactions, changes) = (report.segments, report.transactions, report.changes)
     (bytes, inflatedBytes) = (report.bytes, report.inflatedBytes)
+    (assets, assetBytes, missingAssets) = (report.assets, report.assetBytes, report.missingAssets)
+    unread = report.unread.map { Unread(path: $0.path, message: $0.message) }
+    parked = report.parked.map {
+      Waiting(replica: $0.replica, firstMissing: $0.missing.lowerBound, lastMissing: $0.missing.upperBound)
+    }
   }
 
   /// - Parameter lacking: who lacks nothing if nothing was moved.
   func sentence(_ verb: String, lacking: String) -> String {
-    guard transactions > 0 else { return "\(verb) nothing: \(lacking) lacks nothing" }
-    return """
-      \(verb) \(transactions.counted("transaction")) with \(changes.counted("change")) in \(segments.counted("segment")): \
-      \(bytes.asBytes), \(inflatedBytes.asBytes) before compression
-      """
+    var parts: [String] = []
+    if transactions > 0 {
+      parts.append(
+        """
+        \(verb) \(transactions.counted("transaction")) with \(changes.counted("change")) in \(segments.counted("segment")): \
+        \(bytes.asBytes), \(inflatedBytes.asBytes) before compression
+        """)
+    }
+    if assets > 0 { parts.append("\(verb) \(assets.counted("asset")): \(assetBytes.asBytes)") }
+    guard parts.isEmpty else { return parts.joined(separator: "\n") }
+    let isComplete = unread.isEmpty && parked.isEmpty && missingAssets == 0
+    return "\(verb) nothing" + (isComplete ? ": \(lacking) lacks nothing" : "")
   }
 }
 
 extension PullReport {
-  /// Says on standard error what waits, and ends with the code for "partly done" if anything does.
+  /// Says on standard error what waits and what is damaged, and ends with the code for "partly done" if anything does or is.
   func checkHeldBack() throws {
     for replica in heldBack {
       let ahead = Duration.milliseconds(replica.aheadMilliseconds).formatted(
@@ -78,7 +109,31 @@ extension PullReport {
 
           """.utf8))
     }
-    if !heldBack.isEmpty { throw ExitCode.partlyDone }
+    var lines = unread.map(\.message)
+    lines += parked.map { parked in
+      let (first, last) = (parked.missing.lowerBound, parked.missing.upperBound)
+      return """
+        transactions \(first) to \(last) of replica \(parked.replica) are missing in the remote. What follows them waits there until \
+        they come; whoever has them sends them with the next push
+        """
+    }
+    if missingAssets > 0 {
+      lines.append(
+        """
+        \(missingAssets.counted("asset")) of objects could not be had: the content is not in the remote yet, or damaged there. The next \
+        pull looks for it again
+        """)
+    }
+    for line in lines { FileHandle.standardError.write(Data("magic-sync: \(line)\n".utf8)) }
+    if !isComplete { throw ExitCode.partlyDone }
+  }
+}
+
+extension PushReport {
+  /// Says which of the database's own assets are damaged, and ends with the code for "partly done" if any are.
+  func checkUnread() throws {
+    for file in unread { FileHandle.standardError.write(Data("magic-sync: \(file.message)\n".utf8)) }
+    if !unread.isEmpty { throw ExitCode.partlyDone }
   }
 }
 

@@ -11,33 +11,65 @@ struct Photo: MagicObject {
 
   init() {}
 
-  init(_ id: String, _ content: String) {
+  init(_ id: String, _ content: String, _ pathExtension: String? = nil) {
     self.id = id
-    self.content = .init(value: content)
+    self.content = .init(value: content, pathExtension: pathExtension)
   }
 }
 
-/// The name of an asset travels; its content does not yet.
-@Suite struct AssetTests {
+/// Contents of assets on their way through folders (F-12 to F-16).
+@Suite(.timeLimit(.minutes(2))) struct AssetTests {
   let folder: TemporaryFolder
+  let world = World()
   let a: Replica
   let b: Replica
 
   init() throws {
     folder = try TemporaryFolder()
-    let world = World()
     a = try Replica(folder["a"], folder["remote"], world)
     b = try Replica(folder["b"], folder["remote"], world)
   }
 
-  private func photo(_ replica: Replica) async throws -> Photo {
-    try await replica.magic.object(of: Photo.self, primary: "p")
+  private func photo(_ replica: Replica, _ id: String = "p") async throws -> Photo {
+    try await replica.magic.object(of: Photo.self, primary: id)
   }
 
-  /// H-38.
-  @Test func aRowComesBeforeItsContentAndSaysSo() async throws {
+  /// The contents in a remote.
+  private func contents(_ remote: String = "remote") throws -> [URL] {
+    let assets = folder[remote].appendingPathComponent("assets")
+    guard FileManager.default.fileExists(atPath: assets.path) else { return [] }
+    return try FileManager.default.subpathsOfDirectory(atPath: assets.path).filter { $0.count > 2 }.sorted()
+      .map { assets.appendingPathComponent($0) }
+  }
+
+  private func doubts() throws -> [String] {
+    let path = folder["remote/doubts"].path
+    return FileManager.default.fileExists(atPath: path) ? try FileManager.default.contentsOfDirectory(atPath: path) : []
+  }
+
+  @Test func aContentComesWithItsRow() async throws {
+    try await a.magic.update(Photo("p", "x", "txt"))
+    let pushed = try await a.replicator.push()
+    #expect((pushed.assets, pushed.assetBytes, pushed.missingAssets) == (1, 1, 0))
+    let digits = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    #expect(try contents().map(\.path) == [folder["remote/assets/2d/\(digits)"].path])
+    let pulled = try await b.replicator.pull()
+    #expect((pulled.assets, pulled.assetBytes, pulled.isComplete) == (1, 1, true))
+    let content = try #require(try await photo(b).content)
+    #expect(try content.load() == "x")
+    #expect(content.path == folder["b/files/\(digits).txt"].path)
+    // Then nothing more moves.
+    #expect(try await a.replicator.sync() == (PullReport(), PushReport()))
+    #expect(try await b.replicator.sync() == (PullReport(), PushReport()))
+  }
+
+  /// H-38: a row whose content is not there says so, is as good as any other, and is given its content later.
+  @Test func aRowMayComeBeforeItsContent() async throws {
     try await a.magic.update(Photo("p", "x"))
-    try await settle([a, b])
+    try await a.replicator.push()
+    try FileManager.default.removeItem(at: folder["remote/assets"])
+    let report = try await b.replicator.pull()
+    #expect((report.transactions, report.missingAssets, report.isComplete) == (1, 1, false))
     let photo = try await photo(b)
     let content = try #require(photo.content)
     #expect(content.value == nil)
@@ -46,9 +78,13 @@ struct Photo: MagicObject {
     }
     photo.title = "t"
     try await b.magic.update(photo)
-    try await settle([a, b])
+    // What it has not got, it cannot send.
+    let sync = try await b.replicator.sync()
+    #expect((sync.push.transactions, sync.push.assets, sync.push.missingAssets) == (1, 0, 1))
+    #expect(try await a.replicator.sync().push.assets == 1)
+    #expect(try await b.replicator.pull().assets == 1)
+    #expect(content.value == "x")
     try await expectEqual([a, b])
-    #expect(try await self.photo(a).content?.value == "x")
     #expect(try await self.photo(a).title == "t")
   }
 
@@ -63,12 +99,179 @@ struct Photo: MagicObject {
     try await b.magic.update(photo)
     try await settle([a, b])
     #expect(!FileManager.default.fileExists(atPath: path))
-    #expect(try await self.photo(a).content?.value == nil)
+    #expect(try await self.photo(a).content?.value == "new")
 
     let other = try #require(try await a.magic.object(of: Photo.self, primary: "q").content?.path)
     try await b.magic.remove(try await b.magic.object(of: Photo.self, primary: "q"))
     try await settle([a, b])
     try await expectEqual([a, b])
     #expect(!FileManager.default.fileExists(atPath: other))
+  }
+
+  /// F-15: what no row names is neither sent nor fetched.
+  @Test func whatOnlyHistoryNamesStaysWhereItIs() async throws {
+    for content in ["first", "second", "third"] {
+      try await a.magic.update(Photo("p", content))
+      world.advance(1)
+    }
+    try await a.magic.update(Photo("gone", "gone"))
+    try await a.magic.remove(try await photo(a, "gone"))
+    #expect(try await a.replicator.push().assets == 1)
+    #expect(try await b.replicator.pull().assets == 1)
+    #expect(try await photo(b).content?.value == "third")
+  }
+
+  @Test func assetsOfOneContentShareAFileOnTheWay() async throws {
+    try await a.magic.update(Photo("p", "x", "JPG"))
+    try await a.magic.update(Photo("q", "x", "jpg"))
+    try await a.magic.update(Photo("r", "x"))
+    #expect(try await a.replicator.push().assets == 1)
+    try await b.replicator.pull()
+    for id in ["p", "q", "r"] { #expect(try await photo(b, id).content?.value == "x") }
+  }
+
+  /// M-9 for contents; H-9: through two folders, and from whoever has it.
+  @Test func contentsAreForwardedAndAWipedFolderHeals() async throws {
+    let far = try Replica(folder["far"], folder["hub2"], world)
+    let between = MagicReplicator(b.magic, remote: FolderRemote(folder["hub2"]))
+    for number in 0..<20 { try await a.magic.update(Photo("\(number)", "content \(number)")) }
+    try await a.replicator.sync()
+    try await b.replicator.sync()
+    #expect(try await between.push().assets == 20)
+    #expect(try await far.replicator.pull().assets == 20)
+    #expect(try await photo(far, "7").content?.value == "content 7")
+    try await a.magic.close()
+
+    for remote in ["remote", "hub2"] { try FileManager.default.removeItem(at: folder[remote]) }
+    #expect(try await far.replicator.push().assets == 20)
+    #expect(try await b.replicator.push().assets == 20)
+    let late = try Replica(folder["late"], folder["remote"], world)
+    #expect(try await late.replicator.pull().assets == 20)
+    #expect(try await photo(late, "19").content?.value == "content 19")
+    // A backup has them, and is a source like any other.
+    try await late.magic.backup(to: folder["backup"])
+    let backup = try Replica(folder["backup"], folder["third"], world)
+    #expect(try await backup.replicator.push().assets == 20)
+  }
+
+  enum Damage: CaseIterable { case flipped, cut, emptied, grown, swapped, link, pipe, missing }
+
+  /// H-29, H-38, H-42: it is said, nothing of it is taken, all else is; whoever has the content writes it anew.
+  @Test(arguments: Damage.allCases) func aDamagedContentIsWrittenAnew(damage: Damage) async throws {
+    try await a.magic.update(Photo("p", "the content of p"))
+    try await a.magic.update(Photo("q", "the content of q"))
+    try await a.replicator.push()
+    let (file, other) = (try contents()[0], try contents()[1])
+    let good = try Data(contentsOf: file)
+    var bytes = good
+    switch damage {
+    case .flipped: bytes[3] ^= 1
+    case .cut: bytes.removeLast(2)
+    case .emptied: bytes = Data()
+    case .grown: bytes += Data([0])
+    case .swapped: bytes = try Data(contentsOf: other)
+    case .link, .pipe, .missing: try FileManager.default.removeItem(at: file)
+    }
+    switch damage {
+    case .link:
+      try good.write(to: folder["outside"])
+      try FileManager.default.createSymbolicLink(at: file, withDestinationURL: folder["outside"])
+    case .pipe: try #require(mkfifo(file.path, 0o600) == 0)
+    case .missing: break
+    default: try bytes.write(to: file)
+    }
+    let report = try await b.replicator.pull()
+    #expect((report.transactions, report.assets, report.missingAssets) == (2, 1, 1))
+    #expect(report.unread.map(\.path) == (damage == .missing ? [] : [file.path]))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder["b/files"].path).count == 1)
+    #expect(try await b.replicator.pull().unread == report.unread)
+
+    #expect(try await a.replicator.push().assets == 1)
+    #expect(try Data(contentsOf: file) == good)
+    #expect(try FileManager.default.attributesOfItem(atPath: file.path)[.type] as? FileAttributeType == .typeRegular)
+    #expect(try doubts().isEmpty)
+    #expect(try await b.replicator.pull().isComplete)
+    #expect(try await photo(b).content?.value == "the content of p")
+    #expect(try await photo(b, "q").content?.value == "the content of q")
+    #expect(try await a.replicator.push() == PushReport())
+  }
+
+  @Test func anOwnContentThatIsDamagedIsNotSent() async throws {
+    try await a.magic.update(Photo("p", "content"))
+    let path = try #require(try await photo(a).content?.path)
+    try Data("connect".utf8).write(to: URL(fileURLWithPath: path))
+    let report = try await a.replicator.push()
+    #expect((report.transactions, report.assets, report.missingAssets) == (1, 0, 1))
+    #expect(report.unread.map(\.path) == [path])
+    #expect(try contents().isEmpty)
+  }
+
+  /// H-42: nothing is written through a link, or read through one.
+  @Test(arguments: ["assets", "assets/2d"]) func aLinkInTheWayIsNotFollowed(place: String) async throws {
+    try await a.magic.update(Photo("p", "x"))
+    try await a.replicator.push()
+    try FileManager.default.createDirectory(at: folder["outside"], withIntermediateDirectories: false)
+    try FileManager.default.removeItem(at: folder["remote/assets"])
+    if place != "assets" {
+      try FileManager.default.createDirectory(at: folder["remote/assets"], withIntermediateDirectories: false)
+    }
+    try FileManager.default.createSymbolicLink(at: folder["remote/\(place)"], withDestinationURL: folder["outside"])
+    await #expect { try await a.replicator.push() } throws: { ($0 as? MagicDataError)?.code == .notAllowed }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder["outside"].path).isEmpty)
+    let report = try await b.replicator.pull()
+    #expect((report.transactions, report.missingAssets) == (1, 1))
+    #expect(report.unread.map(\.code) == [.notAllowed])
+
+    try FileManager.default.removeItem(at: folder["remote/\(place)"])
+    #expect(try await a.replicator.push().assets == 1)
+    #expect(try await b.replicator.pull().isComplete)
+  }
+
+  /// F-13: what an error has ended is taken up where it ended.
+  @Test func aPushThatWasBrokenOffGoesOn() async throws {
+    for number in 0..<40 { try await a.magic.update(Photo("\(number)", "content \(number)")) }
+    try await a.replicator.push()
+    let blocked = try contents()[25].deletingLastPathComponent()
+    try FileManager.default.removeItem(at: folder["remote/assets"])
+    try FileManager.default.createDirectory(at: folder["remote/assets"], withIntermediateDirectories: false)
+    try Data().write(to: blocked)
+    await #expect(throws: MagicDataError.self) { try await a.replicator.push() }
+    let sent = try contents().count
+    #expect(sent > 0 && sent < 40)
+    let first = try await b.replicator.pull()
+    #expect(first.assets == sent)
+    #expect(first.missingAssets == 40 - sent)
+    try FileManager.default.removeItem(at: blocked)
+    #expect(try await a.replicator.push().assets == 40 - sent)
+    #expect(try await b.replicator.pull().assets == 40 - sent)
+    #expect(try await photo(b, "31").content?.value == "content 31")
+  }
+
+  /// A content of several pieces, and more than are named at once.
+  @Test func manyAndLargeContentsArrive() async throws {
+    let large = String(repeating: "0123456789abcde\n", count: 150_000)
+    try await a.magic.update(contentsOf: [Photo("large", large)] + (0..<450).map { Photo("\($0)", "content \($0)") })
+    #expect(try await a.replicator.push().assets == 451)
+    let report = try await b.replicator.pull()
+    #expect((report.assets, report.missingAssets) == (451, 0))
+    #expect(try await photo(b, "large").content?.value == large)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder["b/files"].path).count == 451)
+    #expect(try await b.replicator.pull() == PullReport())
+  }
+
+  /// What is cancelled leaves whole contents, and no others.
+  @Test func aCancelledExchangeLeavesNothingHalfDone() async throws {
+    try await a.magic.update(contentsOf: (0..<120).map { Photo("\($0)", "content \($0)") })
+    let replicator = a.replicator
+    for number in [1, 30, 60] {
+      let task = Task { try await replicator.push() }
+      while try contents().count < number { await Task.yield() }
+      task.cancel()
+      _ = await task.result
+    }
+    try await a.replicator.push()
+    #expect(try contents().count == 120)
+    #expect(try contents().allSatisfy { $0.lastPathComponent.count == 64 })
+    #expect(try await b.replicator.pull().assets == 120)
   }
 }

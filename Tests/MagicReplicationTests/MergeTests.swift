@@ -243,16 +243,15 @@ import Testing
     #expect(dump.objects.count == 2)
   }
 
-  /// L-26: what failed before anything flowed binds a database to nothing.
-  @Test func aFailedExchangeLeavesADatabaseFreeToJoinAnother() async throws {
+  /// L-26: what brought nothing, since it was damaged, binds a database to nothing.
+  @Test func anExchangeOfNothingLeavesADatabaseFreeToJoinAnother() async throws {
     try await share()
     let segment = try #require(try FileManager.default.contentsOfDirectory(atPath: folder["remote/segments"].path).first)
     let file = folder["remote/segments/\(segment)"]
     try Data(Data(contentsOf: file).dropLast(3)).write(to: file)
     let c = try Replica(folder["c"], folder["remote"], world)
     try await c.magic.update(Note("c", "mine"))
-    await #expect(throws: MagicDataError.self) { try await c.replicator.sync() }
-    await #expect(throws: MagicDataError.self) { try await c.replicator.pull() }
+    #expect(try await c.replicator.pull().unread.count == 1)
     let elsewhere = try Replica(folder["d"], folder["elsewhere"], world)
     try await elsewhere.magic.update(Note("d", "theirs"))
     try await elsewhere.replicator.push()

@@ -177,15 +177,53 @@ struct Note: MagicObject {
     try expectFailure(1, naming: "already", "clone", path("remote"), path("a"))
   }
 
-  @Test func aDamagedRemoteLeavesNoDatabaseBehind() async throws {
-    try await write("x", to: "a")
-    try Tool.sync.run("push", path("a"), path("remote"))
-    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).first)
+  /// H-29: what is damaged or missing is named, and the rest is merged, into a new database as well.
+  @Test(arguments: ["cut", "flipped", "missing"]) func aDamagedFileIsPartlyDone(damage: String) async throws {
+    for title in ["x", "y", "z"] {
+      try await write(title, to: "a")
+      try Tool.sync.run("push", path("a"), path("remote"))
+    }
+    let name = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).sorted().dropFirst().first)
     let file = folder["remote/segments/\(name)"]
-    try Data(try Data(contentsOf: file).dropLast(4)).write(to: file)
-    try expectFailure(1, naming: name, "pull", path("new"), path("remote"))
-    try expectFailure(1, naming: name, "clone", path("remote"), path("new.sqlite"))
-    try expectFailure(1, naming: name, "sync", path("new"), path("remote"))
+    var bytes = try Data(contentsOf: file)
+    switch damage {
+    case "cut": try bytes.dropLast(4).write(to: file)
+    case "flipped":
+      bytes[bytes.count - 5] ^= 1
+      try bytes.write(to: file)
+    default: try FileManager.default.removeItem(at: file)
+    }
+    try Tool.sync.run("init", path("b"))
+    for arguments in [
+      ["pull", "new", "remote"], ["clone", "remote", "new.sqlite"], ["sync", "b", "remote"], ["pull", "b", "remote"],
+    ] {
+      let result = try Tool.sync.run(arguments[0], path(arguments[1]), path(arguments[2]))
+      #expect(result.status == 3, "\(arguments)")
+      #expect(result.errors.contains(damage == "missing" ? "transactions 2 to 2" : name), "\(result.errors)")
+      #expect(!result.output.contains("lacks nothing\npushed"), "\(result.output)")
+    }
+    let notes = try await MagicData(path: folder["new.sqlite"]).object(of: Note.self).map(\.title)
+    #expect(notes == ["x"])
+    struct Summary: Decodable {
+      struct Pulled: Decodable {
+        struct Unread: Decodable { var path, message: String }
+        struct Parked: Decodable { var firstMissing, lastMissing: Int }
+        var unread: [Unread]
+        var parked: [Parked]
+      }
+      var pulled: Pulled
+    }
+    let output = try Tool.sync.run("pull", path("new"), path("remote"), "--json").output
+    let summary = try JSONDecoder().decode(Summary.self, from: Data(output.utf8))
+    #expect(summary.pulled.unread.map(\.path) == (damage == "missing" ? [] : [file.path]))
+    #expect(summary.pulled.parked.map(\.firstMissing) == [2])
+
+    #expect(try Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    for name in ["new", "new.sqlite", "b"] {
+      #expect(try Tool.sync.run("sync", path(name), path("remote")).status == 0)
+      #expect(try Tool.sync.run("digest", path(name)).output == Tool.sync.run("digest", path("a")).output)
+    }
   }
 
   @Test func eachKindOfRefusalHasItsExitCode() async throws {

@@ -18,6 +18,8 @@ package final class AssetFolder: Sendable {
   private let unsettled = Locked(Unsettled())
   /// Contents are read and written here, and not on the threads that all tasks share.
   private let queue = DispatchQueue(label: "magicdata.assets")
+  /// What comes and goes may take long, and holds up no save.
+  let travels = DispatchQueue(label: "magicdata.assets.travels", attributes: .concurrent)
 
   init(_ url: URL) {
     self.url = url
@@ -40,7 +42,7 @@ package final class AssetFolder: Sendable {
           .notFound,
           """
           the asset's file \(file.path) is not here: its object was changed or removed since it was fetched, or the content has not \
-          arrived from the replica that wrote it
+          arrived from the replica that wrote it, and is fetched by the next pull that finds it
           """, cause: error)
       }
       throw MagicDataError(.notAllowed, "the asset's file \(file.path) could not be read", cause: error)
@@ -49,7 +51,10 @@ package final class AssetFolder: Sendable {
     guard content.withUnsafeBytes({ AssetName.name(of: $0, pathExtension: pathExtension) }) == name else {
       throw MagicDataError(
         .damaged,
-        "the asset's file \(file.path) does not hold what its name says; restore it from a copy, or give the property its value again"
+        """
+        the asset's file \(file.path) does not hold what its name says; delete it and pull from a remote that has it, restore it from a copy, \
+        or give the property its value again
+        """
       )
     }
     return content
@@ -105,14 +110,14 @@ package final class AssetFolder: Sendable {
     return temporary
   }
 
-  private func make() throws {
+  func make() throws {
     guard !exists else { return }
     guard mkdir(url.path, 0o777) == 0 || errno == EEXIST else { throw DurableFile.failure("could not be made", url) }
     try DurableFile.sync(url.deletingLastPathComponent())
   }
 
   /// Gives files their names, within the transaction that names them.
-  fileprivate func place(_ files: [StagedAsset]) throws {
+  func place(_ files: [StagedAsset]) throws {
     // From here on they may be there without a row: if it comes to a rollback.
     unsettled.withLock { $0.names.formUnion(files.map(\.name)) }
     for staged in files {
@@ -199,13 +204,13 @@ package final class AssetFolder: Sendable {
 }
 
 /// A content that is on the disk under a temporary name, which goes away with this.
-final class StagedAsset: Sendable {
+package final class StagedAsset: Sendable {
   let name: String
   let temporary: URL
   let place: AssetPlace
   let folder: AssetFolder
 
-  fileprivate init(_ name: String, _ temporary: URL, _ place: AssetPlace, _ folder: AssetFolder) {
+  init(_ name: String, _ temporary: URL, _ place: AssetPlace, _ folder: AssetFolder) {
     self.name = name
     self.temporary = temporary
     self.place = place

@@ -15,7 +15,7 @@ public import MagicJournal
 /// An asset that the app made holds its value; one that was fetched reads it from the file whenever it is asked, and holds nothing.
 /// Its value stays as it was given: for another, assign another asset, or to ``value``.
 ///
-/// Other replicas receive the name with the object. Their content does not travel yet: until a file is there, ``value`` is nil and
+/// Other replicas receive the name with the object, and the content with it or by a later pull: until its file is there, ``value`` is nil and
 /// ``load()`` says why.
 public struct MagicAsset<Element: MagicAssetConvert>: Magical {
   private var given: Element?

@@ -74,7 +74,7 @@ extension Store {
 
 extension StoredSchema {
   /// Whether a row names an asset.
-  fileprivate func names(_ asset: String, _ db: Database) throws -> Bool {
+  func names(_ asset: String, _ db: Database) throws -> Bool {
     for type in types {
       for field in type.assets {
         var select = try SQL(db, type.selectAsset(field))

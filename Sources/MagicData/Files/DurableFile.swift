@@ -34,7 +34,7 @@ package enum DurableFile {
     guard flush(descriptor) || errno == EINVAL || errno == ENOTSUP else { throw failure("could not be synced", file) }
   }
 
-  private static func flush(_ descriptor: Int32) -> Bool {
+  static func flush(_ descriptor: Int32) -> Bool {
     #if canImport(Darwin)
       // There, fsync leaves it in the disk's own cache.
       if fcntl(descriptor, F_FULLFSYNC) == 0 { return true }
@@ -44,7 +44,8 @@ package enum DurableFile {
 
   /// The first bytes of a file, and its length.
   package static func head(of file: URL, _ count: Int) throws -> (bytes: [UInt8], length: Int) {
-    let descriptor = open(file.path, O_RDONLY)
+    // A pipe in its place must not be waited for.
+    let descriptor = open(file.path, O_RDONLY | O_NONBLOCK)
     guard descriptor >= 0 else { throw failure("could not be opened", file) }
     defer { close(descriptor) }
     let length = lseek(descriptor, 0, SEEK_END)

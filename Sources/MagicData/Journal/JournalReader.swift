@@ -36,8 +36,20 @@ package struct JournalReader {
 
   /// The transactions of a replica after a sequence, in their order, one at a time in memory.
   package func forEachTransaction(
-    of replica: ReplicaID, after sequence: UInt64, _ body: (Transaction) throws -> Void
+    of replica: ReplicaID, after sequence: UInt64, through end: UInt64 = .max, _ body: (Transaction) throws -> Void
   ) throws {
+    do {
+      try forEach(of: replica, after: sequence) { transaction in
+        guard transaction.sequence <= end else { throw EndOfRun() }
+        try body(transaction)
+        if transaction.sequence == end { throw EndOfRun() }
+      }
+    } catch is EndOfRun {}
+  }
+
+  private struct EndOfRun: Error {}
+
+  private func forEach(of replica: ReplicaID, after sequence: UInt64, _ body: (Transaction) throws -> Void) throws {
     guard let row = try row(of: replica) else { return }
     var (next, last) = (sequence + 1, Stamp.earliest)
     for run in try runs(of: row, from: next) {

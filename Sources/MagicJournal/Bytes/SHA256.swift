@@ -5,22 +5,52 @@ package struct SHA256: Sendable {
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19
   )
 
+  /// What is left of the pieces so far, less than a block.
+  private var tail: [UInt8] = []
+  private var count = 0
+
+  package init() {}
+
   package static func hash(_ message: [UInt8]) -> [UInt8] {
     message.withUnsafeBytes { hash($0) }
   }
 
   package static func hash(_ message: UnsafeRawBufferPointer) -> [UInt8] {
     var hash = SHA256()
-    let whole = message.count / 64 * 64
-    for start in stride(from: 0, to: whole, by: 64) { hash.absorb(message, start) }
-    var tail = Array(message[whole...])
+    hash.update(message)
+    return hash.finish()
+  }
+
+  /// Goes on with a message that comes in pieces.
+  package mutating func update(_ piece: UnsafeRawBufferPointer) {
+    count += piece.count
+    var start = 0
+    if !tail.isEmpty {
+      start = min(64 - tail.count, piece.count)
+      tail += piece[..<start]
+      guard tail.count == 64 else { return }
+      absorbTail()
+    }
+    let whole = start + (piece.count - start) / 64 * 64
+    for start in stride(from: start, to: whole, by: 64) { absorb(piece, start) }
+    tail += piece[whole...]
+  }
+
+  /// The hash of all pieces, after the last of them.
+  package mutating func finish() -> [UInt8] {
     tail.append(0x80)
     while tail.count % 64 != 56 { tail.append(0) }
-    withUnsafeBytes(of: UInt64(message.count * 8).bigEndian) { tail.append(contentsOf: $0) }
-    tail.withUnsafeBytes { bytes in
-      for start in stride(from: 0, to: bytes.count, by: 64) { hash.absorb(bytes, start) }
+    withUnsafeBytes(of: UInt64(count * 8).bigEndian) { tail += $0 }
+    absorbTail()
+    return bytes
+  }
+
+  private mutating func absorbTail() {
+    let blocks = tail
+    tail = []
+    blocks.withUnsafeBytes { bytes in
+      for start in stride(from: 0, to: bytes.count, by: 64) { absorb(bytes, start) }
     }
-    return hash.bytes
   }
 
   private var bytes: [UInt8] {

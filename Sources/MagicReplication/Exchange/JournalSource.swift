@@ -42,16 +42,19 @@ package enum JournalSource: Sendable {
         throw MagicDataError(error, url.path)
       }
     case .folder(let remote):
-      let listing = try FolderListing(remote, dataSet: try remote.dataSet())
+      var listing = try FolderListing(remote, dataSet: try remote.dataSet())
+      var held = Frontier()
       for replica in listing.replicas {
-        var last: UInt64 = 0
-        while let file = listing.next(after: last, of: replica) {
-          let segment = try FolderListing.segment(file)
-          for transaction in segment.transactions where transaction.sequence > last { try body(transaction, segment.schema) }
-          last = file.name.last
+        while let file = listing.next(after: held[replica], of: replica) {
+          guard let segment = try listing.segmentOrReject(file) else { continue }
+          for transaction in segment.transactions where transaction.sequence > held[replica] {
+            try body(transaction, segment.schema)
+          }
+          held[replica] = file.name.last
         }
       }
-      try listing.checkComplete(listing.frontier, heldBack: [])
+      // What could be read was told.
+      if let file = listing.unread(beyond: held).first { throw MagicDataError(file.code, file.message) }
     }
   }
 }

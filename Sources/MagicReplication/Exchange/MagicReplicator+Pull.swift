@@ -3,28 +3,49 @@ internal import MagicData
 internal import MagicJournal
 
 extension MagicReplicator {
-  /// Fetches what the remote has and the database lacks, and merges it, in one transaction: all of it or, after an error, nothing.
+  /// Fetches what the remote has and the database lacks, and merges it in one transaction; then the contents of assets that objects name.
   ///
-  /// - Throws: `MagicDataError` with `notFound` (no remote), `incompatible` (another data set or format), `damaged`, `fork`, `busy` or `full`.
+  /// What cannot be read, or waits, keeps nothing else back: the report says what it is (F-10).
+  /// - Throws: `MagicDataError` with `notFound` (no remote), `incompatible` (another data set or format), `fork`, `busy` or `full`; the database is as
+  ///   it was then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
   @discardableResult
   public func pull() async throws -> PullReport {
     let dataSet = try await agreed(remote.dataSet())
     let remote = remote
     // What is there already costs a look at the frontiers, and no write.
-    let (listing, isInStep) = try await magic.store.read { db in
+    let (listing, inStep, lacking) = try await magic.store.read { [assets = magic.store.assets] db in
       let snapshot = try Snapshot(db, remote, dataSet)
       let (listing, held) = (snapshot.listing, snapshot.held)
-      try listing.checkComplete(held, heldBack: [])
-      let hasNothingNew = listing.replicas.allSatisfy { listing.next(after: held[$0], of: $0) == nil }
-      return (listing, snapshot.state.isSettled && hasNothingNew)
+      guard snapshot.state.isSettled, listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil }) else {
+        return (listing, PullReport?.none, [String]())
+      }
+      var report = PullReport()
+      listing.say(what: held, leaves: &report)
+      return (listing, report, assets.lacking(try snapshot.journal.schema.assetNames(db)))
     }
-    if isInStep { return PullReport() }
+    if var report = inStep {
+      try await fetchAssets(lacking, &report)
+      return report
+    }
+    var report = try await merge(listing, of: dataSet)
+    let named = try await magic.store.read { [assets = magic.store.assets] db in
+      assets.lacking(try StoredSchema(db).assetNames(db))
+    }
+    try await fetchAssets(named, &report)
+    return report
+  }
+
+  private func merge(_ listing: FolderListing, of dataSet: DataSetID) async throws -> PullReport {
     let milliseconds = magic.store.surroundings.milliseconds()
-    return try await magic.store.write { db in
+    let (report, doubtful) = try await magic.store.write { db in
       var listing = listing
-      try DatabaseState.settle(dataSet, db)
-      return try listing.merge(into: db, milliseconds)
+      let report = try listing.merge(into: db, milliseconds)
+      // A remote of which nothing could be read binds nobody (F-11).
+      if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
+      return (report, listing.doubtful)
     }
+    for name in doubtful { remote.doubt(name.text) }
+    return report
   }
 }
 
@@ -36,23 +57,17 @@ extension FolderListing {
     var report = PullReport()
     for replica in replicas {
       while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
-        let segment: Segment
-        do {
-          segment = try FolderListing.segment(file)
-        } catch let error as MagicDataError {
-          reject(file, error)
-          continue
-        }
+        guard let segment = try segmentOrReject(file) else { continue }
         try merger.merge(segment)
         report.segments += 1
         report.bytes += SegmentHeader.length + segment.header.storedLength
         report.inflatedBytes += SegmentHeader.length + segment.header.bodyLength
       }
     }
-    try checkComplete(merger.held, heldBack: Set(merger.heldBack.keys))
     try merger.finish()
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalReader(db), merger.held, own: own)
+    say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
     report.transactions = merger.transactions
     report.changes = merger.changes
     report.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
@@ -61,15 +76,31 @@ extension FolderListing {
     return report
   }
 
-  /// A file that cannot be read, and whose content nothing else gave, ends the pull (F-10).
-  func checkComplete(_ held: Frontier, heldBack: Set<ReplicaID>) throws {
-    for (name, error) in rejected where name.last > held[name.replica] && !heldBack.contains(name.replica) {
-      // It may be covered by files that are still to be read.
-      guard next(after: held[name.replica], of: name.replica) == nil else { continue }
+  /// A file that turns out to be damaged counts no more (F-9).
+  mutating func segmentOrReject(_ file: File) throws -> Segment? {
+    do {
+      return try FolderListing.segment(file)
+    } catch let error as MagicDataError {
+      reject(file, error)
+      return nil
+    }
+  }
+
+  /// F-10: the files that hold what nothing else gave, and the holes before what is there.
+  func say(what held: Frontier, leaves report: inout PullReport, heldBack: Set<ReplicaID> = []) {
+    report.unread = unread(beyond: held, heldBack)
+    for replica in replicas where !heldBack.contains(replica) {
+      guard let missing = hole(after: held[replica], of: replica) else { continue }
+      report.parked.append(.init(replica: replica.description, missing: missing))
+    }
+  }
+
+  func unread(beyond held: Frontier, _ heldBack: Set<ReplicaID> = []) -> [UnreadFile] {
+    rejected.filter { $0.name.last > held[$0.name.replica] && !heldBack.contains($0.name.replica) }.map { name, error in
       let remedy =
         error.code == .damaged
-        ? "; if the file is not still on its way, delete it: whoever has what it held writes it again with the next push" : ""
-      throw MagicDataError(error.code, "\(error.message). The database is as it was\(remedy)", cause: error)
+        ? "; if it is not still on its way, delete it: whoever has what it held writes it again with the next push" : ""
+      return UnreadFile(path: url(of: name).path, code: error.code, message: error.message + remedy)
     }
   }
 }

@@ -3,10 +3,11 @@ internal import MagicData
 internal import MagicJournal
 
 extension MagicReplicator {
-  /// Sends what the remote lacks: this replica's transactions, and those that it holds of others. Makes the remote if there is none.
+  /// Sends what the remote lacks: this replica's transactions, those that it holds of others, and then the contents of assets. Makes the remote if
+  /// there is none.
   ///
-  /// - Throws: `MagicDataError` with `incompatible` (another data set), `fork`, `full`, `notAllowed` or `notFound`. What was written before
-  ///   stays, and is whole.
+  /// - Throws: `MagicDataError` with `incompatible` (another data set), `fork`, `full`, `notAllowed` or `notFound`; `CancellationError`. What was written
+  ///   before stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
     let dataSet = try await agreed(try await remote.dataSet(orMake: state().dataSet))
@@ -17,37 +18,85 @@ extension MagicReplicator {
       // From here on something may flow, so both sides stand for one data set.
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
-    return try await store.read { db in
+    var (report, hasAssets) = try await store.read { db in
       let snapshot = try Snapshot(db, remote, dataSet)
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       try remote.makeSegments()
-      var report = PushReport()
-      let (held, there) = (snapshot.held, snapshot.listing.frontier)
-      for replica in held.replicas where held[replica] > there[replica] {
-        try RunPush(remote: remote, dataSet: dataSet, snapshot: snapshot).send(replica, after: there[replica], &report)
-      }
-      return report
+      var push = JournalPush(remote: remote, dataSet: dataSet, snapshot: snapshot, listing: snapshot.listing)
+      try push.send()
+      return (push.report, snapshot.journal.schema.hasAssets)
     }
+    if hasAssets { try await sendAssets(&report) }
+    return report
   }
 }
 
-/// Sends one replica's transactions after a sequence, in as many segments as it takes.
-private struct RunPush {
+/// Sends what no file that counts has, in as many segments as it takes (F-6).
+private struct JournalPush {
   let remote: FolderRemote
   let dataSet: DataSetID
   let snapshot: Snapshot
+  var listing: FolderListing
+  var report = PushReport()
 
   private var journal: JournalReader { snapshot.journal }
+  private var held: Frontier { snapshot.held }
 
-  func send(_ replica: ReplicaID, after sequence: UInt64, _ report: inout PushReport) throws {
-    var previous = try sequence == 0 ? .none : journal.name(at: sequence, of: replica) ?? .none
-    var writer = start(replica, sequence + 1, previous)
-    var first = sequence + 1
-    var last = sequence
-    try journal.forEachTransaction(of: replica, after: sequence) { transaction in
+  mutating func send() throws {
+    let settled = try readDoubted()
+    for replica in held.replicas {
+      try mend(replica)
+      for hole in listing.holes(of: replica, through: held[replica]) { try send(replica, hole) }
+    }
+    for name in settled { remote.settleDoubt(name) }
+  }
+
+  /// F-16: looks at files that somebody found damaged, if what they should hold is held here.
+  ///
+  /// - Returns: the doubts that are settled once the holes are filled.
+  private mutating func readDoubted() throws -> [String] {
+    let doubted = try remote.doubted()
+    var settled: [String] = []
+    for (text, name) in doubted.compactMap({ text in SegmentFileName(text).map { (text, $0) } }) {
+      guard let file = listing.runs[name.replica]?.files.first(where: { $0.name == name }) else {
+        // What is not there, or does not count, speaks for itself.
+        settled.append(text)
+        continue
+      }
+      guard name.last <= held[name.replica] else { continue }
+      _ = try listing.segmentOrReject(file)
+      settled.append(text)
+    }
+    return settled
+  }
+
+  /// Replaces damaged files in whose place there is a hole, whatever this version would cut itself.
+  private mutating func mend(_ replica: ReplicaID) throws {
+    for (name, error) in listing.rejected where name.replica == replica && error.code == .damaged && name.last <= held[replica]
+    {
+      let run = name.first...name.last
+      guard listing.holes(of: replica, through: name.last).contains(where: { $0.overlaps(run) }),
+        try journal.segmentName(of: replica, run) == name.name
+      else { continue }
+      var writer = start(replica, name.first, try journal.name(before: name.first, of: replica))
+      try journal.forEachTransaction(of: replica, after: name.first - 1, through: name.last) { transaction in
+        writer.add(transaction)
+        report.transactions += 1
+        report.changes += transaction.entries.count
+      }
+      try listing.replace(name, by: finish(writer, replica, run))
+    }
+  }
+
+  private mutating func send(_ replica: ReplicaID, _ hole: ClosedRange<UInt64>) throws {
+    var previous = try journal.name(before: hole.lowerBound, of: replica)
+    var first = hole.lowerBound
+    var last = first - 1
+    var writer = start(replica, first, previous)
+    try journal.forEachTransaction(of: replica, after: last, through: hole.upperBound) { transaction in
       if writer.isFull {
-        try finish(writer, replica, first...last, &report)
+        _ = try finish(writer, replica, first...last)
         writer = start(replica, transaction.sequence, previous)
         first = transaction.sequence
       }
@@ -57,7 +106,7 @@ private struct RunPush {
       report.transactions += 1
       report.changes += transaction.entries.count
     }
-    if !writer.isEmpty { try finish(writer, replica, first...last, &report) }
+    if !writer.isEmpty { _ = try finish(writer, replica, first...last) }
   }
 
   private func start(_ replica: ReplicaID, _ first: UInt64, _ previous: TransactionName) -> SegmentWriter {
@@ -66,17 +115,35 @@ private struct RunPush {
       previous: previous)
   }
 
-  private func finish(
-    _ writer: SegmentWriter, _ replica: ReplicaID, _ run: ClosedRange<UInt64>, _ report: inout PushReport
-  ) throws {
+  private mutating func finish(
+    _ writer: SegmentWriter, _ replica: ReplicaID, _ run: ClosedRange<UInt64>
+  ) throws -> [UInt8] {
     let (name, bytes) = try writer.finish()
     let file = SegmentFileName(replica: replica, first: run.lowerBound, last: run.upperBound, name: name)
-    if let other = snapshot.listing.rejected.first(where: { $0.name == file }), other.error.code == .incompatible {
+    if let other = listing.rejected.first(where: { $0.name == file }), other.error.code == .incompatible {
       throw other.error  // S-2: never replaced
     }
-    try DurableFile.write(bytes, to: remote.segments.appendingPathComponent(file.text))
+    try DurableFile.write(bytes, to: listing.url(of: file))
     report.segments += 1
     report.bytes += bytes.count
     report.inflatedBytes += SegmentHeader.length + (try SegmentHeader(bytes).bodyLength)
+    return bytes
+  }
+}
+
+extension JournalReader {
+  fileprivate func name(before sequence: UInt64, of replica: ReplicaID) throws -> TransactionName {
+    try sequence == 1 ? .none : name(at: sequence - 1, of: replica) ?? .none
+  }
+
+  /// S-3.
+  fileprivate func segmentName(of replica: ReplicaID, _ run: ClosedRange<UInt64>) throws -> String? {
+    guard run.count <= Limits.segmentTransactions else { return nil }
+    var names: [TransactionName] = []
+    for sequence in run {
+      guard let name = try name(at: sequence, of: replica) else { return nil }
+      names.append(name)
+    }
+    return Segment.name(of: names)
   }
 }

@@ -1,3 +1,5 @@
+public import MagicData
+
 /// What a push did.
 public struct PushReport: Sendable, Equatable {
   /// Files written.
@@ -9,6 +11,13 @@ public struct PushReport: Sendable, Equatable {
   public var bytes = 0
   /// Bytes of the same before compression.
   public var inflatedBytes = 0
+  /// Contents of assets written, and their bytes.
+  public var assets = 0
+  public var assetBytes = 0
+  /// Assets that objects name and that neither the remote nor this database has.
+  public var missingAssets = 0
+  /// Files of this database's own assets that do not hold what they should, and were not sent.
+  public var unread: [UnreadFile] = []
 
   package init() {}
 }
@@ -26,6 +35,18 @@ public struct PullReport: Sendable, Equatable {
   public var inflatedBytes = 0
   /// Replicas whose clocks are more than an hour ahead. What they wrote waits in the remote.
   public var heldBack: [HeldBack] = []
+  /// Files that are damaged, cut short, of a newer format or cannot be read, and whose content nothing else gave. All else was merged.
+  public var unread: [UnreadFile] = []
+  /// Replicas of which files are missing before others that are there. What these hold waits in the remote.
+  public var parked: [Parked] = []
+  /// Contents of assets fetched, and their bytes.
+  public var assets = 0
+  public var assetBytes = 0
+  /// Assets that objects name and that are not here: the remote lacks them, or has them damaged. The next pull looks for them again.
+  public var missingAssets = 0
+
+  /// Whether everything that the remote holds, and all that objects name, is here.
+  public var isComplete: Bool { heldBack.isEmpty && unread.isEmpty && parked.isEmpty && missingAssets == 0 }
 
   package init() {}
 
@@ -35,4 +56,21 @@ public struct PullReport: Sendable, Equatable {
     /// How far its clock is ahead, in milliseconds.
     public let aheadMilliseconds: Int64
   }
+
+  public struct Parked: Sendable, Equatable {
+    /// The replica id, 32 hexadecimal digits.
+    public let replica: String
+    /// The sequences of the transactions that are missing.
+    public let missing: ClosedRange<UInt64>
+  }
+}
+
+/// A file of which nothing was taken.
+public struct UnreadFile: Sendable, Equatable {
+  /// Its path.
+  public let path: String
+  /// `damaged`, `incompatible` (a newer format, another data set), `notAllowed`, …
+  public let code: MagicDataError.Code
+  /// What is the matter, and what remedies it.
+  public let message: String
 }

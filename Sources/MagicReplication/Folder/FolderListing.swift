@@ -14,12 +14,17 @@ struct FolderListing: Sendable {
   private(set) var runs: [ReplicaID: Runs] = [:]
   /// The others that are named as segments are, and why they do not count.
   private(set) var rejected: [(name: SegmentFileName, error: MagicDataError)] = []
+  /// Those of them that counted until they were read (F-16).
+  private(set) var doubtful: [SegmentFileName] = []
+
+  private let segments: URL
 
   init(_ remote: FolderRemote, dataSet: DataSetID) throws {
+    segments = remote.segments
     var files: [ReplicaID: [File]] = [:]
     for text in try remote.listing(of: remote.segments).sorted() {
       guard let name = SegmentFileName(text) else { continue }
-      let url = remote.segments.appendingPathComponent(text)
+      let url = url(of: name)
       do {
         files[name.replica, default: []].append(
           File(name: name, header: try FolderListing.header(of: url, name, dataSet), url: url))
@@ -30,6 +35,8 @@ struct FolderListing: Sendable {
     }
     runs = files.mapValues(Runs.init)
   }
+
+  func url(of name: SegmentFileName) -> URL { segments.appendingPathComponent(name.text) }
 
   private static func header(of url: URL, _ name: SegmentFileName, _ dataSet: DataSetID) throws -> SegmentHeader {
     let (bytes, length) = try DurableFile.head(of: url, SegmentHeader.length)
@@ -55,15 +62,6 @@ struct FolderListing: Sendable {
   /// In the order of their replicas and first sequences.
   var files: [File] { replicas.flatMap { runs[$0]?.files ?? [] } }
 
-  /// F-5: for each replica the last sequence up to which none is missing.
-  var frontier: Frontier {
-    var frontier = Frontier()
-    for replica in replicas {
-      while let file = next(after: frontier[replica], of: replica) { frontier[replica] = file.name.last }
-    }
-    return frontier
-  }
-
   /// F-9: of the files that hold the transaction after `sequence`, the one that reaches farthest.
   func next(after sequence: UInt64, of replica: ReplicaID) -> File? {
     runs[replica]?.next(after: sequence)
@@ -73,6 +71,34 @@ struct FolderListing: Sendable {
   mutating func reject(_ file: File, _ error: MagicDataError) {
     runs[file.name.replica] = runs[file.name.replica].map { Runs($0.files.filter { $0.name != file.name }) }
     if error.code != .notFound { rejected.append((file.name, error)) }
+    if error.code == .damaged { doubtful.append(file.name) }
+  }
+
+  /// F-6: the runs, up to a sequence, that no file that counts has.
+  func holes(of replica: ReplicaID, through last: UInt64) -> [ClosedRange<UInt64>] {
+    var holes: [ClosedRange<UInt64>] = []
+    var next: UInt64 = 1
+    for file in runs[replica]?.files ?? [] where next <= last {
+      if file.name.first > next { holes.append(next...min(file.name.first - 1, last)) }
+      next = max(next, file.name.last + 1)
+    }
+    if next <= last { holes.append(next...last) }
+    return holes
+  }
+
+  /// H-28: the sequences that are missing before others that are there; `nil` if none are, or if there is something to take.
+  func hole(after sequence: UInt64, of replica: ReplicaID) -> ClosedRange<UInt64>? {
+    guard let runs = runs[replica], runs.next(after: sequence) == nil,
+      let file = runs.files.first(where: { $0.name.first > sequence + 1 })
+    else { return nil }
+    return sequence + 1...file.name.first - 1
+  }
+
+  /// A damaged file was replaced by a whole one.
+  mutating func replace(_ name: SegmentFileName, by bytes: [UInt8]) throws {
+    let file = File(name: name, header: try SegmentHeader(bytes), url: url(of: name))
+    rejected.removeAll { $0.name == name }
+    runs[name.replica] = Runs((runs[name.replica]?.files ?? []) + [file])
   }
 
   /// Reads and checks a whole file.

@@ -91,7 +91,8 @@ public struct FolderRemote: Sendable {
     var isFolder: ObjCBool = false
     if files.fileExists(atPath: folder.path, isDirectory: &isFolder) {
       guard isFolder.boolValue else { throw MagicDataError(.exists, "\(folder.path) is a file, and a remote is a folder") }
-      let content = try listing(of: folder).filter { !$0.hasPrefix(".") && $0 != segments.lastPathComponent }
+      let own = [segments, assets, doubts].map(\.lastPathComponent)
+      let content = try listing(of: folder).filter { !$0.hasPrefix(".") && !own.contains($0) }
       guard content.isEmpty else {
         throw MagicDataError(.exists, "\(folder.path) is no remote, and is not empty; name a new folder, in it or elsewhere")
       }
@@ -109,7 +110,7 @@ public struct FolderRemote: Sendable {
     if !FileManager.default.fileExists(atPath: segments.path) { try make(segments) }
   }
 
-  private func make(_ folder: URL) throws {
+  func make(_ folder: URL) throws {
     // Another process may make it at the same time.
     guard mkdir(folder.path, 0o777) == 0 || errno == EEXIST else { throw DurableFile.failure("could not be made", folder) }
     try DurableFile.sync(folder.deletingLastPathComponent())

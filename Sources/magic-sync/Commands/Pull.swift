@@ -8,7 +8,7 @@ struct Pull: AsyncParsableCommand {
     commandName: "pull",
     abstract: "Fetches and merges what the database lacks.",
     discussion: """
-      Makes the database if it is not there. All of it is merged or, after an error, nothing.
+      Makes the database if it is not there. What is damaged in the remote, or waits, is said and keeps nothing else back.
 
       Example: magic-sync pull notes /mnt/share/notes
       """)

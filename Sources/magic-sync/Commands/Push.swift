@@ -24,5 +24,6 @@ struct Push: AsyncParsableCommand {
     let report = try await database.use { magic in try await MagicReplicator(magic, remote: folder).push() }
     let exchanged = Exchanged(madeRemote: isNew, pushed: Moved(report))
     try output.print(exchanged.sentences(database.path, folder), exchanged)
+    try report.checkUnread()
   }
 }

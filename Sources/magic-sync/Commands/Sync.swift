@@ -25,6 +25,8 @@ struct Sync: AsyncParsableCommand {
     let exchanged = Exchanged(
       madeDatabase: isDatabaseNew, madeRemote: isRemoteNew, pulled: Moved(report.pull), pushed: Moved(report.push))
     try output.print(exchanged.sentences(database.path, folder), exchanged)
+    let pushed = Result { try report.push.checkUnread() }
     try report.pull.checkHeldBack()
+    try pushed.get()
   }
 }

@@ -1,4 +1,4 @@
-"""The commands: segment FILE, state REMOTE, digest REMOTE."""
+"""The commands: segment FILE, state REMOTE, digest REMOTE, assets REMOTE."""
 from __future__ import annotations
 
 import json
@@ -6,17 +6,26 @@ import sys
 import time
 from typing import Any, Callable, Dict, Iterable, List
 
+from .assets import faults
 from .cursor import FormatError
 from .folder import Folder, RemoteError
 from .journal import ForkError
-from .merge import State, digest, fold
+from .merge import digest, fold
 from .notation import objects_json, segment_json
 from .pull import Pull
 from .schema import SchemaError
 from .segment import BODY_LIMIT, HEADER_SIZE, read_segment
 
-USAGE_STATUS = 64
-USAGE = "usage: magicreader segment FILE | state REMOTE | digest REMOTE"
+USAGE_STATUS, PARTLY_STATUS = 64, 3
+USAGE = "usage: magicreader segment FILE | state REMOTE | digest REMOTE | assets REMOTE"
+
+
+class Partly(Exception):
+    """Lines that are printed all the same, of a remote in which something waits or is damaged."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = list(lines)
+        super().__init__()
 
 
 def segment_lines(path: str) -> Iterable[str]:
@@ -26,24 +35,40 @@ def segment_lines(path: str) -> Iterable[str]:
 
 
 def state_lines(path: str) -> Iterable[str]:
-    return sorted(compact(each) for each in objects_json(pulled_state(path)))
+    return pulled(path, lambda pull: sorted(map(compact, objects_json(fold(pull.journal)))))
 
 
 def digest_lines(path: str) -> Iterable[str]:
-    return [digest(pulled_state(path))]
+    return pulled(path, lambda pull: [digest(fold(pull.journal))])
 
 
-def pulled_state(path: str) -> State:
-    pull = Pull(Folder(path), int(time.time() * 1000))
-    for line in pull.held_back:
+def asset_lines(path: str) -> Iterable[str]:
+    """What is the matter with the contents of assets: nothing, or a line each."""
+    lines = pulled(path, lambda pull: faults(path, fold(pull.journal)))
+    if lines:
+        raise Partly(lines)
+    return lines
+
+
+def pulled(path: str, tell: Callable[[Pull], List[str]]) -> List[str]:
+    pull = Pull(Folder(path), now())
+    lines = tell(pull)
+    for line in pull.held_back + pull.unread + pull.parked:
         say(line)
-    return fold(pull.journal)
+    if pull.unread or pull.parked:
+        raise Partly(lines)  # F-10: the rest is told
+    return lines
+
+
+def now() -> int:
+    return int(time.time() * 1000)
 
 
 COMMANDS: Dict[str, Callable[[str], Iterable[str]]] = {
     "segment": segment_lines,
     "state": state_lines,
     "digest": digest_lines,
+    "assets": asset_lines,
 }
 
 
@@ -52,8 +77,11 @@ def main(arguments: List[str]) -> int:
         print(USAGE, file=sys.stderr)
         return USAGE_STATUS
     command, path = arguments
+    status = 0
     try:
         lines = list(COMMANDS[command](path))
+    except Partly as partly:
+        lines, status = partly.lines, PARTLY_STATUS
     except FormatError as error:
         return failed(f"{path}: {error}")
     except (RemoteError, ForkError, SchemaError, OSError) as error:
@@ -62,7 +90,7 @@ def main(arguments: List[str]) -> int:
     sys.stdout.flush()
     sys.stdout.buffer.write("".join(line + "\n" for line in lines).encode("utf-8"))
     sys.stdout.buffer.flush()
-    return 0
+    return status
 
 
 def failed(message: str) -> int:

@@ -1,7 +1,7 @@
 """Pulling all of a folder remote into a new journal (folder.md, Pull)."""
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Set, Tuple
 
 from .clock import is_too_early
 from .folder import Folder, RemoteError, SegmentName
@@ -11,7 +11,8 @@ from .segment import Header, Segment
 
 
 class Pull:
-    """What came of it: the journal, and a line for each replica that is held back (C-5)."""
+    """What came of it: the journal, and a line for each replica that is held back (C-5), each
+    file that was of no use and each hole (F-10)."""
 
     def __init__(self, folder: Folder, now: int) -> None:
         self.folder = folder
@@ -19,6 +20,9 @@ class Pull:
         self.journal = Journal()
         self.schema = KnownSchema()
         self.held_back: List[str] = []
+        self.unread: List[str] = []
+        self.parked: List[str] = []
+        self.waiting: Set[bytes] = set()  # the replicas that are held back
         self.headers: Dict[SegmentName, Header] = {}  # of the files that count (F-5)
         self.unusable: Dict[SegmentName, RemoteError] = {}  # do not count, or are damaged
         for name in folder.segments():
@@ -31,9 +35,23 @@ class Pull:
             self.pull_replica(replica)
         # F-7, once more: a fork between a file that was taken and one that was not shows only now.
         check_claims(self.headers.values(), self.journal)
+        self.tell()
+
+    def tell(self) -> None:
+        """What nothing else gave (F-10)."""
         for name, error in self.unusable.items():
-            if name.last >= self.journal.next_sequence(name.replica):
-                raise error  # F-10
+            if name.replica not in self.waiting and name.last >= self.next(name):
+                self.unread.append(str(error))
+        for replica in sorted({name.replica for name in self.headers} - self.waiting):
+            first = self.journal.next_sequence(replica)
+            readable = [name for name in self.headers
+                        if name.replica == replica and name not in self.unusable]
+            beyond = [name.first for name in readable if name.first > first]
+            if beyond and farthest(readable, first) is None:
+                self.parked.append(f"{replica.hex()} {first} to {min(beyond) - 1} are missing")
+
+    def next(self, name: SegmentName) -> int:
+        return self.journal.next_sequence(name.replica)
 
     def pull_replica(self, replica: bytes) -> None:
         names = [name for name in self.headers if name.replica == replica]
@@ -58,6 +76,7 @@ class Pull:
         for transaction in segment.transactions:
             is_new = transaction.sequence == self.journal.next_sequence(transaction.replica)
             if is_new and is_too_early(transaction.stamp, self.now):
+                self.waiting.add(transaction.replica)
                 place = f"{transaction.replica.hex()} {transaction.sequence}"
                 self.held_back.append(f"{place} waits: its clock is more than an hour ahead")
                 return False

@@ -1,0 +1,125 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+
+extension MagicReplicator {
+  /// F-14: fetches contents that rows name and that are not here.
+  func fetchAssets(_ names: [String], _ report: inout PullReport) async throws {
+    var rest = names[...]
+    while !rest.isEmpty {
+      let (remote, store, part) = (remote, magic.store, rest)
+      let fetched = try await store.assets.travelling { checkCancelled in
+        try AssetFetch(remote: remote, assets: store.assets).fetch(part, checkCancelled)
+      }
+      if !fetched.received.isEmpty { try await store.keep(fetched.received) }
+      report.assets += fetched.received.count
+      report.assetBytes += fetched.bytes
+      report.missingAssets += fetched.asked - fetched.received.count
+      report.unread += fetched.unread
+      rest = rest.dropFirst(fetched.asked)
+    }
+  }
+
+  /// F-13: sends contents that rows name and that the remote lacks.
+  func sendAssets(_ report: inout PushReport) async throws {
+    let (remote, store) = (remote, magic.store)
+    // What rows name stays until it is sent.
+    let pin = try await store.assets.pin()
+    defer { withExtendedLifetime(pin) {} }
+    let names = try await store.read { db in try StoredSchema(db).assetNames(db) }
+    let before = report
+    report = try await store.assets.travelling { checkCancelled in
+      try AssetPush(remote: remote, assets: store.assets).send(names, before, checkCancelled)
+    }
+  }
+}
+
+/// So many contents as are given their names at once.
+private struct AssetFetch {
+  let remote: FolderRemote
+  let assets: AssetFolder
+
+  struct Fetched: Sendable {
+    /// Of how many names it knows more.
+    var asked = 0
+    var received: [StagedAsset] = []
+    var bytes = 0
+    var unread: [UnreadFile] = []
+  }
+
+  /// What a break costs at most, and how long a writer waits for those that are given their names.
+  private static let (maxFiles, maxBytes) = (200, 1 << 25)
+
+  func fetch(_ names: ArraySlice<String>, _ checkCancelled: () throws -> Void) throws -> Fetched {
+    var fetched = Fetched()
+    for name in names where fetched.received.count < AssetFetch.maxFiles && fetched.bytes < AssetFetch.maxBytes {
+      try checkCancelled()
+      fetched.asked += 1
+      let digits = AssetContent.digits(of: name)
+      let file = remote.content(digits)
+      let copied =
+        try remote.checkWay(to: digits).map(AssetContent.Copied.faulty) ?? assets.receive(name, from: file, checkCancelled)
+      switch copied {
+      case .whole(let copy):
+        fetched.received.append(copy.asset)
+        fetched.bytes += copy.bytes
+      case .faulty(let fault) where fault.code == .notFound: break
+      case .faulty(let fault):
+        if fault.code == .damaged { remote.doubt(digits) }
+        let remedy = fault.code == .damaged ? "; whoever has the content writes it again with the next push" : ""
+        fetched.unread.append(UnreadFile(path: file.path, code: fault.code, message: fault.message + remedy))
+      }
+    }
+    return fetched
+  }
+}
+
+private struct AssetPush {
+  let remote: FolderRemote
+  let assets: AssetFolder
+
+  func send(_ names: Set<String>, _ before: PushReport, _ checkCancelled: () throws -> Void) throws -> PushReport {
+    var report = before
+    let doubted = try remote.doubted()
+    // Assets of one content share a file there.
+    for (digits, names) in Dictionary(grouping: names.sorted(), by: AssetContent.digits).sorted(by: { $0.key < $1.key }) {
+      try checkCancelled()
+      try send(digits, names, isDoubted: doubted.contains(digits), &report, checkCancelled)
+    }
+    return report
+  }
+
+  private func send(
+    _ digits: String, _ names: [String], isDoubted: Bool, _ report: inout PushReport, _ checkCancelled: () throws -> Void
+  ) throws {
+    let target = remote.content(digits)
+    if let fault = remote.checkWay(to: digits) { throw fault }
+    let there = PieceReader.length(of: target)
+    let sources = names.map { assets.place(of: $0) }.filter { PieceReader.length(of: $0) != nil }
+    guard !sources.isEmpty else {
+      if there == nil { report.missingAssets += 1 }
+      return
+    }
+    let isWhole = try isDoubted && there != nil ? AssetContent.check(target, digits, checkCancelled) == nil : true
+    guard !isWhole || !sources.contains(where: { PieceReader.length(of: $0) == there }) else {
+      if isDoubted { remote.settleDoubt(digits) }
+      return
+    }
+    try remote.makeContents(digits)
+    for source in sources {
+      switch try AssetContent.copy(source, digits, to: target, checkCancelled) {
+      case .whole(let bytes):
+        report.assets += 1
+        report.assetBytes += bytes
+        if isDoubted { remote.settleDoubt(digits) }
+        return
+      case .faulty(let fault):
+        report.unread.append(
+          UnreadFile(
+            path: source.path, code: fault.code,
+            message: fault.message + "; delete it and pull from a remote that has it, or put it back from a copy"))
+      }
+    }
+    if there == nil { report.missingAssets += 1 }
+  }
+}

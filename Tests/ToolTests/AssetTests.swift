@@ -1,0 +1,85 @@
+import Foundation
+import MagicData
+import TestSupport
+import Testing
+
+struct Photo: MagicObject {
+  @PrimaryMagicValue var id: String
+  @OptionMagicValue var content: MagicAsset<String>?
+
+  init() {}
+
+  init(_ id: String, _ content: String) {
+    self.id = id
+    self.content = .init(value: content)
+  }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct AssetTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func path(_ name: String) -> String { folder[name].path }
+
+  private func write(_ count: Int) async throws {
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.update(contentsOf: (0..<count).map { Photo("\($0)", "content \($0)") })
+    try await magic.close()
+  }
+
+  /// The files of a folder, at any depth.
+  private func files(_ name: String) throws -> [String] {
+    guard FileManager.default.fileExists(atPath: path(name)) else { return [] }
+    return try FileManager.default.subpathsOfDirectory(atPath: path(name)).filter { $0.count >= 64 }
+  }
+
+  private func expectContents(_ name: String, _ count: Int) async throws {
+    let magic = try await MagicData(path: folder[name])
+    let photos = try await magic.object(of: Photo.self)
+    #expect(photos.count == count)
+    for photo in photos { #expect(photo.content?.value == "content \(photo.id)") }
+    try await magic.close()
+  }
+
+  @Test func aCloneHasItsAssetsOrSaysWhatIsMissing() async throws {
+    try await write(3)
+    #expect(try Tool.sync.run("push", path("a"), path("remote")).output.contains("pushed 3 assets: 27 bytes"))
+    #expect(try Tool.sync.run("clone", path("remote"), path("b")).output.contains("pulled 3 assets: 27 bytes"))
+    try await expectContents("b", 3)
+    #expect(try Tool.sync.run("sync", path("b"), path("remote")).status == 0)
+
+    let lost = folder["remote/assets/\(try #require(try files("remote/assets").sorted().first))"]
+    try FileManager.default.removeItem(at: lost)
+    let partly = try Tool.sync.run("clone", path("remote"), path("c.sqlite"))
+    #expect(partly.status == 3)
+    #expect(partly.errors.contains("1 asset of objects could not be had"), "\(partly.errors)")
+    #expect(try Tool.sync.run("push", path("b"), path("remote")).output.contains("pushed 1 asset"))
+    #expect(try Tool.sync.run("pull", path("c.sqlite"), path("remote")).output == "pulled 1 asset: 9 bytes\n")
+    try await expectContents("c.sqlite", 3)
+  }
+
+  /// H-26, H-29: whoever is killed leaves whole contents; the next run does the rest.
+  @Test func whoIsKilledLeavesWholeContents() async throws {
+    let count = 150
+    try await write(count)
+    func killed(_ verb: String, _ database: String, at files: Int, in place: String) throws {
+      let process = try Tool.sync.start(
+        [verb, path(database), path("remote")], output: FileHandle.nullDevice, errors: FileHandle.nullDevice)
+      while try process.isRunning && self.files(place).count < files {}
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+    for number in [1, 40, 90] { try killed("push", "a", at: number, in: "remote/assets") }
+    #expect(try Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    #expect(try files("remote/assets").count { !$0.contains("/.") } == count)
+    try Tool.sync.run("init", path("b"))
+    // Contents get their names in batches, so it is a moment's work that is cut off.
+    for _ in 0..<3 { try killed("pull", "b", at: 1, in: "b/files") }
+    #expect(try Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+    try await expectContents("b", count)
+    #expect(try Tool.sync.run("digest", path("b")).output == Tool.sync.run("digest", path("a")).output)
+  }
+}

@@ -88,7 +88,9 @@ final class OpenTransaction {
   }
 
   /// Waits for what was started.
-  nonisolated(nonsending) func take<Result>(_ change: Task<(Result, LocalTransaction.Progress), any Error>) async throws -> Result {
+  nonisolated(nonsending) func take<Result>(_ change: Task<(Result, LocalTransaction.Progress), any Error>) async throws
+    -> Result
+  {
     defer { isInUse = false }
     let (result, after) = try await change.value
     progress = after

@@ -8,6 +8,10 @@ extension MagicReplicator {
   /// - Throws: `MagicDataError` with `notFound` (no remote), `incompatible` (another data set or format), `damaged`, `fork`, `busy` or `full`.
   @discardableResult
   public func pull() async throws -> PullReport {
+    try await telling { try await pullOnce() }
+  }
+
+  private func pullOnce() async throws -> PullReport {
     let dataSet = try await agreed(remote.dataSet())
     let remote = remote
     // What is there already costs a look at the frontiers, and no write.
@@ -20,20 +24,25 @@ extension MagicReplicator {
     }
     if isInStep { return PullReport() }
     let milliseconds = magic.store.surroundings.milliseconds()
-    let report = try await magic.store.write { db in
+    let events = source
+    let (report, conflicts) = try await magic.store.write { db in
       var listing = listing
       try DatabaseState.settle(dataSet, db)
-      return try listing.merge(into: db, milliseconds)
+      return try listing.merge(into: db, milliseconds, events)
     }
     magic.store.forgetTypes()
+    tell(report, conflicts)
     return report
   }
 }
 
 extension FolderListing {
-  fileprivate mutating func merge(into db: Connection, _ milliseconds: Int64) throws -> PullReport {
+  fileprivate mutating func merge(
+    into db: Connection, _ milliseconds: Int64, _ events: EventSource
+  ) throws -> (PullReport, [MagicConflict]) {
     let own = try DatabaseState(db).replica
-    var merger = try Merger(db, milliseconds: milliseconds)
+    var merger = try Merger(db, milliseconds: milliseconds, there: frontier)
+    let meter = ProgressMeter(events, .pull, of: waiting(after: merger.held))
     try checkForks(JournalReader(db), merger.held, own: own)
     var report = PullReport()
     for replica in replicas {
@@ -45,7 +54,7 @@ extension FolderListing {
           reject(file, error)
           continue
         }
-        try merger.merge(segment)
+        try merger.merge(segment) { try meter.moved(changes: $0) }
         report.segments += 1
         report.bytes += SegmentHeader.length + segment.header.storedLength
         report.inflatedBytes += SegmentHeader.length + segment.header.bodyLength
@@ -57,10 +66,17 @@ extension FolderListing {
     try checkForks(JournalReader(db), merger.held, own: own)
     report.transactions = merger.transactions
     report.changes = merger.changes
+    report.conflicts = merger.conflictCount
     report.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
       .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - milliseconds)
     }
-    return report
+    return (report, merger.conflicts)
+  }
+
+  /// How many transactions are to come.
+  private func waiting(after held: Frontier) -> Int {
+    let frontier = frontier
+    return replicas.reduce(0) { $0 + Int(clamping: frontier[$1] - min(frontier[$1], held[$1])) }
   }
 
   /// A file that cannot be read, and whose content nothing else gave, ends the pull (F-10).

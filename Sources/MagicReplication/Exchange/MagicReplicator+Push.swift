@@ -9,6 +9,10 @@ extension MagicReplicator {
   ///   stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
+    try await telling { try await pushOnce() }
+  }
+
+  private func pushOnce() async throws -> PushReport {
     let dataSet = try await agreed(try await remote.dataSet(orMake: state().dataSet))
     let (remote, store) = (remote, magic.store)
     if try await !state().isSettled {
@@ -17,18 +21,24 @@ extension MagicReplicator {
       // From here on something may flow, so both sides stand for one data set.
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
-    return try await store.read { db in
+    let events = source
+    let report = try await store.read { db in
       let snapshot = try Snapshot(db, remote, dataSet)
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       try remote.makeSegments()
       var report = PushReport()
       let (held, there) = (snapshot.held, snapshot.listing.frontier)
+      let waiting = held.replicas.reduce(0) { $0 + Int(clamping: held[$1] - min(held[$1], there[$1])) }
+      let meter = ProgressMeter(events, .push, of: waiting)
       for replica in held.replicas where held[replica] > there[replica] {
-        try RunPush(remote: remote, dataSet: dataSet, snapshot: snapshot).send(replica, after: there[replica], &report)
+        try RunPush(remote: remote, dataSet: dataSet, snapshot: snapshot, meter: meter)
+          .send(replica, after: there[replica], &report)
       }
       return report
     }
+    if report.transactions > 0 { events.tell(.sent(report)) }
+    return report
   }
 }
 
@@ -37,6 +47,7 @@ private struct RunPush {
   let remote: FolderRemote
   let dataSet: DataSetID
   let snapshot: Snapshot
+  let meter: ProgressMeter
 
   private var journal: JournalReader { snapshot.journal }
 
@@ -56,6 +67,7 @@ private struct RunPush {
       last = transaction.sequence
       report.transactions += 1
       report.changes += transaction.entries.count
+      try meter.moved(changes: transaction.entries.count)
     }
     if !writer.isEmpty { try finish(writer, replica, first...last, &report) }
   }

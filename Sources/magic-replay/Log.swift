@@ -5,7 +5,7 @@ struct Log: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Prints a journal's entries, newest last.",
     discussion: """
-      SOURCE is a database, a segment file or a folder remote. A line has the time, the replica and its sequence, what was done to which \
+      SOURCE is a database, a folder remote, a segment file or a bundle. A line has the time, the replica and its sequence, what was done to which \
       object, and the values that were set. An object without a primary value is named by its birth, 32 digits; a date is its seconds \
       since 2001.
 

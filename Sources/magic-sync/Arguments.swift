@@ -21,7 +21,8 @@ struct RemoteArgument: ParsableArguments {
     if let address, !NamedRemote.isValid(address) { return try RemotePlace(address) }
     guard database.exists else {
       guard let address else {
-        throw MagicDataError(.notFound, "there is no database at \(database.path), which could have a remote with a name; name one")
+        throw MagicDataError(
+          .notFound, "there is no database at \(database.path), which could have a remote with a name; name one")
       }
       return try RemotePlace(address)
     }
@@ -34,7 +35,8 @@ struct RemoteArgument: ParsableArguments {
         .notFound,
         remotes.isEmpty
           ? "no remote is named, and the database knows none; name one, or add it: magic-sync remote add DB origin URL"
-          : "the database knows several remotes (\(remotes.map(\.name).joined(separator: ", "))) and none of them is origin; name one")
+          : "the database knows several remotes (\(remotes.map(\.name).joined(separator: ", "))) and none of them is origin; name one"
+      )
     }
     return try RemotePlace(remote.address)
   }

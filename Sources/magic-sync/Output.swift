@@ -32,7 +32,8 @@ struct OutputOptions: ParsableArguments {
   func failure(_ command: String, _ code: String, _ message: String, _ status: ExitCode) {
     guard json else { return }
     // Whoever cannot be told this learns it from the exit code.
-    try? event("summary", Summary(command: command, exit: status.rawValue, content: Failure(error: .init(code: code, message: message))))
+    try? event(
+      "summary", Summary(command: command, exit: status.rawValue, content: Failure(error: .init(code: code, message: message))))
   }
 
   static func encoded(_ object: some Encodable) throws -> Data {

@@ -111,7 +111,8 @@ enum RemotePlace: Sendable {
       do {
         try FileHandle.standardOutput.write(contentsOf: part)
       } catch {
-        throw MagicDataError(.failed, "standard output could not be written: who reads the bundle has gone, or no space is left", cause: error)
+        throw MagicDataError(
+          .failed, "standard output could not be written: who reads the bundle has gone, or no space is left", cause: error)
       }
     }
   }

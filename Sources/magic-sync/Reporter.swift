@@ -46,7 +46,8 @@ actor Reporter {
   private func finish() {
     bar.clear()
     if conflicts > Reporter.shownConflicts, !output.json, !output.quiet {
-      Terminal.say("\((conflicts - Reporter.shownConflicts).grouped) more values lost; `magic-sync log --conflicts` shows them", .yellow)
+      Terminal.say(
+        "\((conflicts - Reporter.shownConflicts).grouped) more values lost; `magic-sync log --conflicts` shows them", .yellow)
     }
   }
 
@@ -85,7 +86,8 @@ actor Reporter {
 
   private func tell(_ replica: PullReport.HeldBack) {
     guard parked.insert(replica.replica).inserted else { return }
-    let ahead = Duration.milliseconds(replica.aheadMilliseconds).formatted(.units(allowed: [.days, .hours, .minutes], width: .wide))
+    let ahead = Duration.milliseconds(replica.aheadMilliseconds).formatted(
+      .units(allowed: [.days, .hours, .minutes], width: .wide))
     Terminal.say(
       """
       the clock of replica \(replica.replica) is \(ahead) ahead. What it wrote since waits in the remote until that time has \
@@ -103,7 +105,8 @@ actor Reporter {
       case .applied(let report): try line("applied", Moved(report))
       case .sent(let report): try line("sent", Moved(report))
       case .conflict(let conflict): try line("conflict", conflict)
-      case .parked(let replica): try line("parked", Parked(replica: replica.replica, aheadMilliseconds: replica.aheadMilliseconds))
+      case .parked(let replica):
+        try line("parked", Parked(replica: replica.replica, aheadMilliseconds: replica.aheadMilliseconds))
       case .forked(let error): try line("forked", Trouble(code: "\(error.code)", message: error.message))
       case .inStep: try line("inStep", Empty())
       case .retrying(let error, let pause):

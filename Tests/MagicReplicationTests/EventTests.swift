@@ -43,7 +43,8 @@ import Testing
   private func conflicts(_ replica: Replica) async throws -> [String] {
     try await events(of: replica) { try await $0.sync() }.compactMap { event in
       guard case .conflict(let conflict) = event else { return nil }
-      return "\(conflict.property ?? conflict.removal?.rawValue ?? ""): \(conflict.lost.value ?? "") < \(conflict.won.value ?? "")"
+      return
+        "\(conflict.property ?? conflict.removal?.rawValue ?? ""): \(conflict.lost.value ?? "") < \(conflict.won.value ?? "")"
     }
   }
 

@@ -89,7 +89,8 @@ package enum BundleFile {
         throw MagicDataError(.damaged, "\(name) is no bundle: it does not begin with MAGICBUN")
       }
       guard start[8...].elementsEqual([0, UInt8(BundleFile.format)]) else {
-        throw MagicDataError(.incompatible, "\(name) is a bundle of another format than this version reads; use a newer version")
+        throw MagicDataError(
+          .incompatible, "\(name) is a bundle of another format than this version reads; use a newer version")
       }
       let header = start + (try next(BundleFile.headerLength - start.count, "the header"))
       guard header[28...].elementsEqual(checksum(header[..<28])), header[10] == 0, header[11] == 0,
@@ -118,7 +119,8 @@ package enum BundleFile {
 
     mutating func finish(_ count: UInt32) throws {
       let end = ahead + (try next(BundleFile.endLength - 8, "the end"))
-      guard end[8..<12].elementsEqual(withUnsafeBytes(of: count.bigEndian, Array.init)), end[12...].elementsEqual(checksum(end[..<12]))
+      guard end[8..<12].elementsEqual(withUnsafeBytes(of: count.bigEndian, Array.init)),
+        end[12...].elementsEqual(checksum(end[..<12]))
       else { throw damaged("it lacks segments, or its end is damaged") }
       guard try read(1).isEmpty else { throw damaged("something follows its end") }
     }

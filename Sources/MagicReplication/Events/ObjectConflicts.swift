@@ -68,7 +68,8 @@ struct ObjectConflicts {
     var found: [(Version, MagicConflict)] = []
     func find(_ writes: [Write], _ make: (Write, Write) -> MagicConflict?) {
       let sorted = writes.sorted { $0.version < $1.version }
-      for (lost, won) in zip(sorted, sorted.dropFirst()) where lost.version.root != won.version.root && lost.value != won.value {
+      for (lost, won) in zip(sorted, sorted.dropFirst()) where lost.version.root != won.version.root && lost.value != won.value
+      {
         if let conflict = make(lost, won) { found.append((won.version, conflict)) }
       }
     }

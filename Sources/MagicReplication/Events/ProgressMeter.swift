@@ -31,7 +31,8 @@ final class ProgressMeter {
     told = now
     events.tell(
       .progress(
-        MagicProgress(phase: phase, transactions: transactions, totalTransactions: max(total, transactions), changes: self.changes))
+        MagicProgress(
+          phase: phase, transactions: transactions, totalTransactions: max(total, transactions), changes: self.changes))
     )
   }
 }

@@ -31,12 +31,13 @@ extension MagicReplicator {
   /// One exchange, and the wait for a reason for the next.
   private func round(_ interval: Duration) async throws {
     let earliest = ContinuousClock.now + interval
-    // Looked at before the exchange: what comes during it is a reason for the next one, and so is what it moves itself; that one finds nothing.
+    // Looked at before the exchange: what comes during it is a reason for the next one.
     let position = try await magic.store.lastRow()
     let watch = FolderWatch(remote)
     let names = await watch.names()
-    try await sync()
-    try await waitForReason(after: position, names, watch, interval)
+    let (pull, push) = try await sync()
+    // What it moved itself is not told from what came meanwhile; the next one finds nothing, and then it is known what is there.
+    if pull.transactions + push.transactions == 0 { try await waitForReason(after: position, names, watch, interval) }
     try await Task.sleep(until: earliest, clock: .continuous)
   }
 

@@ -76,7 +76,9 @@ struct Merger {
       for (key, object) in objects { try refold(key, object.place, table) }
     }
     for (type, objects) in contested {
-      for (key, place) in objects where unfolded[type]?[key] == nil { _ = try entries(key, place, of: schema.types[type].schema) }
+      for (key, place) in objects where unfolded[type]?[key] == nil {
+        _ = try entries(key, place, of: schema.types[type].schema)
+      }
     }
     try writer.moveClock(to: clock, db)
   }
@@ -166,7 +168,9 @@ struct Merger {
   private mutating func refold(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
     let schema = table.type.schema
     var state = ObjectState()
-    for (version, _, entry) in try entries(key, place, of: schema) { state.fold(entry.operation, entry.fields, at: version, of: schema) }
+    for (version, _, entry) in try entries(key, place, of: schema) {
+      state.fold(entry.operation, entry.fields, at: version, of: schema)
+    }
     guard state.isAlive else { return try table.remove(key, place) }
     try table.replace(key, state.row, claim: state.claim, place)
   }

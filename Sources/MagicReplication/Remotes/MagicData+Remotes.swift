@@ -19,7 +19,8 @@ package struct NamedRemote: Sendable, Equatable, Encodable {
     1...64 ~= name.utf8.count && name.utf8.first != UInt8(ascii: "-")
       && name.utf8.allSatisfy { byte in
         switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"): true
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
         default: false
         }
       }

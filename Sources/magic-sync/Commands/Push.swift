@@ -30,7 +30,9 @@ struct Push: Command {
     let isNew = !place.isPipe && !place.isThere
     let report = try await database.use { magic in
       try await place.use(.push) { folder in
-        try await Reporter(output, isOutputTaken: place.isPipe).follow(MagicReplicator(magic, remote: folder)) { try await $0.push() }
+        try await Reporter(output, isOutputTaken: place.isPipe).follow(MagicReplicator(magic, remote: folder)) {
+          try await $0.push()
+        }
       }
     }
     let exchanged = Exchanged(madeRemote: isNew, pushed: Moved(report))

@@ -81,14 +81,16 @@ struct Status: Command {
         lines.append("parked    \((peer.there - peer.here).grouped) of replica \(peer.replica), until its time has come")
       }
       if let skewMilliseconds, skewMilliseconds > 60_000 {
-        lines.append("skew      the latest write in the remote is \(skewMilliseconds / 60_000) minutes ahead of this machine's clock")
+        lines.append(
+          "skew      the latest write in the remote is \(skewMilliseconds / 60_000) minutes ahead of this machine's clock")
       }
       lines += remote.unusable.map { "unusable  \($0)" }
       return (lines + [isInStep ? "in step" : "not in step"]).joined(separator: "\n")
     }
 
     private func waiting(_ count: UInt64, _ what: String) -> String {
-      count == 0 ? "nothing waits \(what)" : "\(Int(clamping: count).counted("transaction")) \(count == 1 ? "waits" : "wait") \(what)"
+      count == 0
+        ? "nothing waits \(what)" : "\(Int(clamping: count).counted("transaction")) \(count == 1 ? "waits" : "wait") \(what)"
     }
   }
 }

@@ -29,7 +29,8 @@ struct Verify: Command {
       folder = try await remote.place(in: database).use(.pull) { try FolderCheck($0) }
     }
     let content = Content(check, folder)
-    let isPartial = !content.missingAssets.isEmpty || !content.damagedAssets.isEmpty || !content.damaged.isEmpty || !content.gaps.isEmpty
+    let isPartial =
+      !content.missingAssets.isEmpty || !content.damagedAssets.isEmpty || !content.damaged.isEmpty || !content.gaps.isEmpty
     return Outcome(
       text: content.text, content: content,
       status: !content.faults.isEmpty ? .failure : isPartial ? .partlyDone : .success)

@@ -41,6 +41,7 @@ struct ProgressBar {
   private static func remaining(_ seconds: Double) -> String {
     let seconds = Int(min(seconds, 359_999).rounded(.up))
     return seconds < 60
-      ? "\(seconds) s" : seconds < 3_600 ? "\(seconds / 60) min \(seconds % 60) s" : "\(seconds / 3_600) h \(seconds / 60 % 60) min"
+      ? "\(seconds) s"
+      : seconds < 3_600 ? "\(seconds / 60) min \(seconds % 60) s" : "\(seconds / 3_600) h \(seconds / 60 % 60) min"
   }
 }

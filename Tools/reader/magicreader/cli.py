@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, Iterable, List
 
+from .bundle import Bundle, is_bundle
 from .cursor import FormatError
 from .folder import Folder, RemoteError
 from .journal import ForkError
@@ -34,7 +35,7 @@ def digest_lines(path: str) -> Iterable[str]:
 
 
 def pulled_state(path: str) -> State:
-    pull = Pull(Folder(path), int(time.time() * 1000))
+    pull = Pull(Bundle(path) if is_bundle(path) else Folder(path), int(time.time() * 1000))
     for line in pull.held_back:
         say(line)
     return fold(pull.journal)

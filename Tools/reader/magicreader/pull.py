@@ -1,9 +1,10 @@
 """Pulling all of a folder remote into a new journal (folder.md, Pull)."""
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple, Union
 
 from .clock import is_too_early
+from .bundle import Bundle
 from .folder import Folder, RemoteError, SegmentName
 from .journal import ForkError, Journal, Name
 from .schema import KnownSchema
@@ -13,7 +14,7 @@ from .segment import Header, Segment
 class Pull:
     """What came of it: the journal, and a line for each replica that is held back (C-5)."""
 
-    def __init__(self, folder: Folder, now: int) -> None:
+    def __init__(self, folder: Union[Folder, Bundle], now: int) -> None:
         self.folder = folder
         self.now = now
         self.journal = Journal()

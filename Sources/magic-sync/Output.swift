@@ -4,11 +4,16 @@ import MagicData
 
 /// What a command prints: sentences for people, or a JSON object a line for programs (Protocol/output.md).
 struct OutputOptions: ParsableArguments {
-  @Flag(help: "Print JSON, an object a line, the summary last. (MAGIC_SYNC_JSON)")
-  var json = Twin.flag("JSON")
+  @Flag(name: .customLong("json"), help: "Print JSON, an object a line, the summary last. (MAGIC_SYNC_JSON)")
+  private var asksForJSON = false
 
-  @Flag(name: .shortAndLong, help: "Print no progress and no remarks, only results and errors. (MAGIC_SYNC_QUIET)")
-  var quiet = Twin.flag("QUIET")
+  @Flag(
+    name: [.customShort("q"), .customLong("quiet")],
+    help: "Print no progress and no remarks, only results and errors. (MAGIC_SYNC_QUIET)")
+  private var asksForQuiet = false
+
+  var json: Bool { asksForJSON || Twin.flag("JSON") }
+  var quiet: Bool { asksForQuiet || Twin.flag("QUIET") }
 
   /// One of the lines before the summary.
   func event(_ name: String, _ content: some Encodable, to handle: FileHandle = .standardOutput) throws {

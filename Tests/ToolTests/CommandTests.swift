@@ -291,7 +291,7 @@ import Testing
   @Test func jsonIsAnObjectALineWithTheSummaryLast() async throws {
     try await write("x", to: "a")
     let result = try Tool.sync.run("sync", path("a"), path("remote"), environment: ["MAGIC_SYNC_JSON": "1"])
-    #expect(result.errors.isEmpty)
+    #expect(result.errors.isEmpty, "\(result.errors)")
     let events = try objects(result)
     #expect(events.map { $0["event"] as? String } == ["progress", "sent", "inStep", "summary"])
     #expect(events.last?["command"] as? String == "sync")
@@ -301,6 +301,21 @@ import Testing
     let summary = try #require(objects(failed).last)
     #expect(summary["exit"] as? Int == 1)
     #expect((summary["error"] as? [String: Any])?["code"] as? String == "notFound")
+  }
+
+  @Test func everyOptionHasATwinInTheEnvironment() async throws {
+    for title in ["1", "2", "3"] { try await write(title, to: "a", id: "n") }
+    #expect(try Tool.sync.run("log", path("a"), environment: ["MAGIC_SYNC_LIMIT": "2"]).lines.count == 2)
+    // The command line goes before.
+    #expect(try Tool.sync.run("log", path("a"), "--limit", "1", environment: ["MAGIC_SYNC_LIMIT": "2"]).lines.count == 1)
+    #expect(try Tool.sync.run("log", path("a"), environment: ["MAGIC_SYNC_CONFLICTS": "yes"]).output.isEmpty)
+    #expect(try Tool.sync.run("log", path("a"), environment: ["MAGIC_SYNC_JSON": "0"]).output.contains("update Note n"))
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try await write("4", to: "a", id: "n")
+    #expect(try Tool.sync.run("status", path("a"), path("remote"), environment: ["MAGIC_SYNC_CHECK": "1"]).status == 4)
+    #expect(
+      try Tool.sync.run("sync", path("a"), path("x.magicbundle"), environment: ["MAGIC_SYNC_WATCH": "1"]).status == 64)
+    #expect(try Tool.sync.run("sync", path("a"), path("remote"), environment: ["MAGIC_SYNC_INTERVAL": "0"]).status == 64)
   }
 
   @Test func wrongArgumentsAreUsage() throws {
@@ -357,7 +372,7 @@ import Testing
     #expect(try Tool.sync.run("push", path("a"), path("r3")).errors.isEmpty)
     let failing = [terminal, tool, "pull", path("a"), path("nothing")]
     let red = try Tool.python.run(
-      "-c", failing[0], failing[1], failing[2], failing[3], failing[4], environment: ["TERM": "xterm"])
+      "-c", failing[0], failing[1], failing[2], failing[3], failing[4], environment: ["TERM": "xterm", "NO_COLOR": ""])
     #expect(red.output.contains("\u{1b}[31m"))
     let plain = try Tool.python.run(
       "-c", failing[0], failing[1], failing[2], failing[3], failing[4], environment: ["TERM": "xterm", "NO_COLOR": "1"])

@@ -21,7 +21,7 @@ struct LogCommand: Command {
   var limit: Int?
 
   @Flag(help: "Print what lost, and to what. (MAGIC_SYNC_CONFLICTS)")
-  var conflicts = Twin.flag("CONFLICTS")
+  var conflicts = false
 
   @OptionGroup var output: OutputOptions
 
@@ -32,7 +32,7 @@ struct LogCommand: Command {
   func perform() async throws -> Outcome {
     let limit = limit ?? Twin.int("LIMIT") ?? .max
     return try await CommandDatabase(database.path).use { magic in
-      if conflicts {
+      if conflicts || Twin.flag("CONFLICTS") {
         let all = try await magic.conflicts()
         for conflict in all.suffix(limit) {
           if output.json { try output.event("conflict", conflict) } else { try output.line(conflict.text) }

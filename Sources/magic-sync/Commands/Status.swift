@@ -18,7 +18,7 @@ struct Status: Command {
   @OptionGroup var remote: RemoteArgument
 
   @Flag(help: "Exit with 4 if something waits. (MAGIC_SYNC_CHECK)")
-  var check = Twin.flag("CHECK")
+  var check = false
 
   @OptionGroup var output: OutputOptions
 
@@ -31,7 +31,8 @@ struct Status: Command {
       }
     }
     let content = Content(status, statistics, database.path, place.text)
-    return Outcome(text: content.text, content: content, status: check && !status.isInStep ? .notInStep : .success)
+    return Outcome(
+      text: content.text, content: content, status: (check || Twin.flag("CHECK")) && !status.isInStep ? .notInStep : .success)
   }
 
   /// What programs get.

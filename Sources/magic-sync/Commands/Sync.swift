@@ -20,7 +20,7 @@ struct Sync: Command {
   @OptionGroup var remote: RemoteArgument
 
   @Flag(help: "Go on until interrupted. (MAGIC_SYNC_WATCH)")
-  var watch = Twin.flag("WATCH")
+  var watch = false
 
   @Option(
     help: ArgumentHelp(
@@ -38,7 +38,7 @@ struct Sync: Command {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)
     guard !place.isPipe else { throw ValidationError("a pipe goes one way: push to it, or pull from it.") }
-    if watch { return try await follow(database, place) }
+    if watch || Twin.flag("WATCH") { return try await follow(database, place) }
     let (isDatabaseNew, isRemoteNew) = (!database.exists, !place.isThere)
     let report = try await place.use(.both) { folder in
       try await database.useOrBuild { magic in

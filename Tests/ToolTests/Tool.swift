@@ -34,12 +34,19 @@ struct Tool {
     self.init(path: bundle.deletingLastPathComponent().appendingPathComponent(name), first: [])
   }
 
-  func start(_ arguments: [String], in folder: URL? = nil, output: Any = Pipe(), errors: Any = Pipe()) throws -> Process {
+  func start(
+    _ arguments: [String], in folder: URL? = nil, input: Any = FileHandle.nullDevice, output: Any = Pipe(),
+    errors: Any = Pipe(),
+    environment: [String: String] = [:]
+  ) throws -> Process {
     let process = Process()
     process.executableURL = path
     process.arguments = first + arguments
     process.currentDirectoryURL = folder
-    process.standardInput = FileHandle.nullDevice
+    process.standardInput = input
+    if !environment.isEmpty {
+      process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    }
     process.standardOutput = output
     process.standardError = errors
     try process.run()
@@ -47,9 +54,11 @@ struct Tool {
   }
 
   @discardableResult
-  func run(_ arguments: String..., in folder: URL? = nil) throws -> Result {
+  func run(
+    _ arguments: String..., in folder: URL? = nil, input: Any = FileHandle.nullDevice, environment: [String: String] = [:]
+  ) throws -> Result {
     let (output, errors) = (Pipe(), Pipe())
-    let process = try start(arguments, in: folder, output: output, errors: errors)
+    let process = try start(arguments, in: folder, input: input, output: output, errors: errors, environment: environment)
     let bytes = output.fileHandleForReading.readDataToEndOfFile()
     let messages = errors.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()

@@ -28,8 +28,8 @@ extension MagicReplicator {
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       try remote.makeSegments()
-      let (held, there) = (snapshot.held, snapshot.listing.frontier)
-      let waiting = held.replicas.reduce(0) { $0 + Int(clamping: held[$1] - min(held[$1], there[$1])) }
+      let (held, listing) = (snapshot.held, snapshot.listing)
+      let waiting = held.replicas.flatMap { listing.holes(of: $0, through: held[$0]) }.reduce(0) { $0 + $1.count }
       var push = JournalPush(
         remote: remote, dataSet: dataSet, snapshot: snapshot, meter: ProgressMeter(events, .push, of: waiting),
         listing: snapshot.listing)

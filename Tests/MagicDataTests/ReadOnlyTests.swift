@@ -75,19 +75,15 @@ private struct ReadOnly {
     let inner = (FileManager.default.subpaths(atPath: root.path) ?? []).map { root.appendingPathComponent($0).path }
     paths = [root.path] + inner
     isByAttribute = getuid() == 0
-    if isByAttribute {
-      guard ReadOnly.mark(paths, "+i") else { return nil }
-    } else {
-      // What lies deeper first: afterwards it may not be reached.
-      for path in paths.reversed() where chmod(path, mode_t(ReadOnly.isFolder(path) ? 0o555 : 0o444)) != 0 { return nil }
+    for path in paths {
+      let isDone = isByAttribute ? ReadOnly.setImmutable(path, true) : chmod(path, ReadOnly.isFolder(path) ? 0o555 : 0o444) == 0
+      guard isDone else { return nil }
     }
   }
 
   func end() {
-    if isByAttribute {
-      _ = ReadOnly.mark(paths, "-i")
-    } else {
-      for path in paths { chmod(path, mode_t(ReadOnly.isFolder(path) ? 0o755 : 0o644)) }
+    for path in paths {
+      if isByAttribute { _ = ReadOnly.setImmutable(path, false) } else { chmod(path, ReadOnly.isFolder(path) ? 0o755 : 0o644) }
     }
   }
 
@@ -96,12 +92,19 @@ private struct ReadOnly {
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
   }
 
-  private static func mark(_ paths: [String], _ attribute: String) -> Bool {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/chattr")
-    process.arguments = [attribute] + paths
-    guard (try? process.run()) != nil else { return false }
-    process.waitUntilExit()
-    return process.terminationStatus == 0
+  /// As `chattr +i` does.
+  private static func setImmutable(_ path: String, _ isImmutable: Bool) -> Bool {
+    #if os(Linux)
+      let (getFlags, setFlags, immutable): (UInt, UInt, CInt) = (0x8008_6601, 0x4008_6602, 0x10)
+      let file = open(path, O_RDONLY)
+      guard file >= 0 else { return false }
+      defer { close(file) }
+      var flags: CInt = 0
+      guard ioctl(file, getFlags, &flags) == 0 else { return false }
+      flags = isImmutable ? flags | immutable : flags & ~immutable
+      return ioctl(file, setFlags, &flags) == 0
+    #else
+      return false
+    #endif
   }
 }

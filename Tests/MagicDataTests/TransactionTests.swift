@@ -482,6 +482,12 @@ import Testing
     }
     #expect(try await cats().count == 2_500)
     try await magic.update(contentsOf: [Cat]())
+    // No table is made for no objects.
+    struct Unsaved: MagicObject {
+      @PrimaryMagicValue var id: Int
+    }
+    try await magic.update(contentsOf: [Unsaved]())
+    #expect(try await magic.store.read { db in try !db.tableExists("Unsaved") })
     #expect(try await journal().count == 1)
   }
 }

@@ -270,7 +270,6 @@ struct StagedAssets: Sendable {
   }
 
   func naming(_ graph: GraphSave) -> GraphSave {
-    guard !files.isEmpty else { return graph }
     var graph = graph
     graph.objects = naming(graph.objects)
     return graph

@@ -32,10 +32,7 @@ extension OpenTransaction {
   }
 
   func changeBlocking<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {
-    let (result, after) = try accessBlocking { db in
-      var transaction = LocalTransaction(db, store.id, progress)
-      return (try body(&transaction), transaction.progress)
-    }
+    let (result, after) = try accessBlocking { db in try LocalTransaction.change(db, store.id, from: progress, body) }
     progress = after
     return result
   }

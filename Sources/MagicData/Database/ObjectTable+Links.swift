@@ -49,7 +49,7 @@ extension ObjectTable {
     try select.bind(zIndex)
     var links: [Link] = []
     while try select.step() {
-      links.append(Link(target: select.integer(0), name: relation.kind == .dictionary ? select.bytes(1) : []))
+      links.append(relation.link(select))
     }
     return links
   }
@@ -59,10 +59,7 @@ extension ObjectTable {
     for batch in ZIndexBatch.all(zIndexes) {
       var select = try SQL(db, relation.selectMany)
       try batch.bind(to: &select)
-      while try select.step() {
-        body(
-          select.integer(2), Link(target: select.integer(0), name: relation.kind == .dictionary ? select.bytes(1) : []))
-      }
+      while try select.step() { body(select.integer(2), relation.link(select)) }
     }
   }
 

@@ -29,19 +29,21 @@ package struct StoredRelation: Sendable {
   var unquoted: String { String(table.dropFirst().dropLast()).replacing("\"\"", with: "\"") }
 
   /// Target and, of a dictionary, the key, in the order in which an instance has them.
-  var select: String {
-    switch kind {
-    case .list: "SELECT target FROM \(table) WHERE owner = ? ORDER BY position"
-    case .dictionary: "SELECT target, key FROM \(table) WHERE owner = ? ORDER BY key"
-    default: "SELECT target FROM \(table) WHERE owner = ? ORDER BY target"
-    }
+  var select: String { "SELECT target, \(key) FROM \(table) WHERE owner = ? ORDER BY \(order)" }
+
+  /// The same of several owners, with the owner behind.
+  var selectMany: String {
+    "SELECT target, \(key), owner FROM \(table) WHERE owner IN (\(ZIndexBatch.marks)) ORDER BY owner, \(order)"
   }
 
-  /// The same of several owners, with each before it.
-  var selectMany: String {
-    let order = kind == .list ? "position" : kind == .dictionary ? "key" : "target"
-    return "SELECT target, \(kind == .dictionary ? "key" : "NULL"), owner FROM \(table) "
-      + "WHERE owner IN (\(ZIndexBatch.marks)) ORDER BY owner, \(order)"
+  /// The column by which the links of one owner are told apart, and ordered.
+  var order: String { kind == .list ? "position" : key == "NULL" ? "target" : key }
+
+  private var key: String { kind == .dictionary ? "key" : "NULL" }
+
+  /// The link of a row with target and key.
+  func link(_ row: borrowing SQL) -> Link {
+    Link(target: row.integer(0), name: kind == .dictionary ? row.bytes(1) : [])
   }
 
   var insert: String {

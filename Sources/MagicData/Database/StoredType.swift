@@ -157,8 +157,7 @@ package final class StoredType: Sendable {
         return "SELECT t.z_index FROM \(quotedTable) o \(target)o.\(quotedColumns[field]) WHERE o.z_index = ?"
       }
       let key = relation.kind == .dictionary ? ", l.key" : ""
-      let order = relation.kind == .list ? "position" : relation.kind == .dictionary ? "key" : "target"
-      return "SELECT t.z_index\(key) FROM \(relation.table) l \(target)l.target WHERE l.owner = ? ORDER BY l.\(order)"
+      return "SELECT t.z_index\(key) FROM \(relation.table) l \(target)l.target WHERE l.owner = ? ORDER BY l.\(relation.order)"
     }
   }
 

@@ -49,6 +49,14 @@ struct LocalTransaction {
     self.progress = progress
   }
 
+  /// The same for one change; returns also how far it has come then.
+  static func change<Result>(
+    _ db: Database, _ store: Identifier, from progress: Progress, _ body: (inout LocalTransaction) throws -> Result
+  ) throws -> (Result, Progress) {
+    var transaction = LocalTransaction(db, store, progress)
+    return (try body(&transaction), transaction.progress)
+  }
+
   /// Reads the journal, with the entries of this transaction.
   mutating func reader() throws -> JournalReader {
     try progress.writer.flush(db)

@@ -64,8 +64,7 @@ struct Instance {
 
   /// What names the object as which the instance was fetched or saved.
   func key(_ record: Record) throws -> ObjectKey? {
-    if let birth = record.birth { return .birth(birth) }
-    return try storedPrimary().map { .primary($0) }
+    try record.key(record.birth == nil ? storedPrimary() : nil)
   }
 
   /// Whether the primary value is that of the object as which the instance was fetched or saved.
@@ -153,9 +152,11 @@ struct Instance {
       }
       object.values.append(value)
     }
-    if let record, let key = try key(record) {
-      object.record = ObjectSave.Record(
-        database: record.origin.id, place: record.place, key: key, primary: try storedPrimary())
+    if let record {
+      let primary = try storedPrimary()
+      object.record = record.key(primary).map {
+        ObjectSave.Record(database: record.origin.id, place: record.place, key: $0, primary: primary)
+      }
     }
     object.primary = layout.primary.flatMap { object.values[$0] == .null ? nil : object.values[$0] }
     object.removed = removed.map { ObjectSave.Removed(database: $0.origin.id, birth: $0.birth) }
@@ -332,8 +333,7 @@ struct Instance {
     guard !isNew else {
       return InstanceMemory(instance: self, database: database, content: .new(edited), removed: first.header.removed)
     }
-    var isPart = false
-    if case .changes? = saved?.extent, saved?.number == nil { isPart = true }
+    let isPart = if case .changes? = saved?.extent { saved?.number == nil } else { false }
     var properties: [InstanceMemory.Property] = []
     for index in layout.properties.indices {
       let (storage, slot) = property(index)

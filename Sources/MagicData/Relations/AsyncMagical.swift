@@ -306,7 +306,7 @@ extension MappedType {
     try select.bind(zIndex)
     var links: [Link] = []
     while try select.step() {
-      links.append(Link(target: select.integer(0), name: relation.kind == .dictionary ? select.bytes(1) : []))
+      links.append(relation.link(select))
     }
     return links
   }

@@ -9,6 +9,13 @@ struct Record {
   /// Of an object that no primary value names.
   let birth: Birth?
 
+  /// What names the object.
+  ///
+  /// - Parameter primary: the primary value that it had when its instance was fetched or saved.
+  func key(_ primary: Value?) -> ObjectKey? {
+    birth.map { .birth($0) } ?? primary.map { .primary($0) }
+  }
+
   /// What an object asks for more of itself.
   var store: Store {
     get throws {

@@ -22,29 +22,22 @@ public final class MagicTransaction {
     let scope = try place.scope
     try await place.open.nested {
       var parts = Parts(objects)
-      let type = try await scope.mapped(Object.self)
-      guard type.layout.isPlain else {
-        while let part = parts.next() {
-          try await scope.update(part: part)
-          progress?(parts.taken)
-          try Task.checkCancellation()
-        }
-        return
-      }
-      var line = SaveLine(place.open, type)
+      var line = SaveLine(scope, place.open)
       do {
         while let part = parts.next() {
-          let done = parts.taken - part.count
           try await line.save(part)
+          let done = line.isOnItsWay ? parts.taken - part.count : parts.taken
           if done > 0 { progress?(done) }
           try Task.checkCancellation()
         }
-        try await line.settle()
+        if line.isOnItsWay {
+          try await line.settle()
+          progress?(parts.taken)
+        }
       } catch {
         await line.stop()
         throw error
       }
-      if parts.taken > 0 { progress?(parts.taken) }
     }
   }
 

@@ -60,10 +60,7 @@ final class OpenTransaction {
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     let (id, before) = (store.id, progress)
-    let (result, after) = try await access { db in
-      var transaction = LocalTransaction(db, id, before)
-      return (try body(&transaction), transaction.progress)
-    }
+    let (result, after) = try await access { db in try LocalTransaction.change(db, id, from: before, body) }
     progress = after
     return result
   }
@@ -77,12 +74,8 @@ final class OpenTransaction {
     isInUse = true
     let (store, before) = (store, progress)
     return Task {
-      try await store.accessNow("the transaction could not go on") { db in
-        try OpenTransaction.check(db)
-        return try OpenTransaction.whole(db) { db in
-          var transaction = LocalTransaction(db, store.id, before)
-          return (try body(&transaction), transaction.progress)
-        }
+      try await OpenTransaction.goOn(store) { db in
+        try OpenTransaction.whole(db) { db in try LocalTransaction.change(db, store.id, from: before, body) }
       }
     }
   }
@@ -111,8 +104,14 @@ final class OpenTransaction {
     try checkFree()
     isInUse = true
     defer { isInUse = false }
-    return try await store.accessNow("the transaction could not go on") { db in
-      try OpenTransaction.check(db)
+    return try await OpenTransaction.goOn(store, body)
+  }
+
+  private nonisolated(nonsending) static func goOn<Result: Sendable>(
+    _ store: Store, _ body: @Sendable @escaping (Connection) throws -> Result
+  ) async throws -> Result {
+    try await store.accessNow("the transaction could not go on") { db in
+      try check(db)
       return try body(db)
     }
   }

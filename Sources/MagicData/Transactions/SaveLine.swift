@@ -4,7 +4,8 @@ internal import MagicJournal
 /// has stored, so it waits until that is done.
 struct SaveRuns {
   private var rest: ArraySlice<Instance>
-  private var last: UInt32
+  /// The number of the run that was given last; 0 for none.
+  private(set) var last: UInt32
 
   private static let numbers = Locked<UInt32>(0)
 
@@ -13,10 +14,6 @@ struct SaveRuns {
     rest = instances[...]
     self.last = last
   }
-
-  /// The number of the run that was given last.
-  var number: UInt32 { last }
-  var isAtEnd: Bool { rest.isEmpty }
 
   /// Empty if the next instance is in the run before.
   mutating func next() -> ArraySlice<Instance>? {
@@ -40,8 +37,8 @@ struct SaveRuns {
 
 /// Saves of many objects, one part after the other: while the database writes a part, the next one is made from its instances.
 struct SaveLine {
+  private let scope: Scope
   private let open: OpenTransaction
-  private let type: MappedType
   private var last: UInt32 = 0
   private var started: Started?
 
@@ -50,25 +47,30 @@ struct SaveLine {
     let finish: ([SavedObject], StagedAssets) throws -> Void
   }
 
-  init(_ open: OpenTransaction, _ type: MappedType) {
+  init(_ scope: Scope, _ open: OpenTransaction) {
+    self.scope = scope
     self.open = open
-    self.type = type
   }
 
-  /// Saves objects that hold neither others nor assets; the last of them are on their way afterwards.
+  /// Whether the last part may not be written yet.
+  var isOnItsWay: Bool { started != nil }
+
+  /// Saves a part. One of objects that hold neither others nor assets is on its way afterwards, another is done.
   nonisolated(nonsending) mutating func save<Object: MagicObject>(_ objects: [Object]) async throws {
+    let type = try await scope.mapped(Object.self)
+    guard type.layout.isPlain else { return try await scope.update(part: objects) }
     var runs = SaveRuns(try objects.map { try Instance($0, type.layout) }, after: last)
     while let run = runs.next() {
       if run.isEmpty {
         try await settle()
         continue
       }
-      let write = try Scope.transaction(open).saving(run, as: type)
+      let write = try scope.saving(run, as: type)
       try await settle()
       let work = write.work
       started = Started(change: try open.start { try work(&$0, StagedAssets()) }, finish: write.finish)
     }
-    last = runs.number
+    last = runs.last
   }
 
   /// All is written, and the instances know.

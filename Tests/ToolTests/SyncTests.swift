@@ -214,8 +214,10 @@ struct Note: MagicObject {
       }
       var pulled: Pulled
     }
-    let output = try Tool.sync.run("pull", path("new"), path("remote"), "--json").output
-    let summary = try JSONDecoder().decode(Summary.self, from: Data(output.utf8))
+    let output = try Tool.sync.run("pull", path("new"), path("remote"), "--json")
+    #expect(output.status == 3)
+    #expect(output.lines.contains { $0.contains(damage == "missing" ? #""event":"missing""# : #""event":"unread""#) })
+    let summary = try JSONDecoder().decode(Summary.self, from: Data(#require(output.lines.last).utf8))
     #expect(summary.pulled.unread.map(\.path) == (damage == "missing" ? [] : [file.path]))
     #expect(summary.pulled.parked.map(\.firstMissing) == [2])
 

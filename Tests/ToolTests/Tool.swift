@@ -35,22 +35,13 @@ struct Tool {
   }
 
   func start(
-    _ arguments: [String], in folder: URL? = nil, input: Any = FileHandle.nullDevice, output: Any = Pipe(),
-    errors: Any = Pipe(),
+    _ arguments: [String], in folder: URL? = nil, input: Any = FileHandle.nullDevice, output: Any = FileHandle.nullDevice,
+    errors: Any = FileHandle.nullDevice,
     environment: [String: String] = [:]
-  ) throws -> Process {
-    let process = Process()
-    process.executableURL = path
-    process.arguments = first + arguments
-    process.currentDirectoryURL = folder
-    process.standardInput = input
-    if !environment.isEmpty {
-      process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    }
-    process.standardOutput = output
-    process.standardError = errors
-    try process.run()
-    return process
+  ) throws -> ChildProcess {
+    try ChildProcess(
+      path.path, first + arguments, in: folder, input: input, output: output, errors: errors,
+      environment: ProcessInfo.processInfo.environment.merging(environment) { $1 })
   }
 
   @discardableResult
@@ -61,7 +52,6 @@ struct Tool {
     let process = try start(arguments, in: folder, input: input, output: output, errors: errors, environment: environment)
     let bytes = output.fileHandleForReading.readDataToEndOfFile()
     let messages = errors.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
     return Result(
       status: process.terminationStatus, output: String(decoding: bytes, as: UTF8.self),
       errors: String(decoding: messages, as: UTF8.self))
@@ -81,12 +71,7 @@ func makeRepository(at url: URL, commits: Int) throws {
   }
   let file = url.appendingPathComponent("stream")
   try Data(stream.utf8).write(to: file)
-  let process = Process()
-  process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-  process.arguments = ["git", "-C", url.path, "fast-import", "--quiet"]
-  process.standardInput = try FileHandle(forReadingFrom: file)
-  try process.run()
-  process.waitUntilExit()
-  try #require(process.terminationStatus == 0)
+  let commits = try FileHandle(forReadingFrom: file)
+  try #require(Tool.git.run("-C", url.path, "fast-import", "--quiet", input: commits).status == 0)
   try #require(Tool.git.run("-C", url.path, "symbolic-ref", "HEAD", "refs/heads/main").status == 0)
 }

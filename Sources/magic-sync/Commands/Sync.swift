@@ -47,7 +47,9 @@ struct Sync: Command {
     }
     let exchanged = Exchanged(
       madeDatabase: isDatabaseNew, madeRemote: isRemoteNew, pulled: Moved(report.pull), pushed: Moved(report.push))
-    return Outcome(text: exchanged.sentences(database.path, place.text), content: exchanged, status: report.pull.isComplete ? report.push.status : report.pull.status)
+    return Outcome(
+      text: exchanged.sentences(database.path, place.text), content: exchanged,
+      status: report.pull.isComplete ? report.push.status : report.pull.status)
   }
 
   private func follow(_ database: CommandDatabase, _ place: RemotePlace) async throws -> Outcome {

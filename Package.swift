@@ -55,6 +55,7 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["MagicReplication", "MagicData", "MagicJournal", grdb], path: "Tests/TestSupport",
       swiftSettings: strict),
+    .target(name: "CSpawn", path: "Tests/CSpawn"),
     .testTarget(name: "MagicJournalTests", dependencies: ["MagicJournal", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "MagicDataTests", dependencies: ["MagicData", "MagicJournal", "TestSupport", grdb], swiftSettings: strict),
@@ -65,7 +66,7 @@ let package = Package(
       name: "DocumentationTests", dependencies: ["MagicReplication", "MagicData", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "ToolTests",
-      dependencies: ["magic-sync", "magic-replay", "MagicTransport", "MagicReplication", "MagicData", "TestSupport"],
+      dependencies: ["magic-sync", "magic-replay", "MagicTransport", "MagicReplication", "MagicData", "TestSupport", "CSpawn"],
       swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]

@@ -1,4 +1,6 @@
 import ArgumentParser
+import MagicData
+import MagicReplication
 
 struct DatabaseArgument: ParsableArguments {
   @Argument(help: ArgumentHelp("The database: its folder, or a .sqlite, .sqlite3 or .db file.", valueName: "DB"))
@@ -6,6 +8,36 @@ struct DatabaseArgument: ParsableArguments {
 }
 
 struct RemoteArgument: ParsableArguments {
-  @Argument(help: ArgumentHelp("The remote: a folder's path or file: URL.", valueName: "REMOTE"))
-  var address: String
+  @Argument(
+    help: ArgumentHelp(
+      """
+      The remote: a name of `remote list`, a folder's path or file: URL, a .magicbundle file, or - for a pipe. Without it the only remote that has a \
+      name is meant, or the one named origin.
+      """, valueName: "REMOTE"))
+  var address: String?
+
+  /// A name means what the database calls so; anything else is an address.
+  func place(in database: CommandDatabase) async throws -> RemotePlace {
+    if let address, !NamedRemote.isValid(address) { return try RemotePlace(address) }
+    guard database.exists else {
+      guard let address else {
+        throw MagicDataError(
+          .notFound, "there is no database at \(database.path), which could have a remote with a name; name one")
+      }
+      return try RemotePlace(address)
+    }
+    let remotes = try await database.use { magic in try await magic.remotes() }
+    if let address {
+      return try RemotePlace(remotes.first { $0.name == address }?.address ?? address)
+    }
+    guard let remote = remotes.count == 1 ? remotes[0] : remotes.first(where: { $0.name == NamedRemote.defaultName }) else {
+      throw MagicDataError(
+        .notFound,
+        remotes.isEmpty
+          ? "no remote is named, and the database knows none; name one, or add it: magic-sync remote add DB origin URL"
+          : "the database knows several remotes (\(remotes.map(\.name).joined(separator: ", "))) and none of them is origin; name one"
+      )
+    }
+    return try RemotePlace(remote.address)
+  }
 }

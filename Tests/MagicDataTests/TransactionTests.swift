@@ -401,6 +401,16 @@ import Testing
     #expect(try await cats(other) == ["Kit": 1])
   }
 
+  /// Another opening of the same file would wait for the transaction that it is in.
+  @Test func withinATransactionAnotherOpeningSaysSo() async throws {
+    let other = try await MagicData(path: folder["db"])
+    try await magic.transaction { tx in
+      try await tx.update(Cat("Tom", 4))
+      await #expect { try await other.update(Cat("Kit", 1)) } throws: { ($0 as? MagicDataError)?.code == .transaction }
+    }
+    #expect(try await cats(other) == ["Tom": 4])
+  }
+
   @Test func afterItsEndATransactionIsOfNoUse() async throws {
     let escaped = try await magic.transaction { $0 }
     await #expect { try await escaped.update(Cat("Tom", 4)) } throws: { ($0 as? MagicDataError)?.code == .transaction }

@@ -66,8 +66,8 @@ struct Note: MagicObject {
     #expect(try Tool.sync.run("pull", path("new"), path("remote")).status == 0)
     let digests = try ["a", "b.sqlite", "new"].map { name in
       let output = try Tool.sync.run("digest", path(name), "--json").output
-      let object = try JSONDecoder().decode([String: String].self, from: Data(output.utf8))
-      return try #require(object["digest"])
+      struct Summary: Decodable { let digest: String }
+      return try JSONDecoder().decode(Summary.self, from: Data(output.utf8)).digest
     }
     #expect(Set(digests).count == 1)
     #expect(digests[0].count == 32)
@@ -85,8 +85,8 @@ struct Note: MagicObject {
       var pulled: Moved
       var pushed: Moved
     }
-    let output = try Tool.sync.run("sync", path("b"), path("remote"), "--json").output
-    let summary = try JSONDecoder().decode(Summary.self, from: Data(output.utf8))
+    let last = try #require(Tool.sync.run("sync", path("b"), path("remote"), "--json").lines.last)
+    let summary = try JSONDecoder().decode(Summary.self, from: Data(last.utf8))
     #expect(summary.pulled.changes == 1)
     #expect(summary.pushed.changes == 0)
   }
@@ -214,8 +214,10 @@ struct Note: MagicObject {
       }
       var pulled: Pulled
     }
-    let output = try Tool.sync.run("pull", path("new"), path("remote"), "--json").output
-    let summary = try JSONDecoder().decode(Summary.self, from: Data(output.utf8))
+    let output = try Tool.sync.run("pull", path("new"), path("remote"), "--json")
+    #expect(output.status == 3)
+    #expect(output.lines.contains { $0.contains(damage == "missing" ? #""event":"missing""# : #""event":"unread""#) })
+    let summary = try JSONDecoder().decode(Summary.self, from: Data(#require(output.lines.last).utf8))
     #expect(summary.pulled.unread.map(\.path) == (damage == "missing" ? [] : [file.path]))
     #expect(summary.pulled.parked.map(\.firstMissing) == [2])
 

@@ -34,25 +34,24 @@ struct Tool {
     self.init(path: bundle.deletingLastPathComponent().appendingPathComponent(name), first: [])
   }
 
-  func start(_ arguments: [String], in folder: URL? = nil, output: Any = Pipe(), errors: Any = Pipe()) throws -> Process {
-    let process = Process()
-    process.executableURL = path
-    process.arguments = first + arguments
-    process.currentDirectoryURL = folder
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = output
-    process.standardError = errors
-    try process.run()
-    return process
+  func start(
+    _ arguments: [String], in folder: URL? = nil, input: Any = FileHandle.nullDevice, output: Any = FileHandle.nullDevice,
+    errors: Any = FileHandle.nullDevice,
+    environment: [String: String] = [:]
+  ) throws -> ChildProcess {
+    try ChildProcess(
+      path.path, first + arguments, in: folder, input: input, output: output, errors: errors,
+      environment: ProcessInfo.processInfo.environment.merging(environment) { $1 })
   }
 
   @discardableResult
-  func run(_ arguments: String..., in folder: URL? = nil) throws -> Result {
+  func run(
+    _ arguments: String..., in folder: URL? = nil, input: Any = FileHandle.nullDevice, environment: [String: String] = [:]
+  ) throws -> Result {
     let (output, errors) = (Pipe(), Pipe())
-    let process = try start(arguments, in: folder, output: output, errors: errors)
+    let process = try start(arguments, in: folder, input: input, output: output, errors: errors, environment: environment)
     let bytes = output.fileHandleForReading.readDataToEndOfFile()
     let messages = errors.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
     return Result(
       status: process.terminationStatus, output: String(decoding: bytes, as: UTF8.self),
       errors: String(decoding: messages, as: UTF8.self))
@@ -72,12 +71,7 @@ func makeRepository(at url: URL, commits: Int) throws {
   }
   let file = url.appendingPathComponent("stream")
   try Data(stream.utf8).write(to: file)
-  let process = Process()
-  process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-  process.arguments = ["git", "-C", url.path, "fast-import", "--quiet"]
-  process.standardInput = try FileHandle(forReadingFrom: file)
-  try process.run()
-  process.waitUntilExit()
-  try #require(process.terminationStatus == 0)
+  let commits = try FileHandle(forReadingFrom: file)
+  try #require(Tool.git.run("-C", url.path, "fast-import", "--quiet", input: commits).status == 0)
   try #require(Tool.git.run("-C", url.path, "symbolic-ref", "HEAD", "refs/heads/main").status == 0)
 }

@@ -189,6 +189,12 @@ package final class AssetFolder: Sendable {
     AssetName.isValid(name) && (unlink(file(name).path) == 0 || errno == ENOENT)
   }
 
+  /// All files that are named as assets.
+  func all() throws -> [String] {
+    guard exists else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: url.path).filter(AssetName.isValid)
+  }
+
   /// The assets that were written before a time, in milliseconds since 1970. Temporary files as old are taken away.
   func old(before time: Int64) throws -> [String] {
     guard exists else { return [] }

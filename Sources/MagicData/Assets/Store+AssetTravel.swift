@@ -24,13 +24,6 @@ extension StoredSchema {
   }
 }
 
-extension StoredType {
-  fileprivate func selectAssets(_ field: Int) -> String {
-    let column = Statements.quoted(columns[field])
-    return "SELECT \(column) FROM \(Statements.quoted(table)) WHERE \(column) IS NOT NULL"
-  }
-}
-
 extension AssetFolder {
   /// Runs what takes long where no thread waits for it that others need; `body` asks now and then whether it is still wanted.
   @inline(never) package func travelling<Result: Sendable>(

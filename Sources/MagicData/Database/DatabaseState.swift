@@ -13,9 +13,9 @@ package struct DatabaseState: Sendable {
   /// Names the file to the objects that are fetched from it.
   let store: Identifier
   /// Of the own replica; 0 if it has written nothing.
-  let lastSequence: UInt64
+  package let lastSequence: UInt64
   /// The journal's last row, and the run that it belongs to.
-  let lastRow: Int64
+  package let lastRow: Int64
   let lastRun: JournalRun?
   /// How many fields all types have: more than before if somebody has added one.
   let fieldCount: Int

@@ -115,6 +115,12 @@ enum Statements {
   static let selectHighestAbsent =
     "SELECT object FROM magic_absent WHERE type = ? AND object < ? ORDER BY object DESC LIMIT 1"
 
+  static let createRemotes =
+    "CREATE TABLE IF NOT EXISTS magic_remote (name TEXT PRIMARY KEY, address TEXT NOT NULL) WITHOUT ROWID"
+  static let selectRemotes = "SELECT name, address FROM magic_remote ORDER BY name"
+  static let insertRemote = "INSERT OR IGNORE INTO magic_remote (name, address) VALUES (?, ?)"
+  static let deleteRemote = "DELETE FROM magic_remote WHERE name = ?"
+
   /// The one place where an identifier is quoted.
   static func quoted(_ name: String) -> String {
     "\"" + name.replacingOccurrences(of: "\"", with: "\"\"") + "\""

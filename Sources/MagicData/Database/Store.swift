@@ -23,8 +23,8 @@ package final class Store: Sendable {
   let origin: Origin
   /// Where the assets are.
   package let assets: AssetFolder
-  /// Of this process's writers.
-  let gate = Gate(places: 1)
+  /// Of this process's writers to the file.
+  let gate: Gate
   let longReads = Gate(places: maxLongReads)
   let commits = CommitSignal()
   private let types = Locked<Types>(Types())
@@ -46,6 +46,7 @@ package final class Store: Sendable {
       temporaryFolder = folder
       assets = AssetFolder(folder)
       database = try DatabaseQueue(configuration: Store.configuration(mustExist: false))
+      gate = Gate(places: 1)
     case .temporary:
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magicdata-\(UUID())", isDirectory: true)
       temporaryFolder = folder
@@ -53,11 +54,13 @@ package final class Store: Sendable {
       self.location = location
       assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: false)
+      gate = FileGates.gate(of: location.file)
     case .file(let location, let mustExist):
       temporaryFolder = nil
       self.location = location
       assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: mustExist)
+      gate = FileGates.gate(of: location.file)
     }
     do {
       // A database that is there already is opened without waiting for whoever writes to it.

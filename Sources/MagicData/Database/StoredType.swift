@@ -133,6 +133,10 @@ package final class StoredType: Sendable {
     "SELECT 1 FROM \(quotedTable) WHERE \(quotedColumns[field]) = ? COLLATE NOCASE LIMIT 1"
   }
 
+  func selectAssets(_ field: Int) -> String {
+    "SELECT DISTINCT \(quotedColumns[field]) FROM \(quotedTable) WHERE \(quotedColumns[field]) IS NOT NULL"
+  }
+
   /// The fields with links that compete with others for a name (J-16).
   func linkedRivals(of fields: [Int]) -> [Int] {
     guard schema.hasRivals else { return [] }

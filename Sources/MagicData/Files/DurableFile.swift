@@ -9,6 +9,25 @@ package enum DurableFile {
     try syncFolder(of: file)
   }
 
+  /// The same with a content that comes in parts: `body` hands them to its argument.
+  package static func write(to file: URL, _ body: ((Data) throws -> Void) throws -> Void) throws {
+    let temporary = temporary(beside: file)
+    do {
+      try writeNew(temporary) { descriptor in
+        var offset = 0
+        try body { part in
+          try part.withUnsafeBytes { try write($0[...], descriptor, at: offset, temporary) }
+          offset += part.count
+        }
+      }
+    } catch {
+      unlink(temporary.path)
+      throw error
+    }
+    guard rename(temporary.path, file.path) == 0 else { throw failure("could not be written", file, removing: temporary) }
+    try syncFolder(of: file)
+  }
+
   /// Makes a file. `false` if there is one already; that stays as it is.
   package static func create(_ bytes: some ContiguousBytes, at file: URL) throws -> Bool {
     let temporary = try writeTemporary(bytes, beside: file)
@@ -117,19 +136,28 @@ package enum DurableFile {
   }
 
   private static func writeNew(_ bytes: some ContiguousBytes, _ file: URL) throws {
+    try writeNew(file) { descriptor in
+      try bytes.withUnsafeBytes { try write($0[...], descriptor, at: 0, file) }
+    }
+  }
+
+  private static func writeNew(_ file: URL, _ body: (Int32) throws -> Void) throws {
     let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
     guard descriptor >= 0 else { throw failure("could not be made", file) }
     defer { close(descriptor) }
-    try bytes.withUnsafeBytes { bytes in
-      var rest = bytes[...]
-      while !rest.isEmpty {
-        let count = pwrite(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count, off_t(rest.startIndex))
-        if count < 0 && errno == EINTR { continue }
-        guard count > 0 else { throw failure("could not be written", file) }
-        rest = rest.dropFirst(count)
-      }
-    }
+    try body(descriptor)
     guard flush(descriptor) else { throw failure("could not be synced", file) }
+  }
+
+  private static func write(_ bytes: Slice<UnsafeRawBufferPointer>, _ descriptor: Int32, at offset: Int, _ file: URL) throws {
+    var rest = bytes
+    while !rest.isEmpty {
+      let place = off_t(offset + rest.startIndex)
+      let count = pwrite(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count, place)
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { throw failure("could not be written", file) }
+      rest = rest.dropFirst(count)
+    }
   }
 
   private static func syncFolder(of file: URL) throws {

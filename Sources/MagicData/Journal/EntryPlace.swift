@@ -19,7 +19,7 @@ package struct EntryPlace: Sendable, Hashable {
     bits = row << 8 | Int64(index) << 1 | (isLatest ? 0 : 1)
   }
 
-  var row: Int64 { bits >> 8 }
+  package var row: Int64 { bits >> 8 }
   var index: Int { Int(bits >> 1 & 127) }
   /// Whether no entry of the object before it in the journal has a higher stamp.
   var isLatest: Bool { bits & 1 == 0 }

@@ -25,13 +25,18 @@ package struct JournalReader {
   }
 
   package func name(at sequence: UInt64, of replica: ReplicaID) throws -> TransactionName? {
-    guard let row = try row(of: replica), sequence > 0 else { return nil }
-    // Of replicas that wrote in turn there are as many runs as transactions.
-    guard let first = try runs(of: row, from: sequence, atMost: 1).first?.row(of: sequence) else { return nil }
+    guard let first = try firstRow(at: sequence, of: replica) else { return nil }
     var select = try SQL(db, Statements.selectRowName)
     try select.bind(first)
     guard try select.step() else { return nil }
     return TransactionName(stamp: select.stamp(0), tag: UInt32(truncatingIfNeeded: select.integer(1)))
+  }
+
+  /// The row with which a transaction begins.
+  package func firstRow(at sequence: UInt64, of replica: ReplicaID) throws -> Int64? {
+    guard let row = try row(of: replica), sequence > 0 else { return nil }
+    // Of replicas that wrote in turn there are as many runs as transactions.
+    return try runs(of: row, from: sequence, atMost: 1).first?.row(of: sequence)
   }
 
   /// The transactions of a replica after a sequence, in their order, one at a time in memory.

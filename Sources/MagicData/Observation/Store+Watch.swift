@@ -1,6 +1,18 @@
 internal import GRDB
 
 extension Store {
+  /// Returns after a commit that is later than a position, or when the database is closed or the task cancelled.
+  package func waitForCommit(after row: Int64) async throws {
+    _ = try await watch(row) { db, row in try JournalPosition(db).row > row ? true : nil }
+  }
+
+  /// The journal's last row.
+  package func lastRow() async throws -> Int64 {
+    try await readShortly { db in try JournalPosition(db).row }
+  }
+
+  package var isClosed: Bool { commits.isClosed }
+
   /// Looks at the database at once, and then after each commit, whoever made it, until `look` finds something.
   ///
   /// - Parameters:

@@ -4,12 +4,13 @@
 final class RunningTransaction: Sendable {
   @TaskLocal static var current: RunningTransaction?
 
-  private let store: ObjectIdentifier
+  /// Another opening of the same file has the same one.
+  private let gate: ObjectIdentifier
   private let outer: RunningTransaction?
   private let isOver = Locked(false)
 
   private init(of store: Store, within outer: RunningTransaction?) {
-    self.store = ObjectIdentifier(store)
+    gate = ObjectIdentifier(store.gate)
     self.outer = outer
   }
 
@@ -34,7 +35,7 @@ final class RunningTransaction: Sendable {
   }
 
   func holds(_ store: Store) -> Bool {
-    if self.store == ObjectIdentifier(store), !isOver.withLock({ $0 }) { return true }
+    if gate == ObjectIdentifier(store.gate), !isOver.withLock({ $0 }) { return true }
     return outer?.holds(store) ?? false
   }
 }

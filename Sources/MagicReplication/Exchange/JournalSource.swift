@@ -7,6 +7,7 @@ package enum JournalSource: Sendable {
   case database(MagicData)
   case segment(URL)
   case folder(FolderRemote)
+  case bundle(URL)
 
   /// Tells what is at a path by looking at it.
   package init(at path: String) throws {
@@ -17,6 +18,8 @@ package enum JournalSource: Sendable {
     }
     if isFolder.boolValue, FileManager.default.fileExists(atPath: url.appendingPathComponent("magicdata.json").path) {
       self = .folder(FolderRemote(url))
+    } else if !isFolder.boolValue, BundleFile.isBundle(try DurableFile.head(of: url, 8).bytes) {
+      self = .bundle(url)
     } else if !isFolder.boolValue, try DurableFile.head(of: url, 8).bytes.elementsEqual("MAGICSEG".utf8) {
       self = .segment(url)
     } else {
@@ -41,6 +44,13 @@ package enum JournalSource: Sendable {
       } catch let error as JournalError {
         throw MagicDataError(error, url.path)
       }
+    case .bundle(let file):
+      let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+        "magic-bundle-\(UUID().uuidString.lowercased())")
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let handle = try FileHandle(forReadingFrom: file)
+      try BundleFile.unpack(file.path, { try handle.read(upToCount: $0) ?? Data() }, into: FolderRemote(folder))
+      try await JournalSource.folder(FolderRemote(folder)).forEachTransaction(body)
     case .folder(let remote):
       var listing = try FolderListing(remote, dataSet: try remote.dataSet())
       var held = Frontier()

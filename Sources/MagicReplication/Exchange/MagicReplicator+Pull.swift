@@ -10,6 +10,10 @@ extension MagicReplicator {
   ///   it was then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
   @discardableResult
   public func pull() async throws -> PullReport {
+    try await telling { try await pullOnce() }
+  }
+
+  private func pullOnce() async throws -> PullReport {
     let dataSet = try await agreed(remote.dataSet())
     let remote = remote
     // What is there already costs a look at the frontiers, and no write.
@@ -23,42 +27,52 @@ extension MagicReplicator {
       listing.say(what: held, leaves: &report)
       return (listing, report, assets.lacking(try snapshot.journal.schema.assetNames(db)))
     }
-    if var report = inStep {
-      try await fetchAssets(lacking, &report)
-      return report
+    var (report, conflicts) = (inStep ?? PullReport(), [MagicConflict]())
+    if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet) }
+    do {
+      let named =
+        inStep == nil
+        ? try await magic.store.read { [assets = magic.store.assets] db in
+          assets.lacking(try StoredSchema(db).assetNames(db))
+        } : lacking
+      try await fetchAssets(named, &report)
+    } catch {
+      // What was merged stays.
+      tell(report, conflicts)
+      throw error
     }
-    var report = try await merge(listing, of: dataSet)
-    let named = try await magic.store.read { [assets = magic.store.assets] db in
-      assets.lacking(try StoredSchema(db).assetNames(db))
-    }
-    try await fetchAssets(named, &report)
+    tell(report, conflicts)
     return report
   }
 
-  private func merge(_ listing: FolderListing, of dataSet: DataSetID) async throws -> PullReport {
+  private func merge(_ listing: FolderListing, of dataSet: DataSetID) async throws -> (PullReport, [MagicConflict]) {
     let milliseconds = magic.store.surroundings.milliseconds()
-    let (report, doubtful) = try await magic.store.write { db in
+    let events = source
+    let (report, conflicts, doubtful) = try await magic.store.write { db in
       var listing = listing
-      let report = try listing.merge(into: db, milliseconds)
+      let (report, conflicts) = try listing.merge(into: db, milliseconds, events)
       // A remote of which nothing could be read binds nobody (F-11).
       if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
-      return (report, listing.doubtful)
+      return (report, conflicts, listing.doubtful)
     }
     for name in doubtful { remote.doubt(name.text) }
-    return report
+    return (report, conflicts)
   }
 }
 
 extension FolderListing {
-  fileprivate mutating func merge(into db: Connection, _ milliseconds: Int64) throws -> PullReport {
+  fileprivate mutating func merge(
+    into db: Connection, _ milliseconds: Int64, _ events: EventSource
+  ) throws -> (PullReport, [MagicConflict]) {
     let own = try DatabaseState(db).replica
-    var merger = try Merger(db, milliseconds: milliseconds)
+    var merger = try Merger(db, milliseconds: milliseconds, there: frontier)
+    let meter = ProgressMeter(events, .pull, of: waiting(after: merger.held))
     try checkForks(JournalReader(db), merger.held, own: own)
     var report = PullReport()
     for replica in replicas {
       while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
         guard let segment = try segmentOrReject(file) else { continue }
-        try merger.merge(segment)
+        try merger.merge(segment) { try meter.moved(changes: $0) }
         report.segments += 1
         report.bytes += SegmentHeader.length + segment.header.storedLength
         report.inflatedBytes += SegmentHeader.length + segment.header.bodyLength
@@ -70,10 +84,17 @@ extension FolderListing {
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
     report.transactions = merger.transactions
     report.changes = merger.changes
+    report.conflicts = merger.conflictCount
     report.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
       .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - milliseconds)
     }
-    return report
+    return (report, merger.conflicts)
+  }
+
+  /// How many transactions are to come.
+  private func waiting(after held: Frontier) -> Int {
+    let frontier = frontier
+    return replicas.reduce(0) { $0 + Int(clamping: frontier[$1] - min(frontier[$1], held[$1])) }
   }
 
   /// A file that turns out to be damaged counts no more (F-9).

@@ -10,6 +10,10 @@ extension MagicReplicator {
   ///   before stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
+    try await telling { try await pushOnce() }
+  }
+
+  private func pushOnce() async throws -> PushReport {
     let dataSet = try await agreed(try await remote.dataSet(orMake: state().dataSet))
     let (remote, store) = (remote, magic.store)
     if try await !state().isSettled {
@@ -18,16 +22,23 @@ extension MagicReplicator {
       // From here on something may flow, so both sides stand for one data set.
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
+    let events = source
     var (report, hasAssets) = try await store.read { db in
       let snapshot = try Snapshot(db, remote, dataSet)
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       try remote.makeSegments()
-      var push = JournalPush(remote: remote, dataSet: dataSet, snapshot: snapshot, listing: snapshot.listing)
+      let (held, listing) = (snapshot.held, snapshot.listing)
+      let waiting = held.replicas.flatMap { listing.holes(of: $0, through: held[$0]) }.reduce(0) { $0 + $1.count }
+      var push = JournalPush(
+        remote: remote, dataSet: dataSet, snapshot: snapshot, meter: ProgressMeter(events, .push, of: waiting),
+        listing: snapshot.listing)
       try push.send()
       return (push.report, snapshot.journal.schema.hasAssets)
     }
     if hasAssets { try await sendAssets(&report) }
+    if report.transactions > 0 || report.assets > 0 { events.tell(.sent(report)) }
+    for file in report.unread { events.tell(.unread(file)) }
     return report
   }
 }
@@ -37,6 +48,7 @@ private struct JournalPush {
   let remote: FolderRemote
   let dataSet: DataSetID
   let snapshot: Snapshot
+  let meter: ProgressMeter
   var listing: FolderListing
   var report = PushReport()
 
@@ -105,6 +117,7 @@ private struct JournalPush {
       last = transaction.sequence
       report.transactions += 1
       report.changes += transaction.entries.count
+      try meter.moved(changes: transaction.entries.count)
     }
     if !writer.isEmpty { _ = try finish(writer, replica, first...last) }
   }

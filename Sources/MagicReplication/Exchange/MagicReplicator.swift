@@ -11,18 +11,29 @@ internal import MagicJournal
 public struct MagicReplicator: Sendable {
   let magic: MagicData
   let remote: FolderRemote
+  let source: EventSource
 
   public init(_ magic: MagicData, remote: FolderRemote) {
     self.magic = magic
     self.remote = remote
+    source = EventSource()
   }
 
+  /// What this replicator, and copies of it, do from now on. Each asking gives a sequence of its own, which keeps up to 1,000 events for whoever is slow
+  /// and then drops the oldest; it ends with the last copy.
+  public var events: AsyncStream<MagicReplicationEvent> { source.stream }
+
   /// Pulls, then pushes. Two replicas that sync in turn until nothing moves are equal.
+  ///
+  /// A task that is cancelled meanwhile leaves both sides whole: what the pull has not committed was not merged, what the push has written is there.
   @discardableResult
   public func sync() async throws -> (pull: PullReport, push: PushReport) {
-    _ = try await agreed(try await remote.dataSet(orMake: state().dataSet))
-    let pulled = try await pull()
-    return (pulled, try await push())
+    let report = try await telling {
+      _ = try await agreed(try await remote.dataSet(orMake: state().dataSet))
+      return (pull: try await pull(), push: try await push())
+    }
+    if report.pull.heldBack.isEmpty { source.tell(.inStep) }
+    return report
   }
 
   func state() async throws -> DatabaseState {

@@ -33,6 +33,8 @@ public struct PullReport: Sendable, Equatable {
   public var bytes = 0
   /// Bytes of the same before compression.
   public var inflatedBytes = 0
+  /// Values that lost against another replica's which was written without knowing of them: see ``MagicConflict``.
+  public var conflicts = 0
   /// Replicas whose clocks are more than an hour ahead. What they wrote waits in the remote.
   public var heldBack: [HeldBack] = []
   /// Files that are damaged, cut short, of a newer format or cannot be read, and whose content nothing else gave. All else was merged.

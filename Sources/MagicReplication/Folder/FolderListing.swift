@@ -62,6 +62,15 @@ struct FolderListing: Sendable {
   /// In the order of their replicas and first sequences.
   var files: [File] { replicas.flatMap { runs[$0]?.files ?? [] } }
 
+  /// F-5: for each replica the last sequence up to which none is missing.
+  var frontier: Frontier {
+    var frontier = Frontier()
+    for replica in replicas {
+      while let file = next(after: frontier[replica], of: replica) { frontier[replica] = file.name.last }
+    }
+    return frontier
+  }
+
   /// F-9: of the files that hold the transaction after `sequence`, the one that reaches farthest.
   func next(after sequence: UInt64, of replica: ReplicaID) -> File? {
     runs[replica]?.next(after: sequence)

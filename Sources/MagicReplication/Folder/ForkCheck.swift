@@ -28,6 +28,18 @@ extension FolderListing {
     }
   }
 
+  /// The same among the headers alone.
+  func checkForks() throws {
+    var names: [Address: TransactionName] = [:]
+    for header in files.map(\.header) {
+      let claims = [(header.last, header.lastName)] + (header.first > 1 ? [(header.first - 1, header.previous)] : [])
+      for (sequence, name) in claims {
+        let known = names.updateValue(name, forKey: Address(replica: header.replica, sequence: sequence))
+        guard known ?? name == name else { throw FolderListing.fork(header.replica, sequence) }
+      }
+    }
+  }
+
   private struct Address: Hashable {
     let replica: ReplicaID
     let sequence: UInt64

@@ -9,6 +9,13 @@ struct Merger {
   /// Beyond it a stamp is held back (C-5). Fixed at the start, or a row of stamps could creep on without bound.
   private let latest: Int64
   private var clock: Stamp
+  private let own: ReplicaID
+  /// Before the merge: of the journal.
+  private let mark: Int64
+  /// From this row on, what this replica wrote is not in the remote.
+  private let unsent: Int64
+  /// Objects of which a write of this replica lost that the remote did not have.
+  private var contested: [Int: [ObjectKey: ObjectPlace]] = [:]
   /// Objects for which order matters. Each is folded once, at the end, however many of its entries come.
   private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
   private var reader: JournalReader
@@ -19,10 +26,18 @@ struct Merger {
   /// Replicas whose clocks are too far ahead, with the first stamp that waits.
   private(set) var heldBack: [ReplicaID: Stamp] = [:]
 
-  /// How far ahead another replica's clock may be: C-5.
-  private static let bound: Int64 = 3_600_000
+  /// The first ones, as many as are kept.
+  private(set) var conflicts: [MagicConflict] = []
+  private(set) var conflictCount = 0
 
-  init(_ db: Connection, milliseconds: Int64) throws {
+  /// More than anybody looks at.
+  private static let maxConflicts = 1_000
+
+  /// How far ahead another replica's clock may be: C-5.
+  static let bound: Int64 = 3_600_000
+
+  /// - Parameter there: what the remote holds.
+  init(_ db: Connection, milliseconds: Int64, there: Frontier = Frontier()) throws {
     self.db = db
     reader = try JournalReader(db)
     schema = reader.schema
@@ -30,11 +45,16 @@ struct Merger {
     let state = try DatabaseState(db)
     writer = JournalWriter(state)
     clock = state.lastStamp
+    own = state.replica
+    mark = state.lastRow
+    unsent = try reader.firstRow(at: there[state.replica] + 1, of: state.replica) ?? .max
     latest = max(milliseconds, clock.milliseconds) + Merger.bound
   }
 
   /// Merges what is new in a segment that begins no later than what is next. Stops before the first transaction that has to wait.
-  mutating func merge(_ segment: Segment) throws {
+  ///
+  /// - Parameter merged: hears of each transaction, with its number of changes.
+  mutating func merge(_ segment: Segment, _ merged: (Int) throws -> Void = { _ in }) throws {
     let learnt = try schema.learn(segment.schema, db)
     reader = JournalReader(db, schema)
     for transaction in segment.transactions where transaction.sequence > held[transaction.replica] {
@@ -45,6 +65,7 @@ struct Merger {
       }
       try merge(transaction, learnt)
       held[transaction.replica] = transaction.sequence
+      try merged(transaction.entries.count)
     }
   }
 
@@ -53,6 +74,11 @@ struct Merger {
     for (type, objects) in unfolded {
       let table = ObjectTable(schema.types[type], db)
       for (key, object) in objects { try refold(key, object.place, table) }
+    }
+    for (type, objects) in contested {
+      for (key, place) in objects where unfolded[type]?[key] == nil {
+        _ = try entries(key, place, of: schema.types[type].schema)
+      }
     }
     try writer.moveClock(to: clock, db)
   }
@@ -82,6 +108,7 @@ struct Merger {
         return try setAside(entry, stamp, Unfolded(place: place, highest: highest))
       }
       let last = try append(entry, place, isLatest: true)
+      if unsent <= mark, place.last.row >= unsent { contested[entry.type, default: [:]][entry.key] = last }
       if entry.operation == .remove { return try table.remove(entry.key, last) }
       _ = try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last)
     } else if let place = try table.absentPlace(of: entry.key) {
@@ -138,10 +165,29 @@ struct Merger {
       last: try writer.append(entry, zIndex: place.zIndex, previous: place.last, isLatest: isLatest, db))
   }
 
-  private func refold(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
-    let state = try reader.state(from: place.last, of: table.type.id)
+  private mutating func refold(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
+    let schema = table.type.schema
+    var state = ObjectState()
+    for (version, _, entry) in try entries(key, place, of: schema) {
+      state.fold(entry.operation, entry.fields, at: version, of: schema)
+    }
     guard state.isAlive else { return try table.remove(key, place) }
     try table.replace(key, state.row, claim: state.claim, place)
+  }
+
+  /// An object's entries. Those that were held and those that came may be in conflict.
+  private mutating func entries(
+    _ key: ObjectKey, _ place: ObjectPlace, of type: TypeSchema
+  ) throws -> [(Version, row: Int64, Entry)] {
+    var entries: [(Version, row: Int64, Entry)] = []
+    try reader.forEachEntry(from: place.last) { entries.append((Version(stamp: $0, root: $1), $2, $3)) }
+    guard entries.contains(where: { $0.row <= mark }), entries.contains(where: { $0.row > mark }) else { return entries }
+    var writes = ObjectConflicts(key, of: type)
+    for (version, row, entry) in entries { writes.add(entry, version, row: row) }
+    let found = writes.merged(after: mark, own: own, unsent: unsent)
+    conflictCount += found.count
+    conflicts += found.prefix(max(0, Merger.maxConflicts - conflicts.count))
+    return entries
   }
 }
 

@@ -1,28 +1,41 @@
 import ArgumentParser
 import MagicData
 import MagicReplication
-import MagicTransport
 
-struct Clone: AsyncParsableCommand {
+struct Clone: Command {
   static let configuration = CommandConfiguration(
     commandName: "clone",
     abstract: "Makes a database of what a remote holds.",
-    discussion: "Example: magic-sync clone /mnt/share/notes notes")
+    discussion: """
+      The database calls the remote origin, so that `magic-sync sync DB` is enough from then on; a pipe gets no name.
 
-  @OptionGroup var remote: RemoteArgument
+      Examples:
+        magic-sync clone /mnt/share/notes notes
+        magic-sync clone notes.magicbundle notes.sqlite
+        ssh host magic-sync push notes - | magic-sync clone - notes
+      """)
+
+  @Argument(
+    help: ArgumentHelp("The remote: a folder's path or file: URL, a .magicbundle file, or - for a pipe.", valueName: "REMOTE"))
+  var remote: String
+
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var output: OutputOptions
 
-  func run() async throws {
-    let folder = try RemoteAddress.remote(at: remote.address)
-    try folder.check()
+  func perform() async throws -> Outcome {
+    let place = try RemotePlace(remote)
     let database = try CommandDatabase(database.path)
     guard !database.exists else {
       throw MagicDataError(.exists, "there is a database at \(database.path) already; pull into it, or name another path")
     }
-    let report = try await database.useOrBuild { magic in try await MagicReplicator(magic, remote: folder).pull() }
+    let report = try await place.use(.pull) { folder in
+      try await database.useOrBuild { magic in
+        let report = try await Reporter(output).follow(MagicReplicator(magic, remote: folder)) { try await $0.pull() }
+        if !place.isPipe { try await magic.addRemote(NamedRemote(name: NamedRemote.defaultName, address: place.text)) }
+        return report
+      }
+    }
     let exchanged = Exchanged(madeDatabase: true, pulled: Moved(report))
-    try output.print(exchanged.sentences(database.path, folder), exchanged)
-    try report.checkHeldBack()
+    return Outcome(text: exchanged.sentences(database.path, place.text), content: exchanged, status: report.status)
   }
 }

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-struct Init: AsyncParsableCommand {
+struct Init: Command {
   static let configuration = CommandConfiguration(
     commandName: "init",
     abstract: "Makes an empty database.",
@@ -9,12 +9,12 @@ struct Init: AsyncParsableCommand {
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var output: OutputOptions
 
-  func run() async throws {
+  func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let made = try await database.useOrInit()
-    try output.print(
-      made ? "made the database \(database.path)" : "\(database.path) is a database already; nothing was changed",
-      Made(path: database.path, made: made))
+    return Outcome(
+      text: made ? "made the database \(database.path)" : "\(database.path) is a database already; nothing was changed",
+      content: Made(path: database.path, made: made))
   }
 
   private struct Made: Encodable {

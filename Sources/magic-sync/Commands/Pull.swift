@@ -1,30 +1,35 @@
 import ArgumentParser
 import MagicData
 import MagicReplication
-import MagicTransport
 
-struct Pull: AsyncParsableCommand {
+struct Pull: Command {
   static let configuration = CommandConfiguration(
     commandName: "pull",
     abstract: "Fetches and merges what the database lacks.",
     discussion: """
-      Makes the database if it is not there. What is damaged in the remote, or waits, is said and keeps nothing else back.
+      Makes the database if it is not there. What is damaged in the remote, or waits, is said and keeps nothing else back; after an error or an
+      interruption the database is as it was.
 
-      Example: magic-sync pull notes /mnt/share/notes
+      Examples:
+        magic-sync pull notes /mnt/share/notes
+        magic-sync pull notes notes.magicbundle
+        ssh host magic-sync push notes - | magic-sync pull notes -
       """)
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
   @OptionGroup var output: OutputOptions
 
-  func run() async throws {
-    let folder = try RemoteAddress.remote(at: remote.address)
-    try folder.check()
+  func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
+    let place = try await remote.place(in: database)
     let isNew = !database.exists
-    let report = try await database.useOrBuild { magic in try await MagicReplicator(magic, remote: folder).pull() }
+    let report = try await place.use(.pull) { folder in
+      try await database.useOrBuild { magic in
+        try await Reporter(output).follow(MagicReplicator(magic, remote: folder)) { try await $0.pull() }
+      }
+    }
     let exchanged = Exchanged(madeDatabase: isNew, pulled: Moved(report))
-    try output.print(exchanged.sentences(database.path, folder), exchanged)
-    try report.checkHeldBack()
+    return Outcome(text: exchanged.sentences(database.path, place.text), content: exchanged, status: report.status)
   }
 }

@@ -1,29 +1,43 @@
 import ArgumentParser
+import Foundation
 import MagicData
 import MagicReplication
-import MagicTransport
 
-struct Push: AsyncParsableCommand {
+struct Push: Command {
   static let configuration = CommandConfiguration(
     commandName: "push",
     abstract: "Sends what the remote lacks.",
     discussion: """
-      Makes the remote's folder if the folder above is there.
+      Makes the remote's folder if the folder above is there. To a .magicbundle file it adds what that lacks; with - a bundle of the whole journal goes to \
+      standard output, and the result to standard error.
 
-      Example: magic-sync push notes /mnt/share/notes
+      Examples:
+        magic-sync push notes /mnt/share/notes
+        magic-sync push notes notes.magicbundle
+        magic-sync push notes - | ssh host magic-sync pull notes -
       """)
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
   @OptionGroup var output: OutputOptions
 
-  func run() async throws {
-    let folder = try RemoteAddress.remote(at: remote.address)
+  func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let isNew = !folder.isThere
-    let report = try await database.use { magic in try await MagicReplicator(magic, remote: folder).push() }
+    let place = try await remote.place(in: database)
+    guard !place.isPipe || isatty(STDOUT_FILENO) == 0 else {
+      throw ValidationError("a bundle is no text for a terminal; redirect standard output, or name a file.")
+    }
+    let isNew = !place.isPipe && !place.isThere
+    let report = try await database.use { magic in
+      try await place.use(.push) { folder in
+        try await Reporter(output, isOutputTaken: place.isPipe).follow(MagicReplicator(magic, remote: folder)) {
+          try await $0.push()
+        }
+      }
+    }
     let exchanged = Exchanged(madeRemote: isNew, pushed: Moved(report))
-    try output.print(exchanged.sentences(database.path, folder), exchanged)
-    try report.checkUnread()
+    return Outcome(
+      text: exchanged.sentences(database.path, place.text), content: exchanged, status: report.status,
+      isOutputTaken: place.isPipe)
   }
 }

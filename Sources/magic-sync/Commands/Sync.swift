@@ -1,32 +1,66 @@
 import ArgumentParser
 import MagicData
 import MagicReplication
-import MagicTransport
 
-struct Sync: AsyncParsableCommand {
+struct Sync: Command {
   static let configuration = CommandConfiguration(
     commandName: "sync",
     abstract: "Pulls, then pushes.",
     discussion: """
-      Makes the database, and the remote's folder, if they are not there.
+      Makes the database, and the remote's folder, if they are not there. With --watch it goes on: after each change of the database, by whatever \
+      program, and of the remote's files, until it is interrupted, which then is a success. What may pass, as a share that is not there, is tried again.
 
-      Example: magic-sync sync notes /mnt/share/notes
+      Examples:
+        magic-sync sync notes /mnt/share/notes
+        magic-sync sync notes
+        magic-sync sync notes --watch --interval 5 --json
       """)
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
+
+  @Flag(help: "Go on until interrupted. (MAGIC_SYNC_WATCH)")
+  var watch = false
+
+  @Option(
+    help: ArgumentHelp(
+      "With --watch: look at the remote every so many seconds, and exchange no more often than that. (MAGIC_SYNC_INTERVAL)",
+      valueName: "seconds"))
+  var interval = Twin.double("INTERVAL") ?? 1
+
   @OptionGroup var output: OutputOptions
 
-  func run() async throws {
-    let folder = try RemoteAddress.remote(at: remote.address)
+  func validate() throws {
+    guard interval >= 0.01, interval <= 86_400 else { throw ValidationError("--interval takes 0.01 to 86400 seconds.") }
+  }
+
+  func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let (isDatabaseNew, isRemoteNew) = (!database.exists, !folder.isThere)
-    let report = try await database.useOrBuild { magic in try await MagicReplicator(magic, remote: folder).sync() }
+    let place = try await remote.place(in: database)
+    guard !place.isPipe else { throw ValidationError("a pipe goes one way: push to it, or pull from it.") }
+    if watch || Twin.flag("WATCH") { return try await follow(database, place) }
+    let (isDatabaseNew, isRemoteNew) = (!database.exists, !place.isThere)
+    let report = try await place.use(.both) { folder in
+      try await database.useOrBuild { magic in
+        try await Reporter(output).follow(MagicReplicator(magic, remote: folder)) { try await $0.sync() }
+      }
+    }
     let exchanged = Exchanged(
       madeDatabase: isDatabaseNew, madeRemote: isRemoteNew, pulled: Moved(report.pull), pushed: Moved(report.push))
-    try output.print(exchanged.sentences(database.path, folder), exchanged)
-    let pushed = Result { try report.push.checkUnread() }
-    try report.pull.checkHeldBack()
-    try pushed.get()
+    return Outcome(
+      text: exchanged.sentences(database.path, place.text), content: exchanged,
+      status: report.pull.isComplete ? report.push.status : report.pull.status)
+  }
+
+  private func follow(_ database: CommandDatabase, _ place: RemotePlace) async throws -> Outcome {
+    guard case .folder(let folder) = place else { throw ValidationError("--watch follows a folder; a bundle does not change.") }
+    let isNew = try await database.useOrInit()
+    let reporter = Reporter(output, isContinuous: true)
+    if !output.quiet { Terminal.say("following \(database.path) and \(place.text) until interrupted") }
+    try await database.use { magic in
+      try await reporter.follow(MagicReplicator(magic, remote: folder)) { try await $0.run(every: .seconds(interval)) }
+    }
+    let moved = await Exchanged(madeDatabase: isNew, pulled: reporter.pulled, pushed: reporter.pushed)
+    return Outcome(text: "", content: moved)
   }
 }

@@ -16,10 +16,10 @@ struct Demo: AsyncParsableCommand {
   @Argument(help: "A git repository.")
   var repository = "."
 
-  @Option(help: "Take at most so many commits, the newest first.")
-  var commits = 20_000
+  @Option(help: "Take at most so many commits, the newest first. (MAGIC_SYNC_COMMITS)")
+  var commits = Twin.int("COMMITS") ?? 20_000
 
-  @Option(help: ArgumentHelp("Leave the databases in this new folder.", valueName: "folder"))
+  @Option(help: ArgumentHelp("Leave the databases in this new folder. (MAGIC_SYNC_INTO)", valueName: "folder"))
   var into: String?
 
   func validate() throws {
@@ -36,7 +36,7 @@ struct Demo: AsyncParsableCommand {
 
   private func makeFolder() throws -> URL {
     let folder =
-      into.map { URL(fileURLWithPath: $0, isDirectory: true) }
+      (into ?? Twin.text("INTO")).map { URL(fileURLWithPath: $0, isDirectory: true) }
       ?? FileManager.default.temporaryDirectory.appendingPathComponent("magic-demo-\(UUID().uuidString.prefix(8).lowercased())")
     guard !FileManager.default.fileExists(atPath: folder.path) else {
       throw MagicDataError(.exists, "\(folder.path) is there already; the demo wants a folder of its own")

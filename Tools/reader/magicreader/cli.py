@@ -7,6 +7,7 @@ import time
 from typing import Any, Callable, Dict, Iterable, List
 
 from .assets import faults
+from .bundle import Bundle, is_bundle
 from .cursor import FormatError
 from .folder import Folder, RemoteError
 from .journal import ForkError
@@ -51,7 +52,7 @@ def asset_lines(path: str) -> Iterable[str]:
 
 
 def pulled(path: str, tell: Callable[[Pull], List[str]]) -> List[str]:
-    pull = Pull(Folder(path), now())
+    pull = Pull(Bundle(path) if is_bundle(path) else Folder(path), now())
     lines = tell(pull)
     for line in pull.held_back + pull.unread + pull.parked:
         say(line)

@@ -1,9 +1,10 @@
 """Pulling all of a folder remote into a new journal (folder.md, Pull)."""
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Optional, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Set, Tuple, Union
 
 from .clock import is_too_early
+from .bundle import Bundle
 from .folder import Folder, RemoteError, SegmentName
 from .journal import ForkError, Journal, Name
 from .schema import KnownSchema
@@ -14,7 +15,7 @@ class Pull:
     """What came of it: the journal, and a line for each replica that is held back (C-5), each
     file that was of no use and each hole (F-10)."""
 
-    def __init__(self, folder: Folder, now: int) -> None:
+    def __init__(self, folder: Union[Folder, Bundle], now: int) -> None:
         self.folder = folder
         self.now = now
         self.journal = Journal()

@@ -1,0 +1,28 @@
+public import Foundation
+
+/// Two writes of two replicas to one value, of which one lost: by the rule that the later one wins.
+public struct MagicConflict: Sendable, Equatable {
+  public struct Side: Sendable, Equatable {
+    /// The id of the replica that wrote it, 32 hexadecimal digits.
+    public let replica: String
+    /// By that replica's clock.
+    public let time: Date
+    /// As JSON; `nil` for an object as a whole.
+    public let value: String?
+  }
+
+  /// The type's name.
+  public let type: String
+  /// The primary value; of an object without one, or with an automatic number, its birth: 32 hexadecimal digits.
+  public let object: String
+  /// Of a set or a dictionary one element is meant. `nil` where an object was changed here and removed there.
+  public let property: String?
+  public let lost: Side
+  public let won: Side
+  /// Which of the two is the remove, where one is.
+  public let removal: Removal?
+
+  public enum Removal: String, Sendable {
+    case lost, won
+  }
+}

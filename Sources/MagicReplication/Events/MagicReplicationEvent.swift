@@ -1,0 +1,48 @@
+public import MagicData
+
+/// What a replicator tells of its work: see ``MagicReplicator/events``.
+public enum MagicReplicationEvent: Sendable {
+  /// Some way through a pull or a push; told a few times a second.
+  case progress(MagicProgress)
+  /// A pull merged something. It is committed.
+  case applied(PullReport)
+  /// A push wrote something, which is in the remote.
+  case sent(PushReport)
+  /// A value that a merge made lose, or that had lost when it arrived.
+  case conflict(MagicConflict)
+  /// A replica whose clock is too far ahead: what it wrote since waits in the remote.
+  case parked(PullReport.HeldBack)
+  /// A file of which nothing was taken; all else was.
+  case unread(UnreadFile)
+  /// Transactions that are missing in the remote; what follows them waits there.
+  case missing(PullReport.Parked)
+  /// Contents of assets that objects name and that are not to be had yet.
+  case lacking(assets: Int)
+  /// One database is in use as two; nothing was changed, and a person has to decide.
+  case forked(MagicDataError)
+  /// Database and remote hold the same.
+  case inStep
+  /// A round of ``MagicReplicator/run(every:)`` failed; the next one begins after this time.
+  case retrying(MagicDataError, after: Duration)
+}
+
+/// How far a pull or a push has come.
+public struct MagicProgress: Sendable, Equatable {
+  public enum Phase: String, Sendable {
+    case pull, push
+  }
+
+  public let phase: Phase
+  public let transactions: Int
+  /// Those that there are to move.
+  public let totalTransactions: Int
+  /// One for each object that a transaction touched.
+  public let changes: Int
+
+  package init(phase: Phase, transactions: Int, totalTransactions: Int, changes: Int) {
+    self.phase = phase
+    self.transactions = transactions
+    self.totalTransactions = totalTransactions
+    self.changes = changes
+  }
+}

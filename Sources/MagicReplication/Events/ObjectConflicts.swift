@@ -1,0 +1,126 @@
+internal import Foundation
+internal import MagicJournal
+
+/// All that was written to one object, to find out what lost to what.
+struct ObjectConflicts {
+  struct Write {
+    let version: Version
+    /// Of the journal: the order of arrival.
+    let row: Int64
+    /// `nil` for a remove.
+    let value: Value?
+    /// Of a revival.
+    var base: Stamp?
+  }
+
+  private let type: TypeSchema
+  private let key: ObjectKey
+  /// Updates and removes of the object as a whole.
+  private var lives: [Write] = []
+  /// By what folds by itself (L-5).
+  private var places: [Place: [Write]] = [:]
+
+  private struct Place: Hashable {
+    let slot: Int
+    /// The element's bytes, in a set or dictionary.
+    let element: [UInt8]
+  }
+
+  init(_ key: ObjectKey, of type: TypeSchema) {
+    self.key = key
+    self.type = type
+  }
+
+  mutating func add(_ entry: Entry, _ version: Version, row: Int64) {
+    lives.append(
+      Write(version: version, row: row, value: entry.operation.isRemove ? nil : .null, base: entry.operation.base))
+    for field in entry.fields {
+      for (element, value) in field.value.parts {
+        places[Place(slot: type.slots[field.field], element: element), default: []].append(
+          Write(version: version, row: row, value: value))
+      }
+    }
+  }
+
+  // MARK: What a merge brought
+
+  /// - Parameters:
+  ///   - mark: what stands in a row beyond was merged just now.
+  ///   - own: this replica.
+  ///   - unsent: in rows from here on, this replica's writes were unknown to the remote.
+  func merged(after mark: Int64, own: ReplicaID, unsent: Int64) -> [MagicConflict] {
+    func pair(_ writes: [Write]) -> (lost: Write, won: Write)? {
+      guard let here = writes.filter({ $0.row <= mark }).max(by: { $0.version < $1.version }),
+        let come = writes.filter({ $0.row > mark }).max(by: { $0.version < $1.version }),
+        here.version.root != come.version.root, here.value != come.value
+      else { return nil }
+      if come.version < here.version { return (come, here) }
+      return here.version.root == own && here.row >= unsent ? (here, come) : nil
+    }
+    if let (lost, won) = pair(lives), let conflict = wholes(lost, won) { return [conflict] }
+    return sortedPlaces.compactMap { place, writes in pair(writes).map { conflict(place, $0.lost, $0.won) } }
+  }
+
+  // MARK: What the journal tells
+
+  /// Each write that a later one of another replica took the place of.
+  func all() -> [MagicConflict] {
+    var found: [(Version, MagicConflict)] = []
+    func find(_ writes: [Write], _ make: (Write, Write) -> MagicConflict?) {
+      let sorted = writes.sorted { $0.version < $1.version }
+      for (lost, won) in zip(sorted, sorted.dropFirst()) where lost.version.root != won.version.root && lost.value != won.value
+      {
+        if let conflict = make(lost, won) { found.append((won.version, conflict)) }
+      }
+    }
+    find(lives, wholes)
+    for (place, writes) in sortedPlaces { find(writes) { conflict(place, $0, $1) } }
+    return found.sorted { $0.0 < $1.0 }.map(\.1)
+  }
+
+  private var sortedPlaces: [(Place, [Write])] {
+    places.map { ($0, $1) }.sorted { ($0.0.slot, $0.0.element.hexadecimal) < ($1.0.slot, $1.0.element.hexadecimal) }
+  }
+
+  /// An update against a remove; one that knew of the remove says so (L-6).
+  private func wholes(_ lost: Write, _ won: Write) -> MagicConflict? {
+    guard (lost.value == nil) != (won.value == nil) else { return nil }
+    if let base = won.base, base >= lost.version.stamp { return nil }
+    return MagicConflict(
+      type: type.name.text, object: key.text, property: nil, lost: .init(lost, value: nil), won: .init(won, value: nil),
+      removal: lost.value == nil ? .lost : .won)
+  }
+
+  private func conflict(_ place: Place, _ lost: Write, _ won: Write) -> MagicConflict {
+    MagicConflict(
+      type: type.name.text, object: key.text, property: type.fields[place.slot].name.text,
+      lost: .init(lost, value: lost.value?.json), won: .init(won, value: won.value?.json), removal: nil)
+  }
+}
+
+extension MagicConflict.Side {
+  fileprivate init(_ write: ObjectConflicts.Write, value: String?) {
+    self.init(
+      replica: write.version.root.description,
+      time: Date(timeIntervalSince1970: TimeInterval(write.version.stamp.milliseconds) / 1_000), value: value)
+  }
+}
+
+extension Value {
+  /// What folds by itself, with the bytes that tell it from the others of the field.
+  fileprivate var parts: [(element: [UInt8], value: Value)] {
+    switch self {
+    case .set(let elements): elements.map { ($0.key.bytes, .set([$0])) }
+    case .dictionary(let elements): elements.map { ($0.name, .dictionary([$0])) }
+    default: [([], self)]
+    }
+  }
+}
+
+extension ObjectKey {
+  fileprivate var bytes: [UInt8] {
+    var writer = ByteWriter()
+    encode(to: &writer)
+    return writer.bytes
+  }
+}

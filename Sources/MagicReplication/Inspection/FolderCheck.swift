@@ -1,0 +1,36 @@
+internal import MagicData
+internal import MagicJournal
+
+/// Whether a folder's files hold what they say.
+package struct FolderCheck: Sendable {
+  package private(set) var segments = 0
+  package private(set) var transactions = 0
+  package private(set) var bytes = 0
+  /// Files that are damaged or of another format, each with its reason.
+  package private(set) var damaged: [String] = []
+  /// Runs that are missing, so that later ones wait.
+  package private(set) var gaps: [String] = []
+
+  /// Reads every file, one at a time.
+  package init(_ remote: FolderRemote) throws {
+    let listing = try FolderListing(remote, dataSet: remote.dataSet())
+    try listing.checkForks()
+    damaged = listing.rejected.map(\.error.message)
+    for file in listing.files {
+      try Task.checkCancellation()
+      do {
+        transactions += try FolderListing.segment(file).transactions.count
+        segments += 1
+        bytes += SegmentHeader.length + file.header.storedLength
+      } catch let error as MagicDataError where error.code != .notFound {
+        damaged.append(error.message)
+      }
+    }
+    let frontier = listing.frontier
+    for replica in listing.replicas {
+      let beyond = listing.runs[replica]?.files.first { $0.name.first > frontier[replica] + 1 }
+      guard let beyond else { continue }
+      gaps.append("of replica \(replica) the transactions \(frontier[replica] + 1) to \(beyond.name.first - 1) are missing")
+    }
+  }
+}

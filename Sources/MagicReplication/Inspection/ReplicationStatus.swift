@@ -1,0 +1,90 @@
+internal import Foundation
+package import MagicData
+internal import MagicJournal
+
+/// How far a database and a remote are apart, without changing either.
+package struct ReplicationStatus: Sendable {
+  /// A replica whose transactions are here or there.
+  package struct Peer: Sendable, Encodable {
+    package let replica: String
+    package let isOwn: Bool
+    /// Its last sequence that is held here, and without a gap in the remote.
+    package let here: UInt64
+    package let there: UInt64
+    /// The last one that some file in the remote holds. More than `there` if files are missing.
+    package let reach: UInt64
+    /// When its last transaction that is known was written, by its own clock.
+    package let lastSeen: String?
+    /// How far its clock is ahead, in milliseconds, if what it wrote has to wait for that.
+    package let parkedMilliseconds: Int64?
+
+    /// Transactions that are here and not there, and the other way round.
+    package var out: UInt64 { here - min(here, there) }
+    package var `in`: UInt64 { there - min(here, there) }
+    package var hasGap: Bool { reach > max(here, there) }
+  }
+
+  package let peers: [Peer]
+  package let segments: Int
+  package let segmentBytes: Int
+  /// What is named as a segment and does not count.
+  package let unusable: [String]
+  /// How far the latest stamp in the remote is ahead of this machine's clock; negative if it lies back.
+  package let skewMilliseconds: Int64?
+
+  package var out: UInt64 { peers.reduce(0) { $0 + $1.out } }
+  package var `in`: UInt64 { peers.reduce(0) { $0 + $1.in } }
+  package var isInStep: Bool { out == 0 && `in` == 0 && !peers.contains { $0.hasGap } }
+}
+
+extension MagicReplicator {
+  /// - Throws: `MagicDataError` as ``pull()`` does.
+  package func status() async throws -> ReplicationStatus {
+    let dataSet = try await agreed(remote.dataSet())
+    let (remote, now) = (remote, magic.store.surroundings.milliseconds())
+    return try await magic.store.read { db in try ReplicationStatus(Snapshot(db, remote, dataSet), now) }
+  }
+}
+
+extension MagicData {
+  /// What is known of each replica without a remote.
+  package func replicas() async throws -> [ReplicationStatus.Peer] {
+    try await store.read { db in
+      let (journal, own) = (try JournalReader(db), try DatabaseState(db).replica)
+      let held = try journal.frontier()
+      return try Set(held.replicas + [own]).sorted().map { replica in
+        let name = try journal.name(at: held[replica], of: replica)
+        return .init(
+          replica: replica.description, isOwn: replica == own, here: held[replica], there: 0, reach: 0,
+          lastSeen: name.map { $0.stamp.inLog }, parkedMilliseconds: nil)
+      }
+    }
+  }
+}
+
+extension ReplicationStatus {
+  fileprivate init(_ snapshot: Snapshot, _ now: Int64) throws {
+    let (listing, held) = (snapshot.listing, snapshot.held)
+    let there = listing.frontier
+    let latest = max(now, snapshot.state.lastStamp.milliseconds) + Merger.bound
+    segments = listing.files.count
+    segmentBytes = listing.files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength }
+    unusable = listing.rejected.map(\.error.message)
+    skewMilliseconds = listing.files.map { $0.header.lastName.stamp.milliseconds - now }.max()
+    peers = try Set(held.replicas + listing.replicas + [snapshot.state.replica]).sorted().map { replica in
+      let files = listing.runs[replica]?.files ?? []
+      let last = files.map(\.header.lastName.stamp).max()
+      let own = try snapshot.journal.name(at: held[replica], of: replica)?.stamp
+      let isParked = held[replica] < there[replica] && (last?.milliseconds ?? 0) > latest
+      return Peer(
+        replica: replica.description, isOwn: replica == snapshot.state.replica, here: held[replica], there: there[replica],
+        reach: files.map(\.name.last).max() ?? 0, lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
+        parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
+    }
+  }
+}
+
+extension Stamp {
+  /// UTC.
+  var inLog: String { Date(timeIntervalSince1970: TimeInterval(milliseconds) / 1_000).inLog }
+}

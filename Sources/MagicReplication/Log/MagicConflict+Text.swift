@@ -1,0 +1,42 @@
+internal import Foundation
+
+extension MagicConflict {
+  package var text: String {
+    let what = "\(type) \(object)" + (property.map { ".\($0)" } ?? "")
+    return "\(won.time.inLog)  \(what)  \(side(won, removal == .won)) won over \(side(lost, removal == .lost))"
+  }
+
+  private func side(_ side: Side, _ isRemove: Bool) -> String {
+    "\(side.value ?? (isRemove ? "remove" : "update")) of \(side.replica.prefix(8))"
+  }
+}
+
+extension MagicConflict: Encodable {
+  private enum Key: String, CodingKey {
+    case type, object, property, removal, lost, won
+  }
+
+  /// The contract of Protocol/output.md.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(type, forKey: .type)
+    try container.encode(object, forKey: .object)
+    try container.encodeIfPresent(property, forKey: .property)
+    try container.encodeIfPresent(removal?.rawValue, forKey: .removal)
+    try container.encode(lost, forKey: .lost)
+    try container.encode(won, forKey: .won)
+  }
+}
+
+extension MagicConflict.Side: Encodable {
+  private enum Key: String, CodingKey {
+    case replica, time, value
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(replica, forKey: .replica)
+    try container.encode(time.inLog, forKey: .time)
+    try container.encodeIfPresent(value, forKey: .value)
+  }
+}

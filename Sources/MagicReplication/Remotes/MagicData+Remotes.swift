@@ -1,0 +1,52 @@
+package import MagicData
+
+/// A remote by the name that people gave it.
+package struct NamedRemote: Sendable, Equatable, Encodable {
+  package let name: String
+  /// An absolute path, or a URL.
+  package let address: String
+
+  package init(name: String, address: String) {
+    self.name = name
+    self.address = address
+  }
+
+  /// The one that is meant where no remote is named, if there are several.
+  package static let defaultName = "origin"
+
+  /// A name can be no path of more than one part and no URL. A folder that is called like a remote is written with `./` in front.
+  package static func isValid(_ name: String) -> Bool {
+    1...64 ~= name.utf8.count && name.utf8.first != UInt8(ascii: "-")
+      && name.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
+  }
+}
+
+extension MagicData {
+  /// In the order of their names.
+  package func remotes() async throws -> [NamedRemote] {
+    try await store.read { db in try RemoteNames(db).all().map { NamedRemote(name: $0.name, address: $0.address) } }
+  }
+
+  /// - Throws: `MagicDataError` with `exists` if there is a remote of that name, and `value` for what can be no name.
+  package func addRemote(_ remote: NamedRemote) async throws {
+    guard NamedRemote.isValid(remote.name) else {
+      throw MagicDataError(.value, "a remote's name has 1 to 64 letters a to z, digits, - and _, and does not begin with -")
+    }
+    guard try await store.write({ db in try RemoteNames(db).add(remote.name, remote.address) }) else {
+      throw MagicDataError(.exists, "there is a remote \(remote.name) already; remove it first, or take another name")
+    }
+  }
+
+  /// Forgets the name; the remote itself stays as it is.
+  package func removeRemote(_ name: String) async throws {
+    guard try await store.write({ db in try RemoteNames(db).remove(name) }) else {
+      throw MagicDataError(.notFound, "there is no remote \(name); `magic-sync remote list` shows those that there are")
+    }
+  }
+}

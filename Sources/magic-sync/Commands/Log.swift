@@ -1,0 +1,49 @@
+import ArgumentParser
+import Foundation
+import MagicReplication
+
+struct LogCommand: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "log",
+    abstract: "Prints a database's entries, newest last, or what lost to what.",
+    discussion: """
+      With --conflicts: values of one replica that a later write of another took the place of, whether its writer knew of them or not; that is not in the \
+      journal. `magic-replay log` reads folders, segments and bundles as well.
+
+      Examples:
+        magic-sync log notes --limit 20
+        magic-sync log notes --conflicts --json
+      """)
+
+  @OptionGroup var database: DatabaseArgument
+
+  @Option(help: "Print only the last so many. (MAGIC_SYNC_LIMIT)")
+  var limit: Int?
+
+  @Flag(help: "Print what lost, and to what. (MAGIC_SYNC_CONFLICTS)")
+  var conflicts = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard (limit ?? Twin.int("LIMIT") ?? 0) >= 0 else { throw ValidationError("--limit takes a number from 0.") }
+  }
+
+  func perform() async throws -> Outcome {
+    let limit = limit ?? Twin.int("LIMIT") ?? .max
+    return try await CommandDatabase(database.path).use { magic in
+      if conflicts || Twin.flag("CONFLICTS") {
+        let all = try await magic.conflicts()
+        for conflict in all.suffix(limit) {
+          if output.json { try output.event("conflict", conflict) } else { try output.line(conflict.text) }
+        }
+        return Outcome(text: "", content: ["conflicts": all.count])
+      }
+      let lines = try await JournalSource.database(magic).log()
+      for line in lines.suffix(limit) {
+        try output.line(output.json ? "{\"event\":\"entry\"," + line.json.dropFirst() : line.text)
+      }
+      return Outcome(text: "", content: ["entries": lines.count])
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import MagicData
+import MagicReplication
+
+struct Remote: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "remote",
+    abstract: "Gives remotes names, which the database keeps.",
+    discussion: """
+      The names are this database's own, and go nowhere. Without a name, commands mean the only remote, or the one named origin.
+
+      Examples:
+        magic-sync remote add notes origin /mnt/share/notes
+        magic-sync sync notes
+      """,
+    subcommands: [Add.self, Remove.self, List.self])
+
+  struct Add: Command {
+    static let configuration = CommandConfiguration(
+      commandName: "add", abstract: "Names a remote. It need not be there yet.",
+      discussion: "Example: magic-sync remote add notes stick /media/stick/notes")
+
+    @OptionGroup var database: DatabaseArgument
+    @Argument(help: ArgumentHelp("The remote's name: a to z, digits, - and _.", valueName: "NAME"))
+    var name: String
+    @Argument(help: ArgumentHelp("A folder's path or file: URL, or a .magicbundle file.", valueName: "URL"))
+    var address: String
+    @OptionGroup var output: OutputOptions
+
+    func perform() async throws -> Outcome {
+      let place = try RemotePlace(address)
+      guard !place.isPipe else { throw ValidationError("a pipe has no name.") }
+      let remote = NamedRemote(name: name, address: place.text)
+      try await CommandDatabase(database.path).use { magic in try await magic.addRemote(remote) }
+      return Outcome(text: "\(remote.name) is \(remote.address)", content: remote)
+    }
+  }
+
+  struct Remove: Command {
+    static let configuration = CommandConfiguration(
+      commandName: "remove", abstract: "Forgets a name. The remote stays as it is.",
+      discussion: "Example: magic-sync remote remove notes stick")
+
+    @OptionGroup var database: DatabaseArgument
+    @Argument(help: ArgumentHelp("The remote's name.", valueName: "NAME"))
+    var name: String
+    @OptionGroup var output: OutputOptions
+
+    func perform() async throws -> Outcome {
+      try await CommandDatabase(database.path).use { magic in try await magic.removeRemote(name) }
+      return Outcome(text: "forgot \(name)", content: ["name": name])
+    }
+  }
+
+  struct List: Command {
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "Prints names and addresses.", discussion: "Example: magic-sync remote list notes --json")
+
+    @OptionGroup var database: DatabaseArgument
+    @OptionGroup var output: OutputOptions
+
+    func perform() async throws -> Outcome {
+      let remotes = try await CommandDatabase(database.path).use { magic in try await magic.remotes() }
+      return Outcome(
+        text: remotes.map { "\($0.name)\t\($0.address)" }.joined(separator: "\n"), content: ["remotes": remotes])
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import ArgumentParser
+import MagicData
+import MagicReplication
+
+struct Status: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Prints what waits to go out and to come in, and what it all takes.",
+    discussion: """
+      Changes nothing. With --check the exit code is 4 unless database and remote hold the same.
+
+      Examples:
+        magic-sync status notes
+        magic-sync status notes /mnt/share/notes --check --quiet
+      """)
+
+  @OptionGroup var database: DatabaseArgument
+  @OptionGroup var remote: RemoteArgument
+
+  @Flag(help: "Exit with 4 if something waits. (MAGIC_SYNC_CHECK)")
+  var check = false
+
+  @OptionGroup var output: OutputOptions
+
+  func perform() async throws -> Outcome {
+    let database = try CommandDatabase(database.path)
+    let place = try await remote.place(in: database)
+    let (status, statistics) = try await place.use(.pull) { folder in
+      try await database.use { magic in
+        (try await MagicReplicator(magic, remote: folder).status(), try await magic.statistics())
+      }
+    }
+    let content = Content(status, statistics, database.path, place.text)
+    return Outcome(
+      text: content.text, content: content, status: (check || Twin.flag("CHECK")) && !status.isInStep ? .notInStep : .success)
+  }
+
+  /// What programs get.
+  private struct Content: Encodable {
+    struct Store: Encodable {
+      let path, replica: String
+      let sequence, transactions, entries, journalBytes, bytes: Int
+    }
+
+    struct Place: Encodable {
+      let address: String
+      let segments, bytes: Int
+      let unusable: [String]
+    }
+
+    let isInStep: Bool
+    let database: Store
+    let remote: Place
+    /// Transactions that wait.
+    let out, `in`: UInt64
+    let parked: [ReplicationStatus.Peer]
+    let skewMilliseconds: Int64?
+    let peers: [ReplicationStatus.Peer]
+
+    init(_ status: ReplicationStatus, _ statistics: MagicStatistics, _ path: String, _ address: String) {
+      database = Store(
+        path: path, replica: statistics.replica,
+        sequence: statistics.replicas.first { $0.id == statistics.replica }?.lastSequence ?? 0,
+        transactions: statistics.transactions, entries: statistics.entries, journalBytes: statistics.journalBytes,
+        bytes: statistics.bytes)
+      remote = Place(address: address, segments: status.segments, bytes: status.segmentBytes, unusable: status.unusable)
+      (isInStep, out, `in`, peers) = (status.isInStep, status.out, status.in, status.peers)
+      parked = status.peers.filter { $0.parkedMilliseconds != nil }
+      skewMilliseconds = status.skewMilliseconds
+    }
+
+    var text: String {
+      var lines = [
+        "database  \(database.path): replica \(database.replica), sequence \(database.sequence.grouped)",
+        "journal   \(database.transactions.counted("transaction")), \(database.entries.counted("change")): "
+          + "\(database.journalBytes.asBytes) of \(database.bytes.asBytes)",
+        "remote    \(remote.address): \(remote.segments.counted("segment")), \(remote.bytes.asBytes)",
+        "out       \(waiting(out, "to be pushed"))", "in        \(waiting(`in`, "to be pulled"))",
+      ]
+      for peer in peers where peer.here != peer.there || peer.hasGap { lines.append("peer      \(peer.text)") }
+      for peer in parked {
+        lines.append("parked    \((peer.there - peer.here).grouped) of replica \(peer.replica), until its time has come")
+      }
+      if let skewMilliseconds, skewMilliseconds > 60_000 {
+        lines.append(
+          "skew      the latest write in the remote is \(skewMilliseconds / 60_000) minutes ahead of this machine's clock")
+      }
+      lines += remote.unusable.map { "unusable  \($0)" }
+      return (lines + [isInStep ? "in step" : "not in step"]).joined(separator: "\n")
+    }
+
+    private func waiting(_ count: UInt64, _ what: String) -> String {
+      count == 0
+        ? "nothing waits \(what)" : "\(Int(clamping: count).counted("transaction")) \(count == 1 ? "waits" : "wait") \(what)"
+    }
+  }
+}

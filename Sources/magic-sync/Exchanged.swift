@@ -1,0 +1,97 @@
+import Foundation
+import MagicReplication
+
+/// What a command that exchanges prints.
+struct Exchanged: Encodable, Sendable {
+  var madeDatabase = false
+  var madeRemote = false
+  var pulled: Moved?
+  var pushed: Moved?
+
+  func sentences(_ database: String, _ remote: String) -> String {
+    var sentences: [String] = []
+    if madeDatabase { sentences.append("made the database \(database)") }
+    if madeRemote { sentences.append("made the remote \(remote)") }
+    if let pulled { sentences.append(pulled.sentence("pulled", lacking: "the database")) }
+    if let pushed { sentences.append(pushed.sentence("pushed", lacking: "the remote")) }
+    return sentences.joined(separator: "\n")
+  }
+}
+
+/// One direction of an exchange.
+struct Moved: Encodable, Sendable {
+  var segments = 0
+  var transactions = 0
+  var changes = 0
+  var bytes = 0
+  var inflatedBytes = 0
+  /// Of a pull.
+  var conflicts: Int?
+  /// Contents of assets.
+  var assets = 0
+  var assetBytes = 0
+  /// Contents that are nowhere to be had.
+  var missingAssets = 0
+  var unread: [Unread] = []
+  var parked: [Waiting] = []
+
+  struct Unread: Encodable, Sendable {
+    var path: String
+    var message: String
+  }
+
+  struct Waiting: Encodable, Sendable {
+    var replica: String
+    var firstMissing: UInt64
+    var lastMissing: UInt64
+
+    init(_ gap: PullReport.Parked) {
+      (replica, firstMissing, lastMissing) = (gap.replica, gap.missing.lowerBound, gap.missing.upperBound)
+    }
+  }
+
+  init(_ report: PushReport) {
+    (segments, transactions, changes) = (report.segments, report.transactions, report.changes)
+    (bytes, inflatedBytes) = (report.bytes, report.inflatedBytes)
+    (assets, assetBytes, missingAssets) = (report.assets, report.assetBytes, report.missingAssets)
+    unread = report.unread.map { Unread(path: $0.path, message: $0.message) }
+  }
+
+  init(_ report: PullReport) {
+    (segments, transactions, changes) = (report.segments, report.transactions, report.changes)
+    (bytes, inflatedBytes) = (report.bytes, report.inflatedBytes)
+    conflicts = report.conflicts
+    (assets, assetBytes, missingAssets) = (report.assets, report.assetBytes, report.missingAssets)
+    unread = report.unread.map { Unread(path: $0.path, message: $0.message) }
+    parked = report.parked.map(Waiting.init)
+  }
+
+  static func += (left: inout Moved, right: Moved) {
+    left.segments += right.segments
+    left.transactions += right.transactions
+    left.changes += right.changes
+    left.bytes += right.bytes
+    left.inflatedBytes += right.inflatedBytes
+    left.assets += right.assets
+    left.assetBytes += right.assetBytes
+    // What is missing is what the last look missed.
+    (left.missingAssets, left.unread, left.parked) = (right.missingAssets, right.unread, right.parked)
+    if let conflicts = right.conflicts { left.conflicts = (left.conflicts ?? 0) + conflicts }
+  }
+
+  /// - Parameter lacking: who lacks nothing if nothing was moved.
+  func sentence(_ verb: String, lacking: String) -> String {
+    var parts: [String] = []
+    if transactions > 0 {
+      parts.append(
+        """
+        \(verb) \(transactions.counted("transaction")) with \(changes.counted("change")) in \(segments.counted("segment")): \
+        \(bytes.asBytes), \(inflatedBytes.asBytes) before compression
+        """)
+    }
+    if assets > 0 { parts.append("\(verb) \(assets.counted("asset")): \(assetBytes.asBytes)") }
+    guard parts.isEmpty else { return parts.joined(separator: "\n") }
+    let isComplete = unread.isEmpty && parked.isEmpty && missingAssets == 0
+    return "\(verb) nothing" + (isComplete ? ": \(lacking) lacks nothing" : "")
+  }
+}

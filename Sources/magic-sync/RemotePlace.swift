@@ -1,0 +1,119 @@
+import ArgumentParser
+import Foundation
+import MagicData
+import MagicReplication
+import MagicTransport
+
+/// What a remote's address means to a command.
+enum RemotePlace: Sendable {
+  case folder(FolderRemote)
+  case bundle(URL)
+  /// Standard input or output.
+  case pipe
+
+  init(_ address: String) throws {
+    guard address != "-" else {
+      self = .pipe
+      return
+    }
+    let remote = try RemoteAddress.remote(at: address)
+    self = remote.folder.pathExtension.lowercased() == "magicbundle" ? .bundle(remote.folder) : .folder(remote)
+  }
+
+  /// As messages and `remote list` have it; to be found from any folder.
+  var text: String {
+    switch self {
+    case .folder(let remote): remote.folder.path
+    case .bundle(let file): file.path
+    case .pipe: "-"
+    }
+  }
+
+  var isThere: Bool {
+    switch self {
+    case .folder(let remote): remote.isThere
+    case .bundle(let file): FileManager.default.fileExists(atPath: file.path)
+    case .pipe: false
+    }
+  }
+
+  var isPipe: Bool { if case .pipe = self { true } else { false } }
+
+  enum Use {
+    case pull, push, both
+  }
+
+  /// Runs `body` on the folder that is meant: of a bundle, on one that it is unpacked into for the time, and packed again if that grew.
+  func use<Result>(_ use: Use, _ body: (FolderRemote) async throws -> Result) async throws -> Result {
+    if case .folder(let remote) = self {
+      if use == .pull { try remote.check() }
+      return try await body(remote)
+    }
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magic-bundle-\(UUID().uuidString.lowercased())")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let remote = FolderRemote(folder)
+    let name = isPipe ? "the bundle" : text
+    do {
+      let wasThere = try unpack(into: remote, use)
+      let before = try remote.segmentNames()
+      let result = try await body(remote)
+      if use != .pull, try isPipe || !wasThere || remote.segmentNames() != before { try pack(remote) }
+      return result
+    } catch let error as MagicDataError {
+      // It speaks of a folder that nobody knows.
+      throw MagicDataError(error.code, error.message.replacingOccurrences(of: folder.path, with: name), cause: error.cause)
+    }
+  }
+
+  private func unpack(into remote: FolderRemote, _ use: Use) throws -> Bool {
+    switch self {
+    case .bundle(let file):
+      guard FileManager.default.fileExists(atPath: file.path) else {
+        guard use != .pull else { throw MagicDataError(.notFound, "there is no bundle \(file.path)") }
+        let parent = file.deletingLastPathComponent()
+        guard FileManager.default.fileExists(atPath: parent.path) else {
+          throw MagicDataError(.notFound, "there is no folder \(parent.path); make it first")
+        }
+        return false
+      }
+      let handle: FileHandle
+      do {
+        handle = try FileHandle(forReadingFrom: file)
+      } catch {
+        throw MagicDataError(.notAllowed, "\(file.path) could not be opened", cause: error)
+      }
+      defer { try? handle.close() }
+      try BundleFile.unpack(file.path, RemotePlace.reading(handle, file.path), into: remote)
+      return true
+    case .pipe where use == .pull:
+      try BundleFile.unpack("standard input", RemotePlace.reading(.standardInput, "standard input"), into: remote)
+      return true
+    default:
+      return false
+    }
+  }
+
+  private static func reading(_ handle: FileHandle, _ name: String) -> (Int) throws -> Data {
+    { count in
+      do {
+        return try handle.read(upToCount: count) ?? Data()
+      } catch {
+        throw MagicDataError(.failed, "\(name) could not be read", cause: error)
+      }
+    }
+  }
+
+  private func pack(_ remote: FolderRemote) throws {
+    if case .bundle(let file) = self { return try BundleFile.write(remote, to: file) }
+    // Whoever reads may go away, which is an error to be told and not a signal to die of.
+    signal(SIGPIPE, SIG_IGN)
+    try BundleFile.write(remote) { part in
+      do {
+        try FileHandle.standardOutput.write(contentsOf: part)
+      } catch {
+        throw MagicDataError(
+          .failed, "standard output could not be written: who reads the bundle has gone, or no space is left", cause: error)
+      }
+    }
+  }
+}

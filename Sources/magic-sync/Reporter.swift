@@ -1,0 +1,175 @@
+import Foundation
+import MagicData
+import MagicReplication
+
+/// Follows a replicator's events: a bar and remarks on standard error, or lines of JSON.
+actor Reporter {
+  private let output: OutputOptions
+  /// Where lines of JSON go.
+  private let handle: FileHandle
+  private var bar = ProgressBar()
+  private var conflicts = 0
+  private var parked: Set<String> = []
+  /// What was said already, of what is said anew with each exchange.
+  private var said: Set<String> = []
+  private(set) var pulled = Moved(PullReport())
+  private(set) var pushed = Moved(PushReport())
+  /// Prints each exchange that moved something; else the command does at its end.
+  private let isContinuous: Bool
+  private var failure: (any Error)?
+
+  /// So many conflicts are shown; all of them are in the log.
+  private static let shownConflicts = 10
+
+  init(_ output: OutputOptions, isContinuous: Bool = false, isOutputTaken: Bool = false) {
+    self.output = output
+    self.isContinuous = isContinuous
+    handle = isOutputTaken ? .standardError : .standardOutput
+  }
+
+  /// Runs `body` on a replicator and tells of it; when this returns, all is told.
+  nonisolated func follow<Result>(
+    _ replicator: MagicReplicator, _ body: (MagicReplicator) async throws -> Result
+  ) async throws -> Result {
+    let events = replicator.events
+    let telling = Task { for await event in events { await tell(event) } }
+    let result: Swift.Result<Result, any Error>
+    do {
+      result = .success(try await body(replicator))
+    } catch {
+      result = .failure(error)
+    }
+    replicator.finishEvents()
+    await telling.value
+    await finish()
+    return try result.get()
+  }
+
+  private func finish() {
+    bar.clear()
+    if conflicts > Reporter.shownConflicts, !output.json, !output.quiet {
+      Terminal.say(
+        "\((conflicts - Reporter.shownConflicts).grouped) more values lost; `magic-sync log --conflicts` shows them", .yellow)
+    }
+  }
+
+  private func tell(_ event: MagicReplicationEvent) {
+    switch event {
+    case .applied(let report): pulled += Moved(report)
+    case .sent(let report): pushed += Moved(report)
+    default: break
+    }
+    if output.json { return json(event) }
+    if case .progress(let progress) = event {
+      if Terminal.isTerminal, !output.quiet { bar.show(progress) }
+      return
+    }
+    bar.clear()
+    switch event {
+    case .applied(let report) where isContinuous: result(Moved(report).sentence("pulled", lacking: ""))
+    case .sent(let report) where isContinuous: result(Moved(report).sentence("pushed", lacking: ""))
+    case .conflict(let conflict):
+      conflicts += 1
+      if conflicts <= Reporter.shownConflicts { remark("lost: \(conflict.text)") }
+    case .parked(let replica): tell(replica)
+    case .unread(let file): trouble(file.message)
+    case .missing(let gap):
+      trouble(
+        """
+        transactions \(gap.missing.lowerBound) to \(gap.missing.upperBound) of replica \(gap.replica) are missing in the remote. What \
+        follows them waits there until they come; whoever has them sends them with the next push
+        """)
+    case .lacking(let assets):
+      trouble(
+        """
+        \(assets.counted("asset")) of objects could not be had: the content is not in the remote yet, or damaged there. The next \
+        pull looks for it again
+        """)
+    case .retrying(let error, let pause): remark("\(error.message). Trying again in \(pause.inSeconds) s")
+    case .progress, .applied, .sent, .forked, .inStep: break
+    }
+  }
+
+  private func result(_ text: String) {
+    guard failure == nil else { return }
+    do { try output.line(text) } catch { failure = error }
+  }
+
+  private func remark(_ text: String) {
+    if !output.quiet { Terminal.say(text, .yellow) }
+  }
+
+  private func trouble(_ text: String) {
+    if said.insert(text).inserted { Terminal.say(text, .yellow) }
+  }
+
+  private func tell(_ replica: PullReport.HeldBack) {
+    guard parked.insert(replica.replica).inserted else { return }
+    let ahead = Duration.milliseconds(replica.aheadMilliseconds).formatted(
+      .units(allowed: [.days, .hours, .minutes], width: .wide))
+    Terminal.say(
+      """
+      the clock of replica \(replica.replica) is \(ahead) ahead. What it wrote since waits in the remote until that time has \
+      come; the rest was merged. Set its clock right
+      """, .yellow)
+  }
+
+  // MARK: For programs
+
+  private func json(_ event: MagicReplicationEvent) {
+    if case .parked(let replica) = event { parked.insert(replica.replica) }
+    do {
+      switch event {
+      case .progress(let progress): try line("progress", Progress(progress))
+      case .applied(let report): try line("applied", Moved(report))
+      case .sent(let report): try line("sent", Moved(report))
+      case .conflict(let conflict): try line("conflict", conflict)
+      case .parked(let replica):
+        try line("parked", Parked(replica: replica.replica, aheadMilliseconds: replica.aheadMilliseconds))
+      case .unread(let file): try line("unread", Trouble(code: "\(file.code)", message: file.message, path: file.path))
+      case .missing(let gap): try line("missing", Moved.Waiting(gap))
+      case .lacking(let assets): try line("lacking", Lacking(assets: assets))
+      case .forked(let error): try line("forked", Trouble(code: "\(error.code)", message: error.message))
+      case .inStep: try line("inStep", Empty())
+      case .retrying(let error, let pause):
+        try line("retrying", Trouble(code: "\(error.code)", message: error.message, seconds: pause.inSeconds))
+      }
+    } catch {
+      failure = failure ?? error
+    }
+  }
+
+  private func line(_ name: String, _ content: some Encodable) throws {
+    if failure == nil { try output.event(name, content, to: handle) }
+  }
+
+  private struct Progress: Encodable {
+    let phase: String
+    let transactions, total, changes: Int
+
+    init(_ progress: MagicProgress) {
+      phase = progress.phase.rawValue
+      (transactions, total, changes) = (progress.transactions, progress.totalTransactions, progress.changes)
+    }
+  }
+
+  private struct Parked: Encodable {
+    let replica: String
+    let aheadMilliseconds: Int64
+  }
+
+  private struct Lacking: Encodable {
+    let assets: Int
+  }
+
+  private struct Trouble: Encodable {
+    let code: String
+    let message: String
+    var seconds: Int?
+    var path: String?
+  }
+}
+
+extension Duration {
+  var inSeconds: Int { Int((self / .milliseconds(1) / 1_000).rounded(.up)) }
+}

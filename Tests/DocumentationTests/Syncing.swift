@@ -1,0 +1,40 @@
+import Foundation
+import MagicData
+import MagicReplication
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct Syncing {
+  @Test func anAppIsKeptInStep() async throws {
+    let temporary = try TemporaryFolder()
+    let shared = temporary["shared"].path
+    let other = try await MagicData(path: temporary["other"])
+    try await other.update(Note(title: "Buy milk"))
+    try await MagicReplicator(other, remote: FolderRemote(path: shared)).push()
+    let (shown, continuation) = AsyncStream.makeStream(of: String.self)
+    func show(_ text: Any...) { continuation.yield("\(text)") }
+    let magic = try await MagicData(path: temporary["app"])
+
+    let replicator = MagicReplicator(magic, remote: FolderRemote(path: shared))
+    let events = replicator.events
+    let syncing = Task { try await replicator.run() }
+    for await event in events {
+      switch event {
+      case .progress(let progress): show(progress.transactions, "of", progress.totalTransactions)
+      case .conflict(let conflict): show(conflict.object, conflict.lost.value ?? "", "lost to", conflict.won.value ?? "")
+      case .parked(let replica): show("the clock of", replica.replica, "runs ahead")
+      case .forked(let error), .retrying(let error, _): show(error.message)
+      case .inStep: syncing.cancel()
+      case .applied, .sent, .unread, .missing, .lacking: break
+      }
+      if syncing.isCancelled { break }
+    }
+    try await syncing.value
+
+    continuation.finish()
+    var texts: [String] = []
+    for await text in shown { texts.append(text) }
+    #expect(texts == [#"[1, "of", 1]"#])
+    #expect(try await magic.object(of: Note.self).map(\.title) == ["Buy milk"])
+  }
+}

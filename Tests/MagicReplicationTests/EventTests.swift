@@ -1,0 +1,216 @@
+import Foundation
+import MagicData
+import MagicJournal
+import MagicReplication
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct EventTests {
+  let folder: TemporaryFolder
+  let world = World()
+  let a: Replica
+  let b: Replica
+
+  init() throws {
+    folder = try TemporaryFolder()
+    a = try Replica(folder["a"], folder["remote"], world)
+    b = try Replica(folder["b"], folder["remote"], world)
+  }
+
+  /// What a replicator tells while `body` runs.
+  private func events(
+    of replica: Replica, _ body: (MagicReplicator) async throws -> Void
+  ) async throws -> [MagicReplicationEvent] {
+    let events: AsyncStream<MagicReplicationEvent>
+    do {
+      // A replicator of its own: its end is the end of the sequence.
+      let replicator = MagicReplicator(replica.magic, remote: FolderRemote(folder["remote"]))
+      events = replicator.events
+      try await body(replicator)
+    }
+    var all: [MagicReplicationEvent] = []
+    for await event in events { all.append(event) }
+    return all
+  }
+
+  private func write(_ title: String, by replica: Replica) async throws {
+    world.advance(10)
+    let note = try await replica.notes()["n"] ?? Note("n", title)
+    note.title = title
+    try await replica.magic.update(note)
+  }
+
+  private func conflicts(_ replica: Replica) async throws -> [String] {
+    try await events(of: replica) { try await $0.sync() }.compactMap { event in
+      guard case .conflict(let conflict) = event else { return nil }
+      return
+        "\(conflict.property ?? conflict.removal?.rawValue ?? ""): \(conflict.lost.value ?? "") < \(conflict.won.value ?? "")"
+    }
+  }
+
+  @Test func anExchangeTellsWhatItMovedAndThatItIsInStep() async throws {
+    try await write("x", by: a)
+    var told = try await events(of: a) { try await $0.sync() }.map { "\($0)".prefix { $0 != "(" } }
+    #expect(told == ["progress", "sent", "inStep"])
+    told = try await events(of: b) { try await $0.sync() }.map { "\($0)".prefix { $0 != "(" } }
+    #expect(told == ["progress", "applied", "inStep"])
+    told = try await events(of: b) { try await $0.sync() }.map { "\($0)".prefix { $0 != "(" } }
+    #expect(told == ["inStep"])
+  }
+
+  @Test func whatWasWrittenApartIsAConflictOnBothSides() async throws {
+    try await write("first", by: a)
+    try await a.replicator.sync()
+    try await b.replicator.sync()
+    try await write("a's", by: a)
+    try await write("b's", by: b)
+    #expect(try await conflicts(b) == [])
+    // b's is later, and a's was not in the remote when b wrote.
+    #expect(try await conflicts(a) == [#"title: "a's" < "b's""#])
+    #expect(try await conflicts(b) == [#"title: "a's" < "b's""#])
+    #expect(try await conflicts(a) == [])
+    try await expectEqual([a, b])
+  }
+
+  @Test func whoeverKnewOfAValueIsInNoConflictWithIt() async throws {
+    for (title, writer, reader) in [("1", a, b), ("2", b, a), ("3", a, b)] {
+      try await write(title, by: writer)
+      #expect(try await conflicts(writer) == [])
+      #expect(try await conflicts(reader) == [])
+    }
+    let c = try Replica(folder["c"], folder["remote"], world)
+    #expect(try await conflicts(c) == [])
+    // The journal does not tell who knew what.
+    #expect(try await c.magic.conflicts().map(\.won.value) == ["\"2\"", "\"3\""])
+  }
+
+  @Test func aRemoveAgainstAnEditIsAConflict() async throws {
+    try await write("first", by: a)
+    try await a.replicator.sync()
+    try await b.replicator.sync()
+    world.advance(10)
+    try await a.magic.remove(a.notes()["n"].unsafelyUnwrapped)
+    try await write("kept", by: b)
+    try await b.replicator.sync()
+    #expect(try await conflicts(a) == ["lost:  < "])
+    #expect(try await conflicts(b) == ["lost:  < "])
+    // Removed by somebody who saw all of it, and made again by somebody who saw that.
+    world.advance(10)
+    try await a.magic.remove(a.notes()["n"].unsafelyUnwrapped)
+    #expect(try await conflicts(a) == [])
+    #expect(try await conflicts(b) == [])
+    try await write("again", by: b)
+    #expect(try await conflicts(b) == [])
+    #expect(try await conflicts(a) == [])
+    try await expectEqual([a, b])
+  }
+
+  @Test func equalValuesAndOtherFieldsAreNoConflict() async throws {
+    try await write("first", by: a)
+    try await a.replicator.sync()
+    try await b.replicator.sync()
+    try await write("same", by: a)
+    try await write("same", by: b)
+    let note = try #require(try await b.notes()["n"])
+    note.stars = 9
+    world.advance(10)
+    try await b.magic.update(note)
+    for replica in [b, a, b] { #expect(try await conflicts(replica) == []) }
+    try await expectEqual([a, b])
+  }
+
+  @Test func twoThatRunAreKeptInStep() async throws {
+    let tasks = [a, b].map { replica in Task { try await replica.replicator.run(every: .milliseconds(20)) } }
+    try await write("from a", by: a)
+    for try await notes in b.magic.observe(of: Note.self) where notes.map(\.title) == ["from a"] { break }
+    try await write("from b", by: b)
+    for try await notes in a.magic.observe(of: Note.self) where notes.map(\.title) == ["from b"] { break }
+    for task in tasks { task.cancel() }
+    for task in tasks { try await task.value }
+    try await settle([a, b])
+    try await expectEqual([a, b])
+  }
+
+  /// H-9, and a share that is not there for a while.
+  @Test func aRemoteThatIsGoneIsTriedAgain() async throws {
+    let away = FolderRemote(folder["share/remote"])
+    let replicator = MagicReplicator(a.magic, remote: away)
+    var events = replicator.events.makeAsyncIterator()
+    let task = Task { try await replicator.run(every: .milliseconds(20)) }
+    try await write("x", by: a)
+    guard case .retrying(let error, _) = await events.next() else {
+      Issue.record("nothing was tried again")
+      return
+    }
+    #expect(error.code == .notFound)
+    try FileManager.default.createDirectory(at: folder["share"], withIntermediateDirectories: false)
+    while let event = await events.next() {
+      if case .inStep = event { break }
+    }
+    // Wiped while it runs: written anew.
+    try FileManager.default.removeItem(at: away.folder.appendingPathComponent("segments"))
+    while let event = await events.next() {
+      if case .sent = event { break }
+    }
+    task.cancel()
+    try await task.value
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder["share/remote/segments"].path).count == 1)
+  }
+
+  @Test func aForkEndsTheRun() async throws {
+    try await write("x", by: a)
+    try await a.replicator.push()
+    try await a.magic.close()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    let (first, second) = (
+      try Replica(folder["a"], folder["remote"], world), try Replica(folder["copy"], folder["remote"], world)
+    )
+    try await write("first", by: first)
+    try await write("second", by: second)
+    try await first.replicator.push()
+    var events = second.replicator.events.makeAsyncIterator()
+    await #expect { try await second.replicator.run() } throws: { ($0 as? MagicDataError)?.code == .fork }
+    guard case .forked = await events.next() else {
+      Issue.record("the fork was not told")
+      return
+    }
+  }
+
+  @Test func closingTheDatabaseEndsTheRun() async throws {
+    var events = a.replicator.events.makeAsyncIterator()
+    let task = Task { [a] in try await a.replicator.run() }
+    while let event = await events.next() {
+      if case .inStep = event { break }
+    }
+    try await a.magic.close()
+    try await task.value
+  }
+
+  /// Cancelled at any moment, both sides are whole, and the next exchange goes on.
+  @Test(arguments: seeds(12)) func whatWasCancelledIsWhole(seed: UInt64) async throws {
+    var chance = Seeded(seed)
+    for number in 0..<400 {
+      world.advance(2)
+      try await a.magic.update(Note("n\(number)", "title \(number)"))
+    }
+    try await a.replicator.sync()
+    for number in 0..<200 {
+      world.advance(2)
+      try await b.magic.update(Note("n\(number)", "b's \(number)"))
+    }
+    let before = try await b.frontier()
+    let task = Task { [b] in _ = try await b.replicator.sync() }
+    try await Task.sleep(for: .microseconds(chance.below(30_000)))
+    task.cancel()
+    let result = await task.result
+    let after = try await b.frontier()
+    if case .failure(let error) = result {
+      #expect(error is CancellationError, "MAGIC_SEED=\(seed)")
+      // Of the pull, all or nothing.
+      #expect(after == before || after.replicas.reduce(0) { $0 + after[$1] } == 600, "MAGIC_SEED=\(seed)")
+    }
+    #expect(try await b.naiveDump() == Dump(b.magic), "MAGIC_SEED=\(seed)")
+    try await settle([b, a])
+    try await expectEqual([a, b], "MAGIC_SEED=\(seed)")
+  }
+}

@@ -1,0 +1,381 @@
+import Foundation
+import MagicData
+import MagicReplication
+import TestSupport
+import Testing
+
+/// Each command as a process: results on standard output, the rest on standard error, and its exit code.
+@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func path(_ name: String) -> String { folder[name].path }
+
+  private func write(_ title: String, to name: String, id: String? = nil) async throws {
+    let magic = try await MagicData(path: folder[name])
+    let id = id ?? title
+    if try await magic.has(of: Note.self, primary: id) {
+      let note = try await magic.object(of: Note.self, primary: id)
+      note.title = title
+      try await magic.update(note)
+    } else {
+      try await magic.update(Note(id, title))
+    }
+    try await magic.close()
+  }
+
+  private func titles(_ name: String) async throws -> [String] {
+    let magic = try await MagicData(path: folder[name])
+    let titles = try await magic.object(of: Note.self).map(\.title).sorted()
+    try await magic.close()
+    return titles
+  }
+
+  private func digest(_ name: String) throws -> String { try Tool.sync.run("digest", path(name)).output }
+
+  /// A JSON object a line.
+  private func objects(_ result: Tool.Result) throws -> [[String: Any]] {
+    try result.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
+  }
+
+  // MARK: Names of remotes
+
+  @Test func aRemoteHasAName() async throws {
+    try await write("x", to: "a")
+    try #require(
+      Tool.sync.run("remote", "add", "a", "stick", "remote", in: folder.url).output == "stick is \(path("remote"))\n")
+    // The only one is meant, from whatever folder.
+    #expect(try Tool.sync.run("sync", path("a")).status == 0)
+    #expect(try Tool.sync.run("pull", path("a"), "stick").output == "pulled nothing: the database lacks nothing\n")
+    #expect(try Tool.sync.run("remote", "add", path("a"), "stick", path("other")).status == 1)
+    #expect(try Tool.sync.run("remote", "add", path("a"), "other", path("other")).status == 0)
+    let ambiguous = try Tool.sync.run("sync", path("a"))
+    #expect(ambiguous.status == 1)
+    #expect(ambiguous.errors.contains("other, stick"))
+    #expect(try Tool.sync.run("remote", "add", path("a"), "origin", path("remote")).status == 0)
+    #expect(try Tool.sync.run("sync", path("a")).status == 0)
+    #expect(try Tool.sync.run("remote", "remove", path("a"), "stick").status == 0)
+    #expect(try Tool.sync.run("remote", "remove", path("a"), "stick").status == 1)
+    #expect(
+      try Tool.sync.run("remote", "list", path("a")).lines == ["origin\t\(path("remote"))", "other\t\(path("other"))"])
+    // It never travels.
+    #expect(try Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+    #expect(try Tool.sync.run("remote", "list", path("b")).output.isEmpty)
+    #expect(try Tool.sync.run("sync", path("b")).errors.contains("remote add"))
+  }
+
+  @Test func aCloneKnowsItsOrigin() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    #expect(try Tool.sync.run("clone", path("remote"), path("b")).status == 0)
+    try await write("y", to: "b")
+    #expect(try Tool.sync.run("sync", path("b")).output.contains("pushed 1 transaction"))
+    // A folder that is called like a remote is written with ./ in front.
+    try FileManager.default.createDirectory(at: folder["origin"], withIntermediateDirectories: false)
+    #expect(try Tool.sync.run("pull", "b", "origin", in: folder.url).status == 0)
+    #expect(try Tool.sync.run("pull", "b", "./origin", in: folder.url).errors.contains("is no remote"))
+  }
+
+  @Test(arguments: ["Stick", "a/b", "", "-x", "tcp:", "é"]) func whatCanBeNoNameIsRefused(name: String) throws {
+    try Tool.sync.run("init", path("a"))
+    #expect(try Tool.sync.run("remote", "add", path("a"), "--", name, path("remote")).status != 0)
+    #expect(try Tool.sync.run("remote", "list", path("a")).output.isEmpty)
+  }
+
+  // MARK: Looking
+
+  @Test func statusTellsWhatWaits() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("sync", path("a"), path("remote"))
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    #expect(try Tool.sync.run("status", path("b"), "--check").status == 0)
+    try await write("more", to: "a")
+    try await write("from b", to: "b")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let before = try folder.contents().filter { !$0.key.hasSuffix("-shm") }
+    let status = try Tool.sync.run("status", path("b"), "--check", "--json")
+    #expect(try folder.contents().filter { !$0.key.hasSuffix("-shm") } == before)
+    #expect(status.status == 4)
+    let summary = try #require(objects(status).last)
+    #expect(summary["in"] as? Int == 1)
+    #expect(summary["out"] as? Int == 1)
+    #expect(summary["exit"] as? Int == 4)
+    #expect((summary["peers"] as? [[String: Any]])?.map { $0["here"] as? Int }.compactMap { $0 }.reduce(0, +) == 2)
+    let text = try Tool.sync.run("status", path("b"))
+    #expect(text.status == 0)
+    #expect(text.output.contains("1 transaction waits to be pulled"))
+    #expect(text.output.contains("not in step"))
+    #expect(try Tool.sync.run("sync", path("b")).status == 0)
+    #expect(try Tool.sync.run("status", path("b"), "--check").status == 0)
+    #expect(try Tool.sync.run("status", path("b"), path("nothing")).status == 1)
+  }
+
+  @Test func aMissingFileIsAGapThatStatusAndVerifyName() async throws {
+    for title in ["1", "2", "3"] {
+      try await write(title, to: "a")
+      try Tool.sync.run("push", path("a"), path("remote"))
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).sorted()
+    try FileManager.default.removeItem(at: folder["remote/segments/\(names[1])"])
+    #expect(try Tool.sync.run("clone", path("remote"), path("b")).status == 3)
+    #expect(try await titles("b") == ["1"])
+    #expect(try Tool.sync.run("status", path("b"), "--check").status == 4)
+    #expect(try Tool.sync.run("peers", path("b")).output.contains("beyond a gap"))
+    let verify = try Tool.sync.run("verify", path("b"))
+    #expect(verify.status == 3)
+    #expect(verify.output.contains("the transactions 2 to 2 are missing"))
+  }
+
+  @Test func peersAreListedWithWhatTheyWrote() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    let result = try Tool.sync.run("peers", path("b"), "--json")
+    let peers = try objects(result).filter { $0["event"] as? String == "peer" }
+    #expect(peers.count == 2)
+    #expect(peers.filter { $0["isOwn"] as? Bool == true }.map { $0["here"] as? Int } == [0])
+    #expect(peers.filter { $0["isOwn"] as? Bool == false }.map { $0["there"] as? Int } == [1])
+    #expect(peers.contains { ($0["lastSeen"] as? String)?.hasSuffix("Z") == true })
+  }
+
+  @Test func theLogShowsEntriesAndWhatLost() async throws {
+    try await write("first", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    try await write("a's", to: "a", id: "n")
+    try await write("b's", to: "b", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let sync = try Tool.sync.run("sync", path("b"), "--json")
+    let lost = try #require(objects(sync).first { $0["event"] as? String == "conflict" })
+    #expect((lost["lost"] as? [String: Any])?["value"] as? String == "\"a's\"")
+    #expect((lost["won"] as? [String: Any])?["value"] as? String == "\"b's\"")
+    #expect(lost["property"] as? String == "title")
+    let text = try Tool.sync.run("log", path("b"))
+    #expect(text.lines.count == 3)
+    #expect(try Tool.sync.run("log", path("b"), "--limit", "1").lines == text.lines.suffix(1))
+    // Not told: b knew of "first", and the journal does not say so.
+    let conflicts = try Tool.sync.run("log", path("b"), "--conflicts")
+    #expect(conflicts.lines.count == 1)
+    #expect(conflicts.output.contains(#"Note n.title  "b's" of"#) && conflicts.output.contains(#"won over "a's" of"#))
+    let entries = try objects(Tool.sync.run("log", path("b"), "--json"))
+    #expect(entries.map { $0["event"] as? String } == ["entry", "entry", "entry", "summary"])
+  }
+
+  // MARK: Verifying
+
+  @Test func whatIsWholeIsVerified() async throws {
+    for title in ["x", "y"] { try await write(title, to: "a") }
+    try Tool.sync.run("sync", path("a"), path("remote"))
+    #expect(try Tool.sync.run("verify", path("a")).output.contains("all is well"))
+    let result = try Tool.sync.run("verify", path("a"), path("remote"), "--json")
+    #expect(result.status == 0)
+    let summary = try #require(objects(result).last)
+    #expect(try summary["digest"] as? String == digest("a").trimmingCharacters(in: .newlines))
+    #expect(summary["objects"] as? Int == 2)
+    #expect(summary["transactions"] as? Int == 2)
+  }
+
+  @Test func aRowThatIsNotWhatTheJournalSaysIsFound() async throws {
+    for title in ["x", "y"] { try await write(title, to: "a") }
+    for sql in ["UPDATE Note SET title = 'else' WHERE id = 'x'", "DELETE FROM Note WHERE id = 'y'"] {
+      let change = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit()"
+      #expect(try Tool.python.run("-c", change, path("a/default.sqlite3"), sql).status == 0)
+    }
+    let result = try Tool.sync.run("verify", path("a"))
+    #expect(result.status == 1)
+    #expect(result.output.contains("Note x shows other values"))
+    #expect(result.output.contains("the journal has 2 entries, and objects know of 1"))
+  }
+
+  @Test func aDamagedFileIsFoundByVerify() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).first)
+    var bytes = try Data(contentsOf: folder["remote/segments/\(name)"])
+    bytes[bytes.count - 3] ^= 1
+    try bytes.write(to: folder["remote/segments/\(name)"])
+    let result = try Tool.sync.run("verify", path("a"), path("remote"))
+    #expect(result.status == 3)
+    #expect(result.output.contains(name))
+  }
+
+  // MARK: Bundles and pipes
+
+  @Test func aBundleIsARemoteInAFile() async throws {
+    try await write("from a", to: "a")
+    let file = path("notes.magicbundle")
+    #expect(try Tool.sync.run("push", path("a"), file).output.contains("made the remote \(file)"))
+    #expect(try Tool.sync.run("pull", path("b"), file).status == 0)
+    try await write("from b", to: "b")
+    try await write("more from a", to: "a")
+    // Each adds to what is there, whether it knows it or not.
+    #expect(try Tool.sync.run("push", path("b"), file).status == 0)
+    #expect(try Tool.sync.run("push", path("a"), file).status == 0)
+    for name in ["a", "b", "c"] { #expect(try Tool.sync.run("sync", path(name), file).status == 0) }
+    #expect(try Set(["a", "b", "c"].map(digest)).count == 1)
+    #expect(try await titles("c") == ["from a", "from b", "more from a"])
+    let before = try Data(contentsOf: folder["notes.magicbundle"])
+    #expect(try Tool.sync.run("sync", path("a"), file).status == 0)
+    #expect(try Data(contentsOf: folder["notes.magicbundle"]) == before)
+    let read = try Tool.python.run(
+      "-m", "magicreader", "digest", file,
+      in: URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../../Tools/reader"))
+    #expect(try read.output == digest("a"), "\(read.errors)")
+    #expect(try Tool.replay.run("log", file).output == Tool.replay.run("log", path("a")).output)
+  }
+
+  @Test func aPipeCarriesABundle() async throws {
+    try await write("x", to: "a")
+    let pipe = Pipe()
+    let errors = Pipe()
+    let push = try Tool.sync.start(["push", path("a"), "-"], output: pipe, errors: errors)
+    try pipe.fileHandleForWriting.close()
+    let clone = try Tool.sync.run("clone", "-", path("b"), input: pipe)
+    push.waitUntilExit()
+    #expect(clone.status == 0, "\(clone.errors)")
+    #expect(push.terminationStatus == 0)
+    #expect(String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).contains("pushed 1 transaction"))
+    #expect(try digest("a") == digest("b"))
+    #expect(try Tool.sync.run("remote", "list", path("b")).output.isEmpty)
+    #expect(try Tool.sync.run("sync", path("a"), "-").status == 64)
+  }
+
+  @Test func aBundleIsTakenWholeOrNotAtAll() async throws {
+    for title in ["x", "y"] {
+      try await write(title, to: "a")
+      try Tool.sync.run("push", path("a"), path("whole.magicbundle"))
+    }
+    try Tool.sync.run("init", path("b"))
+    let whole = try Data(contentsOf: folder["whole.magicbundle"])
+    let file = path("cut.magicbundle")
+    var chance = Seeded(seeds(1)[0])
+    var cuts: [Int] = [0, 3, 31, 32, 40, 200, whole.count - 16, whole.count - 1]
+    for _ in 0..<4 { cuts.append(chance.below(whole.count)) }
+    for length in cuts {
+      try whole.prefix(length).write(to: folder["cut.magicbundle"])
+      let result = try Tool.sync.run("pull", path("b"), file)
+      #expect(result.status == 1, "cut to \(length)")
+      #expect(result.errors.contains("cut.magicbundle"), "\(result.errors)")
+    }
+    for _ in 0..<8 {
+      var bytes = whole
+      let place = chance.below(whole.count)
+      bytes[place] ^= 1
+      try bytes.write(to: folder["cut.magicbundle"])
+      let result = try Tool.sync.run("pull", path("b"), file)
+      #expect([1, 7].contains(result.status), "byte \(place): \(result.errors)")
+    }
+    try (whole + Data([0])).write(to: folder["cut.magicbundle"])
+    #expect(try Tool.sync.run("pull", path("b"), file).status == 1)
+    #expect(try await titles("b") == [])
+    // Never written over: it may be somebody's.
+    try Data("A letter.".utf8).write(to: folder["letter.magicbundle"])
+    #expect(try Tool.sync.run("push", path("a"), path("letter.magicbundle")).status == 1)
+    #expect(try Data(contentsOf: folder["letter.magicbundle"]) == Data("A letter.".utf8))
+    #expect(try Tool.sync.run("pull", path("b"), path("none.magicbundle")).status == 1)
+    #expect(try Tool.sync.run("push", path("a"), path("no/x.magicbundle")).status == 1)
+    // Of another data set.
+    try await write("z", to: "other")
+    try Tool.sync.run("push", path("other"), path("elsewhere"))
+    let refused = try Tool.sync.run("pull", path("other"), path("whole.magicbundle"))
+    #expect(refused.status == 7)
+    #expect(refused.errors.contains("the remote \(path("whole.magicbundle")) holds another data set"))
+  }
+
+  // MARK: What programs rely on
+
+  @Test func jsonIsAnObjectALineWithTheSummaryLast() async throws {
+    try await write("x", to: "a")
+    let result = try Tool.sync.run("sync", path("a"), path("remote"), environment: ["MAGIC_SYNC_JSON": "1"])
+    #expect(result.errors.isEmpty, "\(result.errors)")
+    let events = try objects(result)
+    #expect(events.map { $0["event"] as? String } == ["progress", "sent", "inStep", "summary"])
+    #expect(events.last?["command"] as? String == "sync")
+    #expect(events.last?["exit"] as? Int == 0)
+    let failed = try Tool.sync.run("pull", path("a"), path("nothing"), "--json")
+    #expect(failed.status == 1)
+    let summary = try #require(objects(failed).last)
+    #expect(summary["exit"] as? Int == 1)
+    #expect((summary["error"] as? [String: Any])?["code"] as? String == "notFound")
+  }
+
+  @Test func everyOptionHasATwinInTheEnvironment() async throws {
+    for title in ["1", "2", "3"] { try await write(title, to: "a", id: "n") }
+    #expect(try Tool.sync.run("log", path("a"), environment: ["MAGIC_SYNC_LIMIT": "2"]).lines.count == 2)
+    // The command line goes before.
+    #expect(try Tool.sync.run("log", path("a"), "--limit", "1", environment: ["MAGIC_SYNC_LIMIT": "2"]).lines.count == 1)
+    #expect(try Tool.sync.run("log", path("a"), environment: ["MAGIC_SYNC_CONFLICTS": "yes"]).output.isEmpty)
+    #expect(try Tool.sync.run("log", path("a"), environment: ["MAGIC_SYNC_JSON": "0"]).output.contains("update Note n"))
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try await write("4", to: "a", id: "n")
+    #expect(try Tool.sync.run("status", path("a"), path("remote"), environment: ["MAGIC_SYNC_CHECK": "1"]).status == 4)
+    #expect(
+      try Tool.sync.run("sync", path("a"), path("x.magicbundle"), environment: ["MAGIC_SYNC_WATCH": "1"]).status == 64)
+    #expect(try Tool.sync.run("sync", path("a"), path("remote"), environment: ["MAGIC_SYNC_INTERVAL": "0"]).status == 64)
+  }
+
+  @Test func wrongArgumentsAreUsage() throws {
+    try Tool.sync.run("init", path("a"))
+    for arguments in [
+      ["status"], ["remote"], ["remote", "add", path("a")], ["log", path("a"), "--limit", "-1"],
+      ["log", path("a"), "--limit", "x"],
+      ["sync", path("a"), path("r"), "--interval", "0"], ["sync", path("a"), path("x.magicbundle"), "--watch"], ["verify"],
+      ["peers"],
+      ["remote", "add", path("a"), "x", "-"],
+    ] {
+      let process = try Tool.sync.start(arguments, output: FileHandle.nullDevice, errors: FileHandle.nullDevice)
+      process.waitUntilExit()
+      if arguments == ["remote"] { continue }
+      #expect(process.terminationStatus == 64, "\(arguments)")
+    }
+    let result = try Tool.sync.run("log", path("a"), environment: ["MAGIC_SYNC_LIMIT": "many"])
+    #expect(result.status == 64)
+    #expect(result.errors.contains("MAGIC_SYNC_LIMIT"))
+    #expect(try Tool.sync.run("status", path("nothing"), path("remote")).status == 1)
+    #expect(try Tool.sync.run("verify", path("nothing")).status == 1)
+    #expect(try Tool.sync.run("log", path("nothing")).status == 1)
+  }
+
+  @Test func aFolderThatMayNotBeWrittenHasItsExitCode() async throws {
+    guard getuid() != 0 else { return }
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try await write("y", to: "a")
+    chmod(path("remote/segments"), 0o555)
+    defer { chmod(path("remote/segments"), 0o755) }
+    #expect(try Tool.sync.run("push", path("a"), path("remote")).status == 6)
+  }
+
+  @Test func everyCommandHasExamples() throws {
+    for command in ["init", "clone", "push", "pull", "sync", "remote", "status", "log", "peers", "digest", "verify", "demo"] {
+      #expect(try Tool.sync.run(command, "--help").output.contains("Example"), "\(command)")
+    }
+  }
+
+  /// The bar is for a terminal; where output is redirected, there is none.
+  @Test func aTerminalGetsAProgressBarAndAFileNone() async throws {
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.update(contentsOf: (0..<300).map { Note("\($0)", "x") })
+    try await magic.close()
+    let terminal = "import pty,sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
+    let tool = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("magic-sync")
+      .path
+    let shown = try Tool.python.run("-c", terminal, tool, "push", path("a"), path("r1"), environment: ["TERM": "xterm"])
+    #expect(shown.status == 0)
+    #expect(shown.output.contains("pushing [#"), "\(shown.output)")
+    let quiet = try Tool.python.run("-c", terminal, tool, "push", path("a"), path("r2"), "--quiet")
+    #expect(!quiet.output.contains("pushing ["))
+    #expect(try Tool.sync.run("push", path("a"), path("r3")).errors.isEmpty)
+    let failing = [terminal, tool, "pull", path("a"), path("nothing")]
+    let red = try Tool.python.run(
+      "-c", failing[0], failing[1], failing[2], failing[3], failing[4], environment: ["TERM": "xterm", "NO_COLOR": ""])
+    #expect(red.output.contains("\u{1b}[31m"))
+    let plain = try Tool.python.run(
+      "-c", failing[0], failing[1], failing[2], failing[3], failing[4], environment: ["TERM": "xterm", "NO_COLOR": "1"])
+    #expect(!plain.output.contains("\u{1b}[31m"))
+  }
+}

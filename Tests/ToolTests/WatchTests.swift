@@ -1,0 +1,83 @@
+import Foundation
+import MagicData
+import MagicReplication
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct WatchTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func path(_ name: String) -> String { folder[name].path }
+
+  /// As they come.
+  private static func lines(of pipe: Pipe) -> AsyncStream<String> {
+    AsyncStream { continuation in
+      let handle = pipe.fileHandleForReading
+      Thread.detachNewThread {
+        var rest = Data()
+        while case let data = handle.availableData, !data.isEmpty {
+          rest += data
+          while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            continuation.yield(String(decoding: rest[..<end], as: UTF8.self))
+            rest = Data(rest[(end + 1)...])
+          }
+        }
+        continuation.finish()
+      }
+    }
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM]) func watchFollowsBothSidesUntilItIsStopped(signal: Int32) async throws {
+    let (app, other) = (try await MagicData(path: folder["app"]), try await MagicData(path: folder["other"]))
+    let replicator = MagicReplicator(other, remote: FolderRemote(folder["remote"]))
+    let output = Pipe()
+    let process = try Tool.sync.start(
+      ["sync", path("app"), path("remote"), "--watch", "--interval", "0.05", "--json"], output: output,
+      errors: FileHandle.nullDevice)
+    var lines = WatchTests.lines(of: output).makeAsyncIterator()
+    while let line = await lines.next(), !line.contains("inStep") {}
+    // What the app writes goes out.
+    try await app.update(Note("1", "from the app"))
+    while let line = await lines.next(), !line.contains("\"sent\"") {}
+    try await replicator.sync()
+    #expect(try await other.object(of: Note.self).map(\.title) == ["from the app"])
+    // What others write comes in.
+    try await other.update(Note("2", "from afar"))
+    try await replicator.sync()
+    while let line = await lines.next(), !line.contains("\"applied\"") {}
+    #expect(try await app.object(of: Note.self).count == 2)
+    kill(process.processIdentifier, signal)
+    var last = ""
+    while let line = await lines.next() { last = line }
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+    #expect(last.contains("\"summary\"") && last.contains("\"exit\":0"), "\(last)")
+    let digests = (try await app.digest(), try await other.digest())
+    #expect(digests.0 == digests.1)
+    #expect(try Tool.sync.run("verify", path("app"), path("remote")).status == 0)
+  }
+
+  /// Interrupted at any moment: the code says so, both sides are whole, and the next run goes on.
+  @Test(arguments: seeds(6)) func anInterruptedSyncIsWhole(seed: UInt64) async throws {
+    var chance = Seeded(seed)
+    let magic = try await MagicData(path: folder["a"])
+    for _ in 0..<20 { try await magic.update(contentsOf: (0..<1_000).map { _ in Note(UUID().uuidString, "some text") }) }
+    try await magic.close()
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let process = try Tool.sync.start(
+      ["clone", path("remote"), path("b")], output: FileHandle.nullDevice, errors: FileHandle.nullDevice)
+    try await Task.sleep(for: .milliseconds(chance.below(900)))
+    kill(process.processIdentifier, SIGINT)
+    process.waitUntilExit()
+    // Before the program listens, the signal ends it.
+    let status = process.terminationStatus
+    #expect([0, 130].contains(status), "MAGIC_SEED=\(seed)")
+    #expect(FileManager.default.fileExists(atPath: path("b/default.sqlite3")) == (status == 0), "MAGIC_SEED=\(seed)")
+    if status != 0 { #expect(try Tool.sync.run("clone", path("remote"), path("b")).status == 0, "MAGIC_SEED=\(seed)") }
+    #expect(try Tool.sync.run("digest", path("b")).output == Tool.sync.run("digest", path("a")).output, "MAGIC_SEED=\(seed)")
+  }
+}

@@ -19,8 +19,7 @@ package final class Store: Sendable {
   /// Whether this opening made the database.
   package let isNew: Bool
   /// Names the file to the objects that are fetched from it.
-  var id: Identifier { origin.id }
-  let origin: Origin
+  let id: Identifier
   /// Where the assets are.
   package let assets: AssetFolder
   /// Of this process's writers to the file.
@@ -65,7 +64,7 @@ package final class Store: Sendable {
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
       let known = try database.read(Store.name)
-      origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
+      id = try known ?? database.write { db in try Store.prepare(db, surroundings) }
       isNew = known == nil
       if known != nil { try database.read(assets.noteDropped) }
     } catch {

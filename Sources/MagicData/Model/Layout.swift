@@ -33,14 +33,17 @@ final class Layout: Sendable {
   /// What each object asks of each property, apart: a whole `Property` would be copied, reference by reference.
   let codecs: [Codec]
   let roles: [PropertyRole]
+  /// The same with the slots: what a fetched object asks of each property. It stays for good, as layouts do, so that nobody counts who uses it.
+  nonisolated(unsafe) let fetches: UnsafeBufferPointer<(codec: Codec, slot: Int)>
   let initialEdits: [UInt32]
   let relational: PropertySet
   /// By property: what an object shows that has no value for it.
   let fillIns: [Int: Value]
   /// By property: its slot in a storage that all share. Reverses have slots between them.
   let slots: [Int]
-  /// Where each wrapper is in an instance, and after them those of reverses; `nil` if the type's instances have to be looked through one by one.
-  private let offsets: [Int]?
+  /// Where each wrapper is in an instance, and its slot, and after them those of reverses, whose slots do not matter; `nil` if the type's instances have to be looked through one by one.
+  nonisolated(unsafe) private let offsets: UnsafeBufferPointer<(offset: Int, slot: Int32?)>?
+  private let isClass: Bool
 
   let primary: Int?
   /// The properties of each index that the model declares, in their order.
@@ -160,7 +163,9 @@ final class Layout: Sendable {
     self.relational = relational
     fillIns = Dictionary(
       uniqueKeysWithValues: properties.enumerated().compactMap { index, property in property.fillIn.map { (index, $0) } })
-    self.offsets = offsets
+    self.offsets = offsets.map { Layout.forGood($0.enumerated().map { ($1, $0 < slots.count ? Int32(slots[$0]) : nil) }) }
+    fetches = Layout.forGood(zip(properties, slots).map { (codec: $0.codec, slot: $1) })
+    isClass = type is AnyClass
     self.indexes = indexes
     primary = properties.firstIndex { $0.role == .primary }
     let fields = properties.map(\.field)
@@ -208,23 +213,46 @@ final class Layout: Sendable {
       throw MagicDataError(
         .model, "a \(Swift.type(of: object)) was given as a \(Object.self); a model is a struct or a final class")
     }
-    guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object))) }
-    return try Layout.withBytes(of: object) { bytes in
-      // `offsets` found a wrapper here in two instances, and a type's layout does not change.
-      let first = bytes.loadUnaligned(fromByteOffset: offsets[0], as: UnsafeRawPointer.self)
-      let isShared =
-        offsets.allSatisfy { bytes.loadUnaligned(fromByteOffset: $0, as: UnsafeRawPointer.self) == first }
-        && slots.indices.allSatisfy { index in
-          bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(slots[index])
-        }
-      if isShared { return .shared(Unmanaged<Storage>.fromOpaque(first).takeUnretainedValue()) }
-      let properties = offsets.map { bytes.load(fromByteOffset: $0, as: PropertySlot.self) }
-      guard properties[0].slot == 0 else {
-        throw MagicDataError(
-          .model, "\(name) cannot be stored: its first property is declared where another type's is, as by a macro")
-      }
-      return .apart(properties)
+    return try withUnsafePointer(to: object) { try places(at: $0) }
+  }
+
+  /// The same for an instance that is of no other type.
+  func places<Object: MagicObject>(at object: UnsafePointer<Object>) throws -> Instance.Places {
+    guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object.pointee))) }
+    if let storage = storage(of: object) { return .shared(storage.takeUnretainedValue()) }
+    let bytes = start(of: object)
+    let properties = offsets.map { bytes.load(fromByteOffset: $0.offset, as: PropertySlot.self) }
+    guard properties[0].slot == 0 else {
+      throw MagicDataError(
+        .model, "\(name) cannot be stored: its first property is declared where another type's is, as by a macro")
     }
+    return .apart(properties)
+  }
+
+  /// The storage that all wrappers of an instance share, each with the slot that is its property's; `nil` if they do not.
+  func storage<Object: MagicObject>(of object: UnsafePointer<Object>) -> Unmanaged<Storage>? {
+    guard let offsets else { return nil }
+    let bytes = start(of: object)
+    let first = bytes.load(fromByteOffset: offsets[0].offset, as: UnsafeRawPointer.self)
+    for index in 0..<offsets.count {
+      let (offset, slot) = offsets[index]
+      guard bytes.load(fromByteOffset: offset, as: UnsafeRawPointer.self) == first,
+        slot == nil || bytes.load(fromByteOffset: offset + Layout.slotOffset, as: Int32.self) == slot
+      else { return nil }
+    }
+    return .fromOpaque(first)
+  }
+
+  /// Where `offsets` count from. They found a wrapper each in two instances, and a type's layout does not change.
+  private func start<Object>(of object: UnsafePointer<Object>) -> UnsafeRawPointer {
+    let start = UnsafeRawPointer(object)
+    return isClass ? start.load(as: UnsafeRawPointer.self) : start
+  }
+
+  private static func forGood<Element>(_ elements: [Element]) -> UnsafeBufferPointer<Element> {
+    let copy = UnsafeMutableBufferPointer<Element>.allocate(capacity: elements.count)
+    _ = copy.initialize(from: elements)
+    return UnsafeBufferPointer(copy)
   }
 
   static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {

@@ -1,0 +1,176 @@
+internal import GRDB
+internal import MagicJournal
+
+/// Fetches: what they read, and the objects that are made of it.
+extension Scope {
+  /// What a fetch reads: rows or, of a type that holds objects, a graph.
+  enum Fetched: Sendable {
+    case rows(FetchedRows, Layout)
+    case graph(FetchedGraph)
+
+    /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
+    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil) throws {
+      self = try Fetched(try FetchedRows(type, db, key: key), type, types, db)
+    }
+
+    init(_ rows: FetchedRows, _ type: MappedType, _ types: [MappedType], _ db: Connection) throws {
+      self = type.layout.hasRelations ? .graph(try FetchedGraph(rows, types, db)) : .rows(rows, type.layout)
+    }
+
+    var count: Int {
+      switch self {
+      case .rows(let rows, _): rows.count
+      case .graph(let graph): graph.count
+      }
+    }
+  }
+
+  /// Those that can be read.
+  func objects<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> [Object] {
+    switch fetched {
+    case .graph(let graph): return try make(graph).compactMap { $0 }
+    case .rows(let rows, let layout):
+      var objects: [Object] = []
+      objects.reserveCapacity(rows.count)
+      try append(rows, layout, in: store, to: &objects)
+      return objects
+    }
+  }
+
+  /// The one that was looked for; what makes it unreadable is thrown.
+  func first<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> Object? {
+    guard fetched.count > 0 else { return nil }
+    switch fetched {
+    case .graph(let graph): return try (make(graph, first: true) as [Object?])[0]
+    case .rows(let rows, let layout):
+      let object = Object()
+      try withUnsafePointer(to: object) { try fill($0, rows, 0, layout, in: store) }
+      return object
+    }
+  }
+
+  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
+    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    // One statement sees one moment by itself.
+    if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
+    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key) }
+  }
+
+  nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
+    guard let type = try await mappedForReading(Object.self) else { return [] }
+    return try await objects(Object.self, of: type) { db in try FetchedRows.select(type, db) }
+  }
+
+  /// The objects of a statement's rows.
+  nonisolated(nonsending) func objects<Object: MagicObject>(
+    _: Object.Type, of type: MappedType, _ select: @Sendable @escaping (Connection) throws -> SQL
+  ) async throws -> [Object] {
+    if type.layout.hasRelations {
+      let types = try await typesForReading(of: type)
+      return try objects(Object.self, try await read { db in try Fetched(FetchedRows(type, select(db)), type, types, db) })
+    }
+    switch self {
+    case .transaction:
+      return try objects(Object.self, try await read { db in .rows(try FetchedRows(type, select(db)), type.layout) })
+    case .database(let store): return try await objects(Object.self, of: type, in: store, select)
+    case .observed(let store, let note):
+      return try await objects(Object.self, of: type, in: store) { db in
+        try note.note(db)
+        return try select(db)
+      }
+    }
+  }
+
+  /// The same of a database: while rows are read, objects are made of those before.
+  private nonisolated(nonsending) func objects<Object: MagicObject>(
+    _: Object.Type, of type: MappedType, in store: Store, _ select: @Sendable @escaping (Connection) throws -> SQL
+  ) async throws -> [Object] {
+    let (parts, reader) = AsyncStream<FetchedRows>.makeStream()
+    async let reading: Int = store.readParts { db in
+      try FetchedRows.readParts(type, select(db)) { reader.yield($0) }
+    } finally: {
+      reader.finish()
+    }
+    var objects: [Object] = []
+    var taken = 0
+    for await rows in parts {
+      try append(rows, type.layout, in: store, to: &objects)
+      taken += rows.count
+    }
+    // A cancelled task gets no more parts.
+    guard try await reading == taken else { throw CancellationError() }
+    return objects
+  }
+
+  // MARK: Instances
+
+  /// Makes the objects of rows, without those that have a value which cannot be read.
+  private func append<Object: MagicObject>(
+    _ rows: FetchedRows, _ layout: Layout, in store: Store, to objects: inout [Object]
+  ) throws {
+    for row in 0..<rows.count {
+      var object = Object()
+      do {
+        try fill(&object, rows, row, layout, in: store)
+      } catch let error as MagicDataError where error.code == .value {
+        continue
+      }
+      objects.append(object)
+    }
+  }
+
+  private func fill<Object: MagicObject>(
+    _ object: UnsafePointer<Object>, _ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store
+  ) throws {
+    try Instance.fetch(object, layout, rows, row, in: store)
+    if case .transaction(let open) = self {
+      open.memories.append(try Instance(at: object, layout).memoryOfNothing(in: store))
+    }
+  }
+
+  /// The objects of a graph that were asked for, by row; `nil` for one that has a value which cannot be read.
+  ///
+  /// - Parameter first: what makes the first row's object unreadable is thrown.
+  func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object?] {
+    let objects = try makeAll(graph, first: first).all(Object.self)
+    return graph.types[0].rows.places.prefix(graph.count).map { objects?.byZIndex[$0.zIndex] }
+  }
+
+  /// The objects of a graph, each once and holding each other.
+  func makeAll(_ graph: FetchedGraph, first: Bool = false) throws -> FetchedObjects {
+    let objects = FetchedObjects()
+    let instances = try graph.types.enumerated().map { number, ofType in
+      try make(ofType, ofType.type.layout.type, into: objects, first: first && number == 0)
+    }
+    for (number, ofType) in graph.types.enumerated() {
+      for (place, relation) in ofType.type.relations.enumerated() {
+        for (row, instance) in instances[number].enumerated() {
+          try instance?.fetched(relation.index, ofType.links[place][row], relation.codec, among: objects)
+        }
+      }
+    }
+    return objects
+  }
+
+  private func make<Object: MagicObject>(
+    _ ofType: FetchedGraph.OfType, _: Object.Type, into objects: FetchedObjects, first: Bool
+  ) throws -> [Instance?] {
+    let made = FetchedObjects.OfType<Object>()
+    objects.add(made)
+    made.byZIndex.reserveCapacity(ofType.rows.count)
+    let (store, layout) = (store, ofType.type.layout)
+    return try (0..<ofType.rows.count).map { row in
+      do {
+        let object = Object()
+        let instance = try withUnsafePointer(to: object) {
+          try fill($0, ofType.rows, row, layout, in: store)
+          return try Instance(at: $0, layout)
+        }
+        made.byZIndex[ofType.rows.places[row].zIndex] = object
+        return instance
+      } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {
+        return nil
+      }
+    }
+  }
+}

@@ -35,10 +35,13 @@ final class MappedType: Sendable {
     var column: Int32 = 2
     let reads = zip(layout.properties, fields).map { property, field -> ColumnRead in
       let isUUID = if case .uuid = property.codec { true } else { false }
-      if property.kind.isLinked { return ColumnRead(column: -1, kind: property.kind, isUUID: false) }
-      guard field != nil else { return ColumnRead(column: 1, kind: stored.keyKind, isUUID: isUUID) }
+      if property.kind.isLinked { return ColumnRead(column: -1, kind: property.kind, isUUID: false, isRequired: false) }
+      // An object whose claim has not arrived has no number (M-19).
+      guard field != nil else {
+        return ColumnRead(column: 1, kind: stored.keyKind, isUUID: isUUID, isRequired: stored.schema.hasNumbers)
+      }
       column += 1
-      return ColumnRead(column: column, kind: property.kind, isUUID: isUUID)
+      return ColumnRead(column: column, kind: property.kind, isUUID: isUUID, isRequired: !property.canBeAbsent)
     }
     relations = layout.properties.enumerated().compactMap { index, property in
       guard let codec = property.relation, let relation = fields[index].flatMap({ stored.relations[$0] }) else { return nil }

@@ -120,7 +120,7 @@ extension LocalTransaction {
   private mutating func meet(
     _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable, _ relations: SavedRelations?
   ) throws -> SavedObject? {
-    let row = try FetchedRows(type, db, key: key, complete: false)
+    let row = try FetchedRows(type, db, key: key, mayBeIncomplete: true)
     guard row.count == 1 else { return nil }
     let stored = try row.stored(0)
     // Whoever has the number is meant (J-28).

@@ -49,21 +49,13 @@ final class FetchedRows: @unchecked Sendable {
     let rows = Dictionary(uniqueKeysWithValues: places.enumerated().map { ($1.zIndex, $0) })
     let ordered = FetchedRows(width: width, capacity: count)
     for row in order.compactMap({ rows[$0] }) {
-      ordered.add(places[row], birth(row), isNamed: !births.isEmpty).initialize(from: self[row], count: width)
+      ordered[ordered.count].initialize(from: self[row], count: width)
+      ordered.add(places[row], birth(row), isNamed: !births.isEmpty)
     }
     return ordered
   }
 
   // MARK: Reading
-
-  /// Adds a row, whose values are to be put there at once.
-  private func add(_ place: ObjectPlace, _ birth: Birth?, isNamed: Bool) -> UnsafeMutablePointer<Slot> {
-    if count == capacity { grow() }
-    let row = self[count]
-    places.append(place)
-    if isNamed { births.append(birth) }
-    return row
-  }
 
   private func grow() {
     let more = UnsafeMutablePointer<Slot>.allocate(capacity: width * capacity * 2)
@@ -72,22 +64,24 @@ final class FetchedRows: @unchecked Sendable {
     (values, capacity) = (more, capacity * 2)
   }
 
-  /// The objects of a type in the order of their z indexes, or the one with a key. `complete`: only those that can be shown (M-6).
-  static func select(_ type: MappedType, _ db: Database, key: ObjectKey? = nil, complete: Bool = true) throws -> SQL {
-    let required = complete ? type.required : []
-    var select = try SQL(db, type.stored.select(type.columns, required: required, by: key == nil ? .nothing : .key))
+  /// The objects of a type in the order of their z indexes, or the one with a key.
+  static func select(_ type: MappedType, _ db: Database, key: ObjectKey? = nil) throws -> SQL {
+    var select = try SQL(db, type.stored.select(type.columns, by: key == nil ? .nothing : .key))
     if let key { try select.bind(key.value) }
     return select
   }
 
-  /// All rows of a statement.
+  /// The rows of a statement, of the objects that can be shown.
   convenience init(_ type: MappedType, _ select: consuming SQL) throws {
     self.init(type)
     try read(&select, type)
   }
 
-  convenience init(_ type: MappedType, _ db: Database, key: ObjectKey? = nil, complete: Bool = true) throws {
-    try self.init(type, FetchedRows.select(type, db, key: key, complete: complete))
+  /// The object with a key, if it can be shown, or is asked for whether it can or not.
+  convenience init(_ type: MappedType, _ db: Database, key: ObjectKey, mayBeIncomplete: Bool = false) throws {
+    self.init(type)
+    var select = try FetchedRows.select(type, db, key: key)
+    try read(&select, type, mayBeIncomplete: mayBeIncomplete)
   }
 
   /// The objects that a query asks for, in its order.
@@ -121,35 +115,62 @@ final class FetchedRows: @unchecked Sendable {
   func read(_ type: MappedType, _ db: Database, at zIndexes: [Int64]) throws {
     guard zIndexes.count > 4 else {
       for zIndex in zIndexes {
-        var select = try SQL(db, type.stored.select(type.columns, required: type.required, by: .zIndex))
+        var select = try SQL(db, type.stored.select(type.columns, by: .zIndex))
         try select.bind(zIndex)
         try read(&select, type)
       }
       return
     }
     for batch in ZIndexBatch.all(zIndexes) {
-      var select = try SQL(db, type.stored.select(type.columns, required: type.required, by: .zIndexes))
+      var select = try SQL(db, type.stored.select(type.columns, by: .zIndexes))
       try batch.bind(to: &select)
       try read(&select, type)
     }
   }
 
-  private func read(_ select: inout SQL, _ type: MappedType, upTo most: Int = .max) throws {
+  private func read(_ select: inout SQL, _ type: MappedType, upTo most: Int = .max, mayBeIncomplete: Bool = false) throws {
     let hasNumbers = type.stored.schema.hasNumbers
     let birth: Int32? = type.stored.schema.hasBirths ? hasNumbers ? Int32(3 + type.columns.count) : 1 : nil
     let (reads, former) = (type.reads, type.former)
     while try count < most && select.step() {
       let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
-      let row = add(ObjectPlace(zIndex: select.integer(0), last: select.place(2)), born, isNamed: birth != nil)
-      for index in 0..<reads.count { (row + index).initialize(to: reads[index].column < 0 ? .null : select.slot(reads[index])) }
-      guard !former.isEmpty else { continue }
-      for (index, kinds) in former {
-        for (column, kind) in kinds {
-          guard case .null = row[index] else { break }
-          row[index] = Slot(stored: kind.readable(select.value(column, kind.kind)))
-        }
+      if count == capacity { grow() }
+      let row = self[count]
+      for index in 0..<reads.count {
+        (row + index).initialize(to: reads[index].column < 0 ? .null : select.slot(reads[index]))
+      }
+      if !former.isEmpty { FetchedRows.readFormer(row, former, select) }
+      // Asked here, since SQLite would read each column twice. One that has not all it needs is not shown (M-6).
+      if !mayBeIncomplete, FetchedRows.isIncomplete(row, reads) {
+        row.deinitialize(count: width)
+        continue
+      }
+      add(ObjectPlace(zIndex: select.integer(0), last: select.place(2)), born, isNamed: birth != nil)
+    }
+  }
+
+  private static func isIncomplete(_ row: UnsafeMutablePointer<Slot>, _ reads: [ColumnRead]) -> Bool {
+    for index in 0..<reads.count where reads[index].isRequired {
+      if case .null = row[index] { return true }
+    }
+    return false
+  }
+
+  private static func readFormer(
+    _ row: UnsafeMutablePointer<Slot>, _ former: [Int: [(column: Int32, kind: FormerKind)]], _ select: borrowing SQL
+  ) {
+    for (index, kinds) in former {
+      for (column, kind) in kinds {
+        guard case .null = row[index] else { break }
+        row[index] = Slot(stored: kind.readable(select.value(column, kind.kind)))
       }
     }
+  }
+
+  /// A row whose values have just been put behind those of the others.
+  private func add(_ place: ObjectPlace, _ birth: Birth?, isNamed: Bool) {
+    places.append(place)
+    if isNamed { births.append(birth) }
   }
 }
 
@@ -159,4 +180,6 @@ struct ColumnRead: Sendable {
   let column: Int32
   let kind: Value.Kind
   let isUUID: Bool
+  /// Whether an object without it is not shown.
+  let isRequired: Bool
 }

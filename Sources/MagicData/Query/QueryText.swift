@@ -59,11 +59,12 @@ struct QueryText {
 
   // MARK: Statements
 
-  /// What `FetchedRows` reads.
+  /// What `FetchedRows` reads. Which objects can be shown and read is asked by SQL only if it tells how many come: who makes objects of
+  /// the rows finds out by the way.
   static func objects(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    let all = text.select(text.objectColumns)
-    text.append(plan, of: all)
+    let all = text.select(text.objectColumns, shown: plan.isPart)
+    text.append(plan, of: all, readable: plan.isPart)
     return text
   }
 
@@ -77,7 +78,7 @@ struct QueryText {
 
   static func count(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    if plan.limit == nil, plan.offset == 0 {
+    if !plan.isPart {
       let all = text.select("count(*)")
       text.append(plan.condition, of: all, isRoot: true)
       text.appendReadable(all)
@@ -139,16 +140,16 @@ struct QueryText {
   }
 
   /// Up to the condition.
-  private mutating func select(_ columns: String) -> Subject {
+  private mutating func select(_ columns: String, shown: Bool = true) -> Subject {
     let all = subject(types.type)
     add("SELECT \(columns) FROM \(all.table) WHERE ")
-    appendShown(all)
+    if shown { appendShown(all) }
     return all
   }
 
-  private mutating func append(_ plan: QueryPlan, of all: Subject) {
+  private mutating func append(_ plan: QueryPlan, of all: Subject, readable: Bool = true) {
     append(plan.condition, of: all, isRoot: true)
-    appendReadable(all)
+    if readable { appendReadable(all) }
     add(" ORDER BY ")
     for key in plan.order {
       appendExpression(key.route, of: all)
@@ -161,7 +162,7 @@ struct QueryText {
   }
 
   private mutating func appendPart(_ plan: QueryPlan) {
-    guard plan.limit != nil || plan.offset > 0 else { return }
+    guard plan.isPart else { return }
     add(" LIMIT ?", .integer(Int64(plan.limit ?? -1)))
     if plan.offset > 0 { add(" OFFSET ?", .integer(Int64(plan.offset))) }
   }

@@ -10,7 +10,8 @@ extension Scope {
 
     /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
     init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil) throws {
-      self = try Fetched(try FetchedRows(type, db, key: key), type, types, db)
+      let rows = try key.map { try FetchedRows(type, db, key: $0) } ?? FetchedRows(type, FetchedRows.select(type, db))
+      self = try Fetched(rows, type, types, db)
     }
 
     init(_ rows: FetchedRows, _ type: MappedType, _ types: [MappedType], _ db: Connection) throws {
@@ -58,12 +59,14 @@ extension Scope {
 
   nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
     guard let type = try await mappedForReading(Object.self) else { return [] }
-    return try await objects(Object.self, of: type) { db in try FetchedRows.select(type, db) }
+    return try await objects(Object.self, of: type, shortly: false) { db in try FetchedRows.select(type, db) }
   }
 
   /// The objects of a statement's rows.
+  ///
+  /// - Parameter shortly: the rows are looked up, so that what it takes is as what comes.
   nonisolated(nonsending) func objects<Object: MagicObject>(
-    _: Object.Type, of type: MappedType, _ select: @Sendable @escaping (Connection) throws -> SQL
+    _: Object.Type, of type: MappedType, shortly: Bool, _ select: @Sendable @escaping (Connection) throws -> SQL
   ) async throws -> [Object] {
     if type.layout.hasRelations {
       let types = try await typesForReading(of: type)
@@ -72,9 +75,9 @@ extension Scope {
     switch self {
     case .transaction:
       return try objects(Object.self, try await read { db in .rows(try FetchedRows(type, select(db)), type.layout) })
-    case .database(let store): return try await objects(Object.self, of: type, in: store, select)
+    case .database(let store): return try await objects(Object.self, of: type, in: store, shortly: shortly, select)
     case .observed(let store, let note):
-      return try await objects(Object.self, of: type, in: store) { db in
+      return try await objects(Object.self, of: type, in: store, shortly: shortly) { db in
         try note.note(db)
         return try select(db)
       }
@@ -83,10 +86,11 @@ extension Scope {
 
   /// The same of a database: while rows are read, objects are made of those before.
   private nonisolated(nonsending) func objects<Object: MagicObject>(
-    _: Object.Type, of type: MappedType, in store: Store, _ select: @Sendable @escaping (Connection) throws -> SQL
+    _: Object.Type, of type: MappedType, in store: Store, shortly: Bool,
+    _ select: @Sendable @escaping (Connection) throws -> SQL
   ) async throws -> [Object] {
     let (parts, reader) = AsyncStream<FetchedRows>.makeStream()
-    async let reading: Int = store.readParts { db in
+    async let reading: Int = store.readParts(shortly: shortly) { db in
       try FetchedRows.readParts(type, select(db)) { reader.yield($0) }
     } finally: {
       reader.finish()

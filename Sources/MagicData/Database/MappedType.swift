@@ -11,6 +11,7 @@ final class MappedType: Sendable {
   /// What a fetch reads: the fields, and for each property the column of the row and its kind.
   let columns: [Int]
   let reads: [ColumnRead]
+  let columnNames: String
   /// By property that was stored in other kinds before: where those are in the row.
   let former: [Int: [(column: Int32, kind: FormerKind)]]
   /// The fields of those kinds.
@@ -43,6 +44,7 @@ final class MappedType: Sendable {
       column += 1
       return ColumnRead(column: column, kind: property.kind, isUUID: isUUID, isRequired: !property.canBeAbsent)
     }
+    columnNames = stored.columns(columns)
     relations = layout.properties.enumerated().compactMap { index, property in
       guard let codec = property.relation, let relation = fields[index].flatMap({ stored.relations[$0] }) else { return nil }
       return (index, codec, relation)

@@ -15,10 +15,10 @@ extension Store {
 
   /// A read that hands on what it has before it is over: `finally` tells that there is no more, whatever happened.
   @inline(never) func readParts<Result: Sendable>(
-    shortly: Bool, _ body: @Sendable @escaping (Database) throws -> Result, finally: () -> Void
+    _ body: @Sendable @escaping (Database) throws -> Result, finally: () -> Void
   ) async throws -> Result {
     defer { finally() }
-    return try await shortly ? readShortly(body) : read(body)
+    return try await read(body)
   }
 
   @inline(never) package func write<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws

@@ -18,10 +18,10 @@ package final class StoredType: Sendable {
   /// The fields that name assets.
   let assets: [Int]
 
-  private let quotedColumns: [String]
+  let quotedColumns: [String]
   private let texts = StatementTexts()
   let quotedTable: String
-  private let quotedKey: String
+  let quotedKey: String
 
   init(id: Int, schema: TypeSchema, table: String, columns: [String] = [], relations: [StoredRelation?] = []) {
     self.id = id
@@ -244,12 +244,16 @@ package final class StoredType: Sendable {
     }
   }
 
+  /// What a fetch reads; see `select`.
+  func columns(_ fields: [Int]) -> String {
+    (["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] } + (schema.hasNumbers ? ["magic_birth"] : []))
+      .joined(separator: ", ")
+  }
+
   /// z index, primary value or birth, last entry and `fields`. With numbers, the birth comes last.
   func select(_ fields: [Int], by condition: Condition = .nothing) -> String {
     texts[.select(fields, condition)] {
-      let columns =
-        ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] } + (schema.hasNumbers ? ["magic_birth"] : [])
-      return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)\(condition.sql(quotedKey)) ORDER BY z_index"
+      "SELECT \(columns(fields)) FROM \(quotedTable)\(condition.sql(quotedKey)) ORDER BY z_index"
     }
   }
 

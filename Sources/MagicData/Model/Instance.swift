@@ -397,14 +397,27 @@ struct Instance {
 
   // MARK: Fetching
 
-  /// Takes over a row, into an instance that was just made. A value that cannot be read as its property's type counts as not arrived
+  /// Makes an instance of a row. A value that cannot be read as its property's type counts as not arrived
   /// (L-8, M-6): a property that can be absent is left as it is, for another the error is thrown.
-  static func fetch<Object: MagicObject>(
-    _ object: UnsafePointer<Object>, _ layout: Layout, _ rows: FetchedRows, _ row: Int, in database: Store
+  static func make<Object: MagicObject>(
+    _ object: UnsafeMutablePointer<Object>, _ layout: Layout, _ rows: FetchedRows, _ row: Int, in database: Store
   ) throws {
-    let stored = rows[row]
     let record = Record(
       database: database.id, keeper: layout.asks ? database : nil, place: rows.places[row], birth: rows.birth(row))
+    if layout.compose(object, of: rows[row], record) { return }
+    object.initialize(to: Object())
+    do {
+      try fill(object, layout, rows[row], record, in: database)
+    } catch {
+      object.deinitialize(count: 1)
+      throw error
+    }
+  }
+
+  private static func fill<Object: MagicObject>(
+    _ object: UnsafePointer<Object>, _ layout: Layout, _ stored: UnsafeMutablePointer<Slot>, _ record: Record,
+    in database: Store
+  ) throws {
     // Mostly all wrappers share a storage and all values are what slots hold: then this does nothing but move them.
     guard let storage = layout.storage(of: object) else {
       let instance = try Instance(at: object, layout)
@@ -414,8 +427,8 @@ struct Instance {
     }
     try storage._withUnsafeGuaranteedRef { storage in
       for index in 0..<layout.fetches.count {
-        let (codec, slot) = layout.fetches[index]
-        if storage.properties[slot].take(&stored[index], as: codec) { continue }
+        let fetch = layout.fetches[index]
+        if storage.properties[fetch.slot].take(&stored[index], as: fetch.codec) { continue }
         try Instance(at: object, layout).fetched(index, &stored[index], in: database)
       }
       storage.header.record = record

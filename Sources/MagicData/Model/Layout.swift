@@ -26,6 +26,15 @@ final class Layout: Sendable {
     var kind: Value.Kind { field.kind }
   }
 
+  /// What each fetched object asks of a property.
+  struct Fetch {
+    let codec: Codec
+    let slot: Int
+    /// Whether nil is as good a value as any, and what `init()` leaves.
+    let mayBeNull: Bool
+    let initialEdits: UInt32
+  }
+
   let type: any MagicObject.Type
   let name: Name
   /// Never empty.
@@ -34,7 +43,7 @@ final class Layout: Sendable {
   let codecs: [Codec]
   let roles: [PropertyRole]
   /// The same with the slots: what a fetched object asks of each property. It stays for good, as layouts do, so that nobody counts who uses it.
-  nonisolated(unsafe) let fetches: UnsafeBufferPointer<(codec: Codec, slot: Int)>
+  nonisolated(unsafe) let fetches: UnsafeBufferPointer<Fetch>
   let initialEdits: [UInt32]
   let relational: PropertySet
   /// By property: what an object shows that has no value for it.
@@ -44,6 +53,9 @@ final class Layout: Sendable {
   /// Where each wrapper is in an instance, and its slot, and after them those of reverses, whose slots do not matter; `nil` if the type's instances have to be looked through one by one.
   nonisolated(unsafe) private let offsets: UnsafeBufferPointer<(offset: Int, slot: Int32?)>?
   private let isClass: Bool
+  /// Where the first wrapper is declared of a struct that is nothing but the wrappers of its values, one after the other: then an instance can be put
+  /// together of a row. `nil` for any other type.
+  nonisolated(unsafe) let firstPlace: Place?
 
   let primary: Int?
   /// The properties of each index that the model declares, in their order.
@@ -135,17 +147,22 @@ final class Layout: Sendable {
     let offsets = offsets(of: inOrder(all), in: probe)
     let same = offsets == Layout.offsets(of: inOrder(wrappers(of: second)), in: second)
     let slots = all.indices.filter { Swift.type(of: all[$0].wrapper).role != .reverse }
+    // A wrapper that already shares a storage belongs to places that are known.
+    let headers = all.map(\.wrapper.property.storage.header)
+    let places = headers.allSatisfy { $0.count == 1 } ? headers.map(\.place) : []
+    let stride = MemoryLayout<PropertySlot>.stride
+    let isWrappers =
+      !(type is AnyClass) && same && offsets == all.indices.map { $0 * stride } && slots.count == all.count
+      && MemoryLayout<Object>.stride == all.count * stride
     let layout = Layout(
       type, name, properties, targets, slots, hasReverses: slots.count < all.count, offsets: same ? offsets : nil,
-      indexes: try MagicIndex.properties(of: type))
-    // A wrapper that already shares a storage belongs to places that are known.
-    let places = all.map(\.wrapper.property.storage.header)
-    return (layout, places.allSatisfy { $0.count == 1 } ? places.map(\.place) : [])
+      indexes: try MagicIndex.properties(of: type), firstPlace: isWrappers ? places.first : nil)
+    return (layout, places)
   }
 
   private init(
     _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], _ slots: [Int],
-    hasReverses: Bool, offsets: [Int]?, indexes: [[Int]]
+    hasReverses: Bool, offsets: [Int]?, indexes: [[Int]], firstPlace: Place?
   ) {
     self.type = type
     self.slots = slots
@@ -164,7 +181,13 @@ final class Layout: Sendable {
     fillIns = Dictionary(
       uniqueKeysWithValues: properties.enumerated().compactMap { index, property in property.fillIn.map { (index, $0) } })
     self.offsets = offsets.map { Layout.forGood($0.enumerated().map { ($1, $0 < slots.count ? Int32(slots[$0]) : nil) }) }
-    fetches = Layout.forGood(zip(properties, slots).map { (codec: $0.codec, slot: $1) })
+    fetches = Layout.forGood(
+      zip(properties, slots).map {
+        Fetch(
+          codec: $0.codec, slot: $1, mayBeNull: $0.role == .optional && $0.initialEdits == 0 && $0.relation == nil,
+          initialEdits: $0.initialEdits)
+      })
+    self.firstPlace = firstPlace
     isClass = type is AnyClass
     self.indexes = indexes
     primary = properties.firstIndex { $0.role == .primary }
@@ -241,6 +264,34 @@ final class Layout: Sendable {
       else { return nil }
     }
     return .fromOpaque(first)
+  }
+
+  /// Puts an instance together that shows what a row holds, as `init()` and an assignment of each value would; `false` if not all of the row is
+  /// what its properties' slots hold.
+  ///
+  /// The struct is its wrappers and nothing else (`firstPlace`), and a wrapper is a `PropertySlot`, so to initialize these is to initialize it.
+  func compose<Object: MagicObject>(
+    _ object: UnsafeMutablePointer<Object>, of stored: UnsafeMutablePointer<Slot>, _ record: Record
+  ) -> Bool {
+    guard let firstPlace, let offsets else { return false }
+    for index in 0..<fetches.count {
+      if case .null = stored[index], fetches[index].mayBeNull { continue }
+      guard fetches[index].codec.takes(stored[index]) else { return false }
+    }
+    let storage = Storage.make(fetches.count, firstPlace) { properties in
+      for index in 0..<fetches.count {
+        let property = Storage.Property(slot: (stored + index).move(), isStored: true, edits: fetches[index].initialEdits)
+        (properties + index).initialize(to: property)
+        (stored + index).initialize(to: .null)
+      }
+    }
+    storage.header.record = record
+    let wrappers = UnsafeMutableRawPointer(object)
+    for index in 0..<fetches.count {
+      (wrappers + offsets[index].offset).initializeMemory(
+        as: PropertySlot.self, to: PropertySlot(storage: storage, slot: Int32(index)))
+    }
+    return true
   }
 
   /// Where `offsets` count from. They found a wrapper each in two instances, and a type's layout does not change.

@@ -63,7 +63,7 @@ struct QueryText {
   /// the rows finds out by the way.
   static func objects(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    let all = text.select(text.objectColumns, shown: plan.isPart)
+    let all = text.select(types.type.columnNames, shown: plan.isPart)
     text.append(plan, of: all, readable: plan.isPart)
     return text
   }
@@ -96,7 +96,7 @@ struct QueryText {
   /// Some of the objects, in the order of their z indexes, if they (still) fulfil the condition.
   static func objects(_ plan: QueryPlan, at zIndexes: [Int64], _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    let all = text.select(text.objectColumns)
+    let all = text.select(types.type.columnNames)
     text.add("z_index IN ")
     text.appendList(zIndexes.map { .integer($0) })
     // Out of the planner's sight, so that the z indexes are looked up.
@@ -112,7 +112,7 @@ struct QueryText {
     _ plan: QueryPlan, after zIndex: Int64, count: Int, _ types: QueryTypes, _ db: Connection
   ) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    let all = text.select(text.objectColumns)
+    let all = text.select(types.type.columnNames)
     text.add("z_index > ? AND ", .integer(zIndex))
     text.append(plan.condition, of: all, isFound: true, isRoot: true)
     text.appendReadable(all)
@@ -129,14 +129,6 @@ struct QueryText {
 
   mutating func bind(_ more: [Value]) {
     values += more
-  }
-
-  private var objectColumns: String {
-    let stored = types.type.stored
-    return
-      (["z_index", Statements.quoted(stored.keyColumn), "magic_last"]
-      + types.type.columns.map { Statements.quoted(stored.columns[$0]) } + (stored.schema.hasNumbers ? ["magic_birth"] : []))
-      .joined(separator: ", ")
   }
 
   /// Up to the condition.

@@ -83,8 +83,13 @@ final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
   }
 
   static func make(_ count: Int, _ place: Place) -> Storage {
+    make(count, place) { $0.initialize(repeating: Property(), count: count) }
+  }
+
+  /// - Parameter fill: puts a property into each place.
+  static func make(_ count: Int, _ place: Place, _ fill: (UnsafeMutablePointer<Property>) -> Void) -> Storage {
     let storage = create(minimumCapacity: count) { _ in Header(count: count, place: place) }
-    storage.withUnsafeMutablePointerToElements { $0.initialize(repeating: Property(), count: count) }
+    storage.withUnsafeMutablePointerToElements(fill)
     return unsafeDowncast(storage, to: Storage.self)
   }
 

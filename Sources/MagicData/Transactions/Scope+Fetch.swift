@@ -44,9 +44,7 @@ extension Scope {
     switch fetched {
     case .graph(let graph): return try (make(graph, first: true) as [Object?])[0]
     case .rows(let rows, let layout):
-      let object = Object()
-      try withUnsafePointer(to: object) { try fill($0, rows, 0, layout, in: store) }
-      return object
+      return try make(rows, 0, layout, in: store)
     }
   }
 
@@ -64,33 +62,24 @@ extension Scope {
 
   /// The objects of a statement's rows.
   ///
-  /// - Parameter shortly: the rows are looked up, so that what it takes is as what comes.
+  /// - Parameter shortly: what it takes is as what comes, since the rows are looked up.
   nonisolated(nonsending) func objects<Object: MagicObject>(
     _: Object.Type, of type: MappedType, shortly: Bool, _ select: @Sendable @escaping (Connection) throws -> SQL
   ) async throws -> [Object] {
-    if type.layout.hasRelations {
-      let types = try await typesForReading(of: type)
-      return try objects(Object.self, try await read { db in try Fetched(FetchedRows(type, select(db)), type, types, db) })
+    if case .database(let store) = self, !shortly, !type.layout.hasRelations {
+      return try await objects(Object.self, of: type, in: store, select)
     }
-    switch self {
-    case .transaction:
-      return try objects(Object.self, try await read { db in .rows(try FetchedRows(type, select(db)), type.layout) })
-    case .database(let store): return try await objects(Object.self, of: type, in: store, shortly: shortly, select)
-    case .observed(let store, let note):
-      return try await objects(Object.self, of: type, in: store, shortly: shortly) { db in
-        try note.note(db)
-        return try select(db)
-      }
-    }
+    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    return try objects(
+      Object.self, try await read(shortly: shortly) { db in try Fetched(FetchedRows(type, select(db)), type, types, db) })
   }
 
-  /// The same of a database: while rows are read, objects are made of those before.
+  /// The same of a whole table: while rows are read, objects are made of those before.
   private nonisolated(nonsending) func objects<Object: MagicObject>(
-    _: Object.Type, of type: MappedType, in store: Store, shortly: Bool,
-    _ select: @Sendable @escaping (Connection) throws -> SQL
+    _: Object.Type, of type: MappedType, in store: Store, _ select: @Sendable @escaping (Connection) throws -> SQL
   ) async throws -> [Object] {
     let (parts, reader) = AsyncStream<FetchedRows>.makeStream()
-    async let reading: Int = store.readParts(shortly: shortly) { db in
+    async let reading: Int = store.readParts { db in
       try FetchedRows.readParts(type, select(db)) { reader.yield($0) }
     } finally: {
       reader.finish()
@@ -112,23 +101,33 @@ extension Scope {
   private func append<Object: MagicObject>(
     _ rows: FetchedRows, _ layout: Layout, in store: Store, to objects: inout [Object]
   ) throws {
-    for row in 0..<rows.count {
-      var object = Object()
-      do {
-        try fill(&object, rows, row, layout, in: store)
-      } catch let error as MagicDataError where error.code == .value {
-        continue
+    try withUnsafeTemporaryAllocation(of: Object.self, capacity: 1) { object in
+      guard let object = object.baseAddress else { return }
+      for row in 0..<rows.count {
+        do {
+          try make(object, rows, row, layout, in: store)
+        } catch let error as MagicDataError where error.code == .value {
+          continue
+        }
+        objects.append(object.move())
       }
-      objects.append(object)
     }
   }
 
-  private func fill<Object: MagicObject>(
-    _ object: UnsafePointer<Object>, _ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store
+  private func make<Object: MagicObject>(
+    _ object: UnsafeMutablePointer<Object>, _ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store
   ) throws {
-    try Instance.fetch(object, layout, rows, row, in: store)
+    try Instance.make(object, layout, rows, row, in: store)
     if case .transaction(let open) = self {
       open.memories.append(try Instance(at: object, layout).memoryOfNothing(in: store))
+    }
+  }
+
+  private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store) throws -> Object {
+    try withUnsafeTemporaryAllocation(of: Object.self, capacity: 1) { object in
+      guard let object = object.baseAddress else { throw MagicDataError(.failed, "there was no memory for an object") }
+      try make(object, rows, row, layout, in: store)
+      return object.move()
     }
   }
 
@@ -165,11 +164,8 @@ extension Scope {
     let (store, layout) = (store, ofType.type.layout)
     return try (0..<ofType.rows.count).map { row in
       do {
-        let object = Object()
-        let instance = try withUnsafePointer(to: object) {
-          try fill($0, ofType.rows, row, layout, in: store)
-          return try Instance(at: $0, layout)
-        }
+        let object: Object = try make(ofType.rows, row, layout, in: store)
+        let instance = try Instance(object, layout)
         made.byZIndex[ofType.rows.places[row].zIndex] = object
         return instance
       } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {

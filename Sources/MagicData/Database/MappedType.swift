@@ -12,6 +12,10 @@ final class MappedType: Sendable {
   let columns: [Int]
   let reads: [ColumnRead]
   let columnNames: String
+  /// The same as statements, by which objects are read; and where the birth is in their rows, of a type that has such.
+  let (selectAll, selectByKey, selectByZIndex, selectByZIndexes): (String, String, String, String)
+  let birth: Int32?
+  let hasNumbers: Bool
   /// By property that was stored in other kinds before: where those are in the row.
   let former: [Int: [(column: Int32, kind: FormerKind)]]
   /// The fields of those kinds.
@@ -45,6 +49,12 @@ final class MappedType: Sendable {
       return ColumnRead(column: column, kind: property.kind, isUUID: isUUID, isRequired: !property.canBeAbsent)
     }
     columnNames = stored.columns(columns)
+    selectAll = stored.select(columns)
+    selectByKey = stored.select(columns, by: .key)
+    selectByZIndex = stored.select(columns, by: .zIndex)
+    selectByZIndexes = stored.select(columns, by: .zIndexes)
+    hasNumbers = stored.schema.hasNumbers
+    birth = stored.schema.hasBirths ? hasNumbers ? Int32(3 + columns.count) : 1 : nil
     relations = layout.properties.enumerated().compactMap { index, property in
       guard let codec = property.relation, let relation = fields[index].flatMap({ stored.relations[$0] }) else { return nil }
       return (index, codec, relation)

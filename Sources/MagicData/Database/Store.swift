@@ -103,9 +103,9 @@ package final class Store: Sendable {
 
   /// The connection for single look-ups; `nil` for a database in memory, which has one connection for everything.
   func lookUp() throws -> DatabaseQueue? {
-    guard let location, database is DatabasePool else { return nil }
-    return try lookUps.withLock { queue in
+    try lookUps.withLock { queue in
       if let queue { return queue }
+      guard let location, database is DatabasePool else { return nil }
       var configuration = Store.configuration(mustExist: true)
       configuration.readonly = true
       let made = try DatabaseQueue(path: location.file.path, configuration: configuration)

@@ -66,7 +66,7 @@ final class FetchedRows: @unchecked Sendable {
 
   /// The objects of a type in the order of their z indexes, or the one with a key.
   static func select(_ type: MappedType, _ db: Database, key: ObjectKey? = nil) throws -> SQL {
-    var select = try SQL(db, type.stored.select(type.columns, by: key == nil ? .nothing : .key))
+    var select = try SQL(db, key == nil ? type.selectAll : type.selectByKey)
     if let key { try select.bind(key.value) }
     return select
   }
@@ -79,7 +79,7 @@ final class FetchedRows: @unchecked Sendable {
 
   /// The object with a key, if it can be shown, or is asked for whether it can or not.
   convenience init(_ type: MappedType, _ db: Database, key: ObjectKey, mayBeIncomplete: Bool = false) throws {
-    self.init(type)
+    self.init(width: type.reads.count, capacity: 1)
     var select = try FetchedRows.select(type, db, key: key)
     try read(&select, type, mayBeIncomplete: mayBeIncomplete)
   }
@@ -115,23 +115,21 @@ final class FetchedRows: @unchecked Sendable {
   func read(_ type: MappedType, _ db: Database, at zIndexes: [Int64]) throws {
     guard zIndexes.count > 4 else {
       for zIndex in zIndexes {
-        var select = try SQL(db, type.stored.select(type.columns, by: .zIndex))
+        var select = try SQL(db, type.selectByZIndex)
         try select.bind(zIndex)
         try read(&select, type)
       }
       return
     }
     for batch in ZIndexBatch.all(zIndexes) {
-      var select = try SQL(db, type.stored.select(type.columns, by: .zIndexes))
+      var select = try SQL(db, type.selectByZIndexes)
       try batch.bind(to: &select)
       try read(&select, type)
     }
   }
 
   private func read(_ select: inout SQL, _ type: MappedType, upTo most: Int = .max, mayBeIncomplete: Bool = false) throws {
-    let hasNumbers = type.stored.schema.hasNumbers
-    let birth: Int32? = type.stored.schema.hasBirths ? hasNumbers ? Int32(3 + type.columns.count) : 1 : nil
-    let (reads, former) = (type.reads, type.former)
+    let (reads, former, birth, hasNumbers) = (type.reads, type.former, type.birth, type.hasNumbers)
     while try count < most && select.step() {
       let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
       if count == capacity { grow() }

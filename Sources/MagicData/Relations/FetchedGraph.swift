@@ -9,7 +9,7 @@ struct FetchedGraph: Sendable {
     let rows: FetchedRows
     /// For each relation of the type, for each row.
     var links: [[[Link]]]
-    fileprivate var rowsByZIndex: [Int64: Int] = [:]
+    fileprivate(set) var rowsByZIndex: [Int64: Int] = [:]
 
     init(_ type: MappedType, _ rows: FetchedRows? = nil) {
       self.type = type

@@ -29,12 +29,11 @@ extension Scope {
   /// Those that can be read.
   func objects<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> [Object] {
     switch fetched {
-    case .graph(let graph): return try make(graph).compactMap { $0 }
+    case .graph(let graph): return try make(graph)
     case .rows(let rows, let layout):
-      var objects: [Object] = []
-      objects.reserveCapacity(rows.count)
-      try append(rows, layout, in: store, to: &objects)
-      return objects
+      return try Array(unsafeUninitializedCapacity: rows.count) { objects, count in
+        if let start = objects.baseAddress { count = try make(start, rows, layout, in: store) }
+      }
     }
   }
 
@@ -42,7 +41,9 @@ extension Scope {
   func first<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> Object? {
     guard fetched.count > 0 else { return nil }
     switch fetched {
-    case .graph(let graph): return try (make(graph, first: true) as [Object?])[0]
+    case .graph(let graph):
+      let objects: [Object] = try make(graph, first: true)
+      return objects.first
     case .rows(let rows, let layout):
       return try make(rows, 0, layout, in: store)
     }
@@ -51,7 +52,7 @@ extension Scope {
   nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
-    if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
+    if let key, types.isEmpty { return try await lookUp { db in .rows(try FetchedRows(type, db, key: key), type.layout) } }
     return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key) }
   }
 
@@ -84,34 +85,37 @@ extension Scope {
     } finally: {
       reader.finish()
     }
-    var objects: [Object] = []
+    let objects = ObjectParts<Object>()
     var taken = 0
     for await rows in parts {
-      try append(rows, type.layout, in: store, to: &objects)
+      try objects.add(rows.count) { start in try make(start, rows, type.layout, in: store) }
       taken += rows.count
     }
     // A cancelled task gets no more parts.
     guard try await reading == taken else { throw CancellationError() }
-    return objects
+    return objects.take()
   }
 
   // MARK: Instances
 
-  /// Makes the objects of rows, without those that have a value which cannot be read.
-  private func append<Object: MagicObject>(
-    _ rows: FetchedRows, _ layout: Layout, in store: Store, to objects: inout [Object]
-  ) throws {
-    try withUnsafeTemporaryAllocation(of: Object.self, capacity: 1) { object in
-      guard let object = object.baseAddress else { return }
-      for row in 0..<rows.count {
-        do {
-          try make(object, rows, row, layout, in: store)
-        } catch let error as MagicDataError where error.code == .value {
-          continue
-        }
-        objects.append(object.move())
+  /// Makes the objects of rows one behind the other, without those that have a value which cannot be read.
+  /// - Returns: how many they are; if it throws, there is none.
+  private func make<Object: MagicObject>(
+    _ objects: UnsafeMutablePointer<Object>, _ rows: FetchedRows, _ layout: Layout, in store: Store
+  ) throws -> Int {
+    var count = 0
+    for row in 0..<rows.count {
+      do {
+        try make(objects + count, rows, row, layout, in: store)
+        count += 1
+      } catch let error as MagicDataError where error.code == .value {
+        continue
+      } catch {
+        objects.deinitialize(count: count)
+        throw error
       }
     }
+    return count
   }
 
   private func make<Object: MagicObject>(
@@ -131,45 +135,53 @@ extension Scope {
     }
   }
 
-  /// The objects of a graph that were asked for, by row; `nil` for one that has a value which cannot be read.
+  /// The objects of a graph that were asked for, of those that can be read.
   ///
   /// - Parameter first: what makes the first row's object unreadable is thrown.
-  func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object?] {
+  func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object] {
     let objects = try makeAll(graph, first: first).all(Object.self)
-    return graph.types[0].rows.places.prefix(graph.count).map { objects?.byZIndex[$0.zIndex] }
+    return (0..<graph.count).compactMap { objects?[$0]?.pointee }
   }
 
   /// The objects of a graph, each once and holding each other.
   func makeAll(_ graph: FetchedGraph, first: Bool = false) throws -> FetchedObjects {
     let objects = FetchedObjects()
-    let instances = try graph.types.enumerated().map { number, ofType in
+    for (number, ofType) in graph.types.enumerated() {
       try make(ofType, ofType.type.layout.type, into: objects, first: first && number == 0)
     }
-    for (number, ofType) in graph.types.enumerated() {
-      for (place, relation) in ofType.type.relations.enumerated() {
-        for (row, instance) in instances[number].enumerated() {
-          try instance?.fetched(relation.index, ofType.links[place][row], relation.codec, among: objects)
-        }
-      }
+    for ofType in graph.types where !ofType.type.relations.isEmpty {
+      try relate(ofType, ofType.type.layout.type, among: objects)
     }
     return objects
   }
 
   private func make<Object: MagicObject>(
     _ ofType: FetchedGraph.OfType, _: Object.Type, into objects: FetchedObjects, first: Bool
-  ) throws -> [Instance?] {
-    let made = FetchedObjects.OfType<Object>()
+  ) throws {
+    let made = FetchedObjects.OfType<Object>(ofType.rowsByZIndex, count: ofType.rows.count)
     objects.add(made)
-    made.byZIndex.reserveCapacity(ofType.rows.count)
     let (store, layout) = (store, ofType.type.layout)
-    return try (0..<ofType.rows.count).map { row in
-      do {
-        let object: Object = try make(ofType.rows, row, layout, in: store)
-        let instance = try Instance(object, layout)
-        made.byZIndex[ofType.rows.places[row].zIndex] = object
-        return instance
-      } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {
-        return nil
+    for row in 0..<ofType.rows.count {
+      try made.add { object in
+        do {
+          try make(object, ofType.rows, row, layout, in: store)
+          return true
+        } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {
+          return false
+        }
+      }
+    }
+  }
+
+  private func relate<Object: MagicObject>(
+    _ ofType: FetchedGraph.OfType, _: Object.Type, among objects: FetchedObjects
+  ) throws {
+    guard let made = objects.all(Object.self) else { return }
+    for row in 0..<ofType.rows.count {
+      guard let object = made[row] else { continue }
+      let instance = try Instance(at: object, ofType.type.layout)
+      for (place, relation) in ofType.type.relations.enumerated() {
+        try instance.fetched(relation.index, ofType.links[place][row], relation.codec, among: objects)
       }
     }
   }

@@ -58,6 +58,7 @@ final class Layout: Sendable {
   nonisolated(unsafe) let firstPlace: Place?
 
   let primary: Int?
+  private let primaryKind: Value.Kind?
   /// The properties of each index that the model declares, in their order.
   let indexes: [[Int]]
   /// The type as replication knows it: a field for each property but the primary one, and behind them one for each of their former kinds.
@@ -191,6 +192,7 @@ final class Layout: Sendable {
     isClass = type is AnyClass
     self.indexes = indexes
     primary = properties.firstIndex { $0.role == .primary }
+    primaryKind = primary.map { properties[$0].kind }
     let fields = properties.map(\.field)
     let former = properties.flatMap { property in
       property.formerKinds.map { TypeSchema.Field(name: property.field.name, kind: $0.kind) }
@@ -198,6 +200,22 @@ final class Layout: Sendable {
     schema = TypeSchema(
       name: name, primary: primary.map { fields[$0] },
       fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1) + former)
+  }
+
+  /// What a primary value is looked up as.
+  func key(_ primary: some MagicalPrimary) throws -> ObjectKey {
+    let value = try primary.magicValue
+    guard let index = self.primary else {
+      throw MagicDataError(.model, "\(name) has no primary value, so its objects cannot be looked up by one")
+    }
+    guard primaryKind == value.kind else {
+      throw MagicDataError(
+        .model,
+        """
+        \(name).\(properties[index].name) is of kind \(properties[index].kind), and a \(Swift.type(of: primary)) was given
+        """)
+    }
+    return .primary(value)
   }
 
   /// Whether a property is a number that the database gives (J-27).

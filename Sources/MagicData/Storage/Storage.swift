@@ -97,15 +97,18 @@ final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
     let isDeep = withUnsafeMutablePointers { header, properties in
       let count = header.pointee.count
       var isDeep = false
-      func release(_ slot: Slot) {
-        guard case .held(let held) = slot, held.holdsInstances else { return }
+      for index in 0..<count {
+        guard case .held(let held) = properties[index].slot, held.holdsInstances else { continue }
         ReleaseQueue.add(held)
         isDeep = true
       }
-      for index in 0..<count { release(properties[index].slot) }
       // What was fetched and has given way holds instances as well.
       if !header.pointee.originals.isEmpty {
-        for original in header.pointee.originals { release(original.stored) }
+        for original in header.pointee.originals {
+          guard case .held(let held) = original.stored, held.holdsInstances else { continue }
+          ReleaseQueue.add(held)
+          isDeep = true
+        }
         header.pointee.originals = []
       }
       properties.deinitialize(count: count)

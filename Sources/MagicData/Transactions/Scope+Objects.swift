@@ -98,24 +98,9 @@ extension Scope {
     }
   }
 
-  // MARK: Names
-
   /// What a primary value is looked up as.
   func key<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) throws -> ObjectKey {
-    let layout = try store.known(Object.self)?.layout ?? store.layout(Object.self)
-    let value = try primary.magicValue
-    guard let index = layout.primary else {
-      throw MagicDataError(.model, "\(Object.magicName) has no primary value, so its objects cannot be looked up by one")
-    }
-    guard layout.properties[index].kind == value.kind else {
-      throw MagicDataError(
-        .model,
-        """
-        \(Object.magicName).\(layout.properties[index].name) is of kind \(layout.properties[index].kind), and a \
-        \(Swift.type(of: primary)) was given
-        """)
-    }
-    return .primary(value)
+    try (store.known(Object.self)?.layout ?? store.layout(Object.self)).key(primary)
   }
 
   func missing<Object: MagicObject>(_: Object.Type) -> MagicDataError {
@@ -159,6 +144,9 @@ extension Scope {
 
   nonisolated(nonsending) func find<Object: MagicObject>(_: Object.Type, _ primary: some MagicalPrimary) async throws -> Object?
   {
+    if let type = store.known(Object.self) {
+      return try first(Object.self, try await fetch(type, key: type.layout.key(primary)))
+    }
     let key = try key(of: Object.self, primary)
     guard let type = try await mappedForReading(Object.self) else { return nil }
     return try first(Object.self, try await fetch(type, key: key))

@@ -24,6 +24,15 @@ import Testing
     init() { text = "nothing" }
   }
 
+  /// With properties of its own where no wrapper needs the place.
+  struct Flagged: MagicObject {
+    @MagicValue var text: String
+    var isFirst = true
+    @MagicValue var size: Int
+    var isLast = true
+    init() {}
+  }
+
   final class Shared: MagicObject {
     @MagicValue var text: String
     var notes: [String] = []
@@ -103,6 +112,13 @@ import Testing
     }
     #expect(
       try await magic.object(of: Noted.self).map { "\($0.text), \($0.note)" } == ["one, made by init", "two, made by init"])
+    for _ in 0..<9 {
+      let flagged = Flagged()
+      (flagged.text, flagged.size) = ("three", 3)
+      try await magic.update(flagged)
+    }
+    #expect(
+      try await magic.object(of: Flagged.self).allSatisfy { $0.isFirst && $0.isLast && $0.text == "three" && $0.size == 3 })
     let shared = try await magic.object(of: Shared.self)
     #expect(shared.map(\.notes) == [["made by init"], ["made by init"]])
     #expect(shared.map(\.text) == ["one", "two"])

@@ -151,10 +151,12 @@ final class Layout: Sendable {
     // A wrapper that already shares a storage belongs to places that are known.
     let headers = all.map(\.wrapper.property.storage.header)
     let places = headers.allSatisfy { $0.count == 1 } ? headers.map(\.place) : []
-    let stride = MemoryLayout<PropertySlot>.stride
+    // A small property may stand in the gap behind a wrapper, so they are counted as well.
+    let mirror = Mirror(reflecting: probe)
     let isWrappers =
-      !(type is AnyClass) && same && offsets == all.indices.map { $0 * stride } && slots.count == all.count
-      && MemoryLayout<Object>.stride == all.count * stride
+      mirror.displayStyle == .struct && !(probe is any CustomReflectable) && mirror.children.count == all.count
+      && slots.count == all.count && same && offsets == all.indices.map { $0 * MemoryLayout<PropertySlot>.stride }
+      && MemoryLayout<Object>.stride == all.count * MemoryLayout<PropertySlot>.stride
     let layout = Layout(
       type, name, properties, targets, slots, hasReverses: slots.count < all.count, offsets: same ? offsets : nil,
       indexes: try MagicIndex.properties(of: type), firstPlace: isWrappers ? places.first : nil)

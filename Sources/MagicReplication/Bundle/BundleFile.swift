@@ -57,18 +57,41 @@ package enum BundleFile {
   package static func unpack(_ name: String, _ read: @escaping (Int) throws -> Data, into remote: FolderRemote) throws {
     var source = Source(name: name, read: read)
     let dataSet = try source.dataSet()
-    _ = try remote.dataSet(orMake: dataSet)
-    try remote.makeSegments()
+    try prepare(remote, dataSet)
     var count: UInt32 = 0
-    while let (segment, bytes) = try source.segment() {
+    while let bytes = try source.segment() {
       try Task.checkCancellation()
-      guard segment.header.dataSet == dataSet else { throw source.damaged("a segment of another data set") }
-      let (header, name) = (segment.header, segment.name)
-      let file = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: name)
-      try DurableFile.write(bytes, to: remote.segments.appendingPathComponent(file.text))
+      try source.put(bytes, dataSet, into: remote)
       count += 1
     }
     try source.finish(count)
+  }
+
+  /// The same of a bundle that may be damaged, for who only looks: what is whole in it. Hears of each part that is not.
+  static func salvage(
+    _ name: String, _ read: @escaping (Int) throws -> Data, into remote: FolderRemote, _ damaged: (MagicDataError) -> Void
+  ) throws {
+    var source = Source(name: name, read: read)
+    let dataSet = try source.dataSet()
+    try prepare(remote, dataSet)
+    var count: UInt32 = 0
+    do {
+      while let bytes = try source.segment() {
+        count += 1
+        do { try source.put(bytes, dataSet, into: remote) } catch let error as MagicDataError where error.code == .damaged {
+          damaged(error)
+        }
+      }
+      try source.finish(count)
+    } catch let error as MagicDataError where error.code == .damaged {
+      // Where the next segment would begin is not known any more.
+      damaged(error)
+    }
+  }
+
+  private static func prepare(_ remote: FolderRemote, _ dataSet: DataSetID) throws {
+    _ = try remote.dataSet(orMake: dataSet)
+    try remote.makeSegments()
   }
 
   private struct Source {
@@ -99,22 +122,38 @@ package enum BundleFile {
       return dataSet
     }
 
-    /// `nil` at the end mark.
-    mutating func segment() throws -> (Segment, [UInt8])? {
+    /// Where the last segment began.
+    private var start = 0
+
+    /// A segment's bytes, of which the header was checked. `nil` at the end mark.
+    mutating func segment() throws -> [UInt8]? {
       let mark = try next(8, "a segment or the end")
       if mark == BundleFile.end {
         ahead = mark
         return nil
       }
-      let start = offset - 8
+      start = offset - 8
       let head = mark + (try next(SegmentHeader.length - 8, "a segment's header"))
       do {
         let header = try SegmentHeader(head)
-        let bytes = head + (try next(header.storedLength, "a segment"))
-        return (try Segment(bytes), bytes)
+        return head + (try next(header.storedLength, "a segment"))
       } catch let error as JournalError {
         throw MagicDataError(error, "\(name), the segment at byte \(start)")
       }
+    }
+
+    /// Puts the last segment's file where it belongs in a folder.
+    func put(_ bytes: [UInt8], _ dataSet: DataSetID, into remote: FolderRemote) throws {
+      let segment: Segment
+      do {
+        segment = try Segment(bytes)
+      } catch {
+        throw MagicDataError(error, "\(name), the segment at byte \(start)")
+      }
+      let header = segment.header
+      guard header.dataSet == dataSet else { throw damaged("a segment of another data set") }
+      let file = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: segment.name)
+      try DurableFile.write(bytes, to: remote.segments.appendingPathComponent(file.text))
     }
 
     mutating func finish(_ count: UInt32) throws {

@@ -184,8 +184,9 @@ private struct Work: MagicObject {
       try await magic.update(work)
     }
     try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("push", path("a"), path("a.magicbundle"))
     try Data(Tool.replay.run("export", path("a")).output.utf8).write(to: fixture.folder["a.jsonl"])
-    for source in ["a", "remote", "a.jsonl"] {
+    for source in ["a", "remote", "a.magicbundle", "a.jsonl"] {
       let result = try Tool.replay.run("apply", path(source), "--into", path("from-\(source)"))
       // An export has no contents of assets, which is said.
       #expect(result.status == (source == "a.jsonl" ? 3 : 0), "\(source): \(result.errors)")

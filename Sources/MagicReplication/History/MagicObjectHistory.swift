@@ -1,4 +1,5 @@
 public import Foundation
+internal import MagicData
 internal import MagicJournal
 
 /// Every value that one object's properties ever had.
@@ -66,7 +67,7 @@ public struct MagicObjectHistory: Sendable {
       Author(time: $0.version.stamp.date, replica: $0.replica.description, sequence: $0.sequence)
     }
     var writes = ObjectConflicts(object.key, of: object.type)
-    for (index, of) in object.entries.enumerated() { writes.add(of.entry, of.version, row: Int64(index)) }
+    for (index, of) in object.entries.enumerated() { writes.add(of.entry, of.version, at: EntryPlace(bits: Int64(index))) }
     let shown = Shown(state)
 
     var changes: [(place: Int, change: Change)] = []
@@ -87,10 +88,10 @@ public struct MagicObjectHistory: Sendable {
           }
         changes.append(
           (
-            Int(write.row),
+            Int(write.place.bits),
             Change(
-              author: authors[Int(write.row)], property: property, value: write.value?.json, outcome: outcome,
-              successor: isCurrent ? nil : next.map { authors[Int($0.row)] },
+              author: authors[Int(write.place.bits)], property: property, value: write.value?.json, outcome: outcome,
+              successor: isCurrent ? nil : next.map { authors[Int($0.place.bits)] },
               successorValue: isCurrent || property == nil ? nil : next?.value?.json)
           ))
       }

@@ -77,8 +77,8 @@ extension JournalReader {
       for key in try table.keys(of: object) {
         guard let place = try table.place(of: key) ?? table.absentPlace(of: key), !place.last.isNone else { continue }
         var entries: [ObjectEntries.Of] = []
-        try forEachEntry(from: place.last) { stamp, root, row, entry in
-          let (replica, sequence) = try address(ofRow: row)
+        try forEachEntry(from: place.last) { stamp, root, place, entry in
+          let (replica, sequence) = try address(ofRow: place.row)
           entries.append(.init(version: Version(stamp: stamp, root: root), replica: replica, sequence: sequence, entry: entry))
         }
         found.append(ObjectEntries(key: key, type: type.schema, entries: entries.sorted { $0.version < $1.version }))

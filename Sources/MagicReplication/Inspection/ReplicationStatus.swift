@@ -41,7 +41,11 @@ extension MagicReplicator {
   package func status() async throws -> ReplicationStatus {
     let dataSet = try await agreed(remote.dataSet())
     let (remote, now) = (remote, magic.store.surroundings.milliseconds())
-    return try await magic.store.read { db in try ReplicationStatus(Snapshot(db, remote, dataSet), now) }
+    return try await magic.store.read { db in
+      let snapshot = try Snapshot(db, remote, dataSet)
+      if let first = snapshot.branch { throw FolderListing.fork(snapshot.state.replica, first) }
+      return try ReplicationStatus(snapshot, now)
+    }
   }
 }
 

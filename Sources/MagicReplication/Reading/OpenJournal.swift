@@ -51,16 +51,7 @@ package final class OpenJournal {
           let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "magic-bundle-\(UUID().uuidString.lowercased())")
           bundles.append(folder)
-          let handle = try FileHandle(forReadingFrom: file)
-          defer { try? handle.close() }
-          let remote = FolderRemote(folder)
-          try BundleFile.salvage(
-            file.path,
-            {
-              try checkCancelled()
-              return try handle.read(upToCount: $0) ?? Data()
-            }, into: remote
-          ) { said.append($0) }
+          let remote = try BundleFile.folder(of: file, at: folder, hasContents: false, checkCancelled) { said.append($0) }
           parts.append(.folder(try FolderListing(remote, dataSet: remote.dataSet()), try remote.dataSet()))
         case .export(let file):
           parts.append(.export(file, try ExportReader(file, Troubles()).dataSet))

@@ -9,6 +9,9 @@ extension MagicData {
   /// The database stays a replica of its own. What is a run of each replica (`RebuildPlan.isRun`) belongs to the sources' data set, under its own addresses. Anything else is a data set of its
   /// own, which numbers what it took anew: under the old addresses, others would take it for the transactions that it lacks.
   package func rebuild(from sources: [JournalSource], _ plan: RebuildPlan) async throws -> RebuildReport {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magic-bundle-\(UUID().uuidString.lowercased())")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (sources, damaged) = try await MagicData.unpacked(sources, in: folder, hasContents: plan.fetchesAssets)
     let (store, now) = (store, store.surroundings.milliseconds())
     var (report, read) = try await OpenJournal.read(sources) { journal, checkCancelled in
       try store.writeInTurnBlocking { db in
@@ -21,9 +24,29 @@ extension MagicData {
       }
     }
     read.missing += report.read.missing
+    read.unread += damaged
     report.read = read
     if plan.fetchesAssets { try await fetchAssets(from: sources, &report.pull) }
     return report
+  }
+
+  /// Bundles as folders, so that their contents are at hand.
+  private static func unpacked(
+    _ sources: [JournalSource], in folder: URL, hasContents: Bool
+  ) async throws -> ([JournalSource], [UnreadFile]) {
+    try await Store.atLength { checkCancelled in
+      var damaged: [UnreadFile] = []
+      let sources = try sources.enumerated().map { number, source -> JournalSource in
+        guard case .bundle(let file) = source else { return source }
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let place = folder.appendingPathComponent("\(number)")
+        return .folder(
+          try BundleFile.folder(of: file, at: place, hasContents: hasContents, checkCancelled) {
+            damaged.append(UnreadFile(path: file.path, code: $0.code, message: $0.message))
+          })
+      }
+      return (sources, damaged)
+    }
   }
 
   private func fetchAssets(from sources: [JournalSource], _ report: inout PullReport) async throws {

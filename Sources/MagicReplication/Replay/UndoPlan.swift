@@ -156,8 +156,8 @@ private struct Undoer {
     guard let place = try table.place(of: key) ?? table.absentPlace(of: key) else { return }
     var (now, without) = (ObjectState(), ObjectState())
     var entries: [(version: Version, address: UndoAddress, isUndone: Bool, entry: Entry)] = []
-    try journal.forEachEntry(from: place.last) { stamp, root, row, entry in
-      let (replica, sequence) = try journal.address(ofRow: row)
+    try journal.forEachEntry(from: place.last) { stamp, root, place, entry in
+      let (replica, sequence) = try journal.address(ofRow: place.row)
       let address = UndoAddress(replica: replica, sequence: sequence)
       let version = Version(stamp: stamp, root: root)
       let isUndone = has(stamp, address)

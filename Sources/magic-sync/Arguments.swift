@@ -1,11 +1,7 @@
 import ArgumentParser
+import Console
 import MagicData
 import MagicReplication
-
-struct DatabaseArgument: ParsableArguments {
-  @Argument(help: ArgumentHelp("The database: its folder, or a .sqlite, .sqlite3 or .db file.", valueName: "DB"))
-  var path: String
-}
 
 struct RemoteArgument: ParsableArguments {
   @Argument(

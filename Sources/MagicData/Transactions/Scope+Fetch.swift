@@ -49,11 +49,11 @@ extension Scope {
     }
   }
 
-  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
+  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
-    if let key, types.isEmpty { return try await lookUp { db in .rows(try FetchedRows(type, db, key: key), type.layout) } }
-    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key) }
+    if types.isEmpty { return try await lookUp { db in .rows(try FetchedRows(type, db, key: key), type.layout) } }
+    return try await read(shortly: true) { db in try Fetched(type, types, db, key: key) }
   }
 
   nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {

@@ -13,7 +13,7 @@ private struct Member: MagicObject {
 private struct Team: MagicObject {
   @PrimaryMagicValue var id: String
   @MagicValue var title: String
-  @MagicValue var members: MagicalSet<Member>
+  @MagicValue var members: MagicalSet<Member> = []
   init() {}
 }
 

@@ -14,7 +14,7 @@ private struct Work: MagicObject {
   @PrimaryMagicValue var number: Int
   @MagicValue var title: String
   @OptionMagicValue var author: Author?
-  @MagicValue var readers: MagicalSet<Author>
+  @MagicValue var readers: MagicalSet<Author> = []
   @OptionMagicValue var cover: MagicAsset<String>?
   init() {}
 }

@@ -213,7 +213,7 @@ extension [[String: Any]] {
     #expect(lines.events("unread").texts("path") == [second.path])
     #expect(lines.events("missing").compactMap { $0["firstMissing"] as? Int } == [2])
     let bundle = fixture.folder["a.magicbundle"]
-    try Data(contentsOf: bundle).dropLast(20).write(to: bundle)
+    try Data(contentsOf: bundle).dropLast(40).write(to: bundle)
     let rest = try f.json("log", path("a.magicbundle"), status: 3)
     #expect(rest.events("entry").compactMap { $0["sequence"] as? Int } == [1, 2])
     #expect(rest.events("unread").texts("message").contains { $0.contains("byte") })

@@ -192,7 +192,7 @@ struct JournalRun: Sendable {
 
   /// Whether a transaction in the next row belongs to it.
   func goesOn(_ replica: Int64, _ sequence: UInt64, at row: Int64) -> Bool {
-    !isOne && self.replica == replica && sequence - self.sequence == UInt64(row - first)
+    !isOne && self.replica == replica && sequence >= self.sequence && sequence - self.sequence == UInt64(row - first)
   }
 
   /// The sequence of its last transaction, if its last row is this one.

@@ -86,7 +86,7 @@ package struct DatabaseCheck: Sendable {
     } catch let error as MagicDataError where error.code == .notADatabase {
       return fault(.values, "refers to an object that nothing names")
     }
-    let folded = state.row.filter { $0.value != .null && $0.value != .list([]) }
+    let folded = state.tableRow
     guard row != folded else { return }
     let names = Set(row.changes(to: folded).map { type.fields[$0.field].name.text }).sorted()
     fault(.values, "shows other values than its journal folds to: \(names.joined(separator: ", "))")
@@ -124,6 +124,11 @@ struct ObjectFault: Sendable {
   let place: ObjectPlace
   let isShown: Bool
   let kind: Kind
+}
+
+extension ObjectState {
+  /// What a row and its links can say of it: null and an emptied list leave nothing there.
+  var tableRow: [FieldValue] { row.filter { $0.value != .null && $0.value != .list([]) } }
 }
 
 extension JournalReader {

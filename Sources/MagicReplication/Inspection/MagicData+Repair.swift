@@ -100,7 +100,7 @@ private struct Repairer {
       }
       let row = try table.row(at: place.zIndex)
       guard state.isAlive else { return change(.adoption(row, place)) }
-      let changes = state.row.filter { $0.value != .null }.changes(to: row)
+      let changes = state.tableRow.changes(to: row)
       return changes.isEmpty ? nil : change(.update(changes))
     }
   }

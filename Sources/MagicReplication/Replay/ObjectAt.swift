@@ -34,6 +34,16 @@ extension Value {
   }
 }
 
+extension Value {
+  /// The same for people: a text stands as it is, unless that would do something to a terminal.
+  package var shownText: String {
+    guard case .text(let text) = self else { return shownJSON }
+    var writer = ByteWriter()
+    writer.printable(text)
+    return String(decoding: writer.bytes, as: UTF8.self)
+  }
+}
+
 /// Folds objects as they were at a moment, with the fold of the merge, one at a time.
 struct StateReader {
   private let journal: JournalReader

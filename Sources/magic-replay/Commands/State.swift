@@ -125,7 +125,7 @@ final class ObjectPrinter: @unchecked Sendable {
       if index == 2, name == "number", let number = object.number { return String(number) }
       guard let value = object.fields.first(where: { $0.name == name })?.value else { return "" }
       if case .text(let text) = value, form == .csv { return text }
-      return value.shownJSON
+      return form == .csv ? value.shownJSON : value.shownText
     }
   }
 

@@ -48,7 +48,7 @@ struct Undo: Command {
   }
 
   func validate() throws {
-    let selection = try checking { try selection() }
+    let selection = try checking { try self.selection() }
     guard selection.transactions.isEmpty != (selection.since == nil) else {
       throw ValidationError("name either a --transaction or a time with --since.")
     }
@@ -59,7 +59,7 @@ struct Undo: Command {
   }
 
   private func undo(_ magic: MagicData) async throws -> Outcome {
-    let selection = try selection()
+    let selection = try self.selection()
     let plan = try await magic.undoing(selection)
     try show(plan)
     var content = Content(changes: plan.changes.count, kept: plan.kept.count, written: false)

@@ -15,6 +15,11 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 
+func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
+let tls: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+
 let package = Package(
   name: "MagicData",
   platforms: [.macOS(.v13), .iOS(.v16)],
@@ -28,6 +33,10 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
   ],
   targets: [
     // 0
@@ -41,7 +50,12 @@ let package = Package(
     .target(
       name: "MagicReplication", dependencies: ["MagicJournal", "MagicData"], swiftSettings: strict),
     // 4
-    .target(name: "MagicTransport", dependencies: ["MagicReplication"], swiftSettings: strict),
+    .target(
+      name: "MagicTransport",
+      dependencies: [
+        "MagicReplication", "MagicData", "MagicJournal", nio("NIOCore"), nio("NIOPosix"), tls, logging, crypto,
+      ],
+      swiftSettings: strict),
     // 5
     .executableTarget(
       name: "magic-sync",

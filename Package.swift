@@ -18,7 +18,6 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
 func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
 let tls: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
-let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 
 let package = Package(
   name: "MagicData",
@@ -36,7 +35,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-    .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
   ],
   targets: [
     // 0
@@ -53,7 +51,7 @@ let package = Package(
     .target(
       name: "MagicTransport",
       dependencies: [
-        "MagicReplication", "MagicData", "MagicJournal", nio("NIOCore"), nio("NIOPosix"), tls, logging, crypto,
+        "MagicReplication", "MagicData", "MagicJournal", nio("NIOCore"), nio("NIOPosix"), tls, logging,
       ],
       swiftSettings: strict),
     // 5

@@ -34,6 +34,11 @@ package enum Zlib {
     return bytes
   }
 
+  /// The checksum of a whole that comes in pieces: `before` is that of the pieces before, 0 at first.
+  package static func checksum(_ piece: UnsafeRawBufferPointer, after before: UInt32) -> UInt32 {
+    UInt32(crc32_z(uLong(before), piece.baseAddress?.assumingMemoryBound(to: UInt8.self), piece.count))
+  }
+
   package static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
     bytes.withUnsafeBufferPointer { UInt32(crc32_z(0, $0.baseAddress, $0.count)) }
   }

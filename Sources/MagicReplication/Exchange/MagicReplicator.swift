@@ -10,10 +10,14 @@ internal import MagicJournal
 /// ```
 public struct MagicReplicator: Sendable {
   let magic: MagicData
-  let remote: FolderRemote
+  let remote: any Remote
   let source: EventSource
 
   public init(_ magic: MagicData, remote: FolderRemote) {
+    self.init(magic, over: remote)
+  }
+
+  package init(_ magic: MagicData, over remote: any Remote) {
     self.magic = magic
     self.remote = remote
     source = EventSource()
@@ -28,10 +32,18 @@ public struct MagicReplicator: Sendable {
   /// A task that is cancelled meanwhile leaves both sides whole: what the pull has not committed was not merged, what the push has written is there.
   @discardableResult
   public func sync() async throws -> (pull: PullReport, push: PushReport) {
-    let report = try await telling {
-      _ = try await agreed(try await remote.dataSet(orMake: state().dataSet))
-      return (pull: try await pull(), push: try await push())
-    }
+    let report = try await telling { try await remote.opened { try await sync($0) } }
+    return (pull: report.pull, push: report.push)
+  }
+
+  struct SyncReport: Sendable {
+    let pull: PullReport
+    let push: PushReport
+  }
+
+  func sync(_ remote: any OpenRemote) async throws -> SyncReport {
+    _ = try await agreed(try await remote.dataSet(orMake: state().dataSet))
+    let report = SyncReport(pull: try await pull(remote), push: try await push(remote))
     if report.pull.heldBack.isEmpty { source.tell(.inStep) }
     return report
   }
@@ -47,7 +59,7 @@ public struct MagicReplicator: Sendable {
       throw MagicDataError(
         .incompatible,
         """
-        the remote \(remote.folder.path) holds another data set (\(dataSet)) than the database (\(state.dataSet)). Nothing was \
+        the remote \(remote.text) holds another data set (\(dataSet)) than the database (\(state.dataSet)). Nothing was \
         exchanged. Name another remote, or clone this one into a new database
         """)
     }

@@ -8,11 +8,12 @@ struct Snapshot {
   let held: Frontier
   let listing: FolderListing
 
-  init(_ db: Connection, _ remote: FolderRemote, _ dataSet: DataSetID) throws {
+  /// - Parameter beyond: what the remote holds apart from its files here.
+  init(_ db: Connection, _ remote: FolderRemote, _ dataSet: DataSetID, beyond: Frontier = Frontier()) throws {
     state = try DatabaseState(db)
     journal = try JournalReader(db)
     held = try journal.frontier()
-    listing = try FolderListing(remote, dataSet: dataSet)
+    listing = try FolderListing(remote, dataSet: dataSet, beyond: beyond)
     try listing.checkForks(journal, held, own: state.replica)
   }
 }

@@ -1,6 +1,6 @@
 public import Foundation
 internal import MagicData
-internal import MagicJournal
+package import MagicJournal
 
 /// A folder through which replicas exchange their journals (Protocol/folder.md): on a disk, a share, a stick, or carried by a sync service.
 public struct FolderRemote: Sendable {
@@ -37,7 +37,7 @@ public struct FolderRemote: Sendable {
   }
 
   /// The data set of a remote that is there.
-  func dataSet() throws -> DataSetID {
+  package func dataSet() throws -> DataSetID {
     try checkIsFolder()
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else {
@@ -68,7 +68,7 @@ public struct FolderRemote: Sendable {
   }
 
   /// The data set of the remote; makes a remote of `dataSet` if there is none (F-8).
-  func dataSet(orMake dataSet: DataSetID) throws -> DataSetID {
+  package func dataSet(orMake dataSet: DataSetID) throws -> DataSetID {
     try checkIsFolder()
     if FileManager.default.fileExists(atPath: marker.path) { return try self.dataSet() }
     try makeFolder()

@@ -40,9 +40,7 @@ package struct ReplicationStatus: Sendable {
 extension MagicReplicator {
   /// - Throws: `MagicDataError` as ``pull()`` does.
   package func status() async throws -> ReplicationStatus {
-    let dataSet = try await agreed(remote.dataSet())
-    let (remote, now) = (remote, magic.store.surroundings.milliseconds())
-    return try await magic.store.read { db in try ReplicationStatus(Snapshot(db, remote, dataSet), now) }
+    try await remote.opened { remote in try await remote.status(of: magic, agreed(remote.dataSet())) }
   }
 }
 
@@ -63,7 +61,7 @@ extension MagicData {
 }
 
 extension ReplicationStatus {
-  fileprivate init(_ snapshot: Snapshot, _ now: Int64) throws {
+  init(_ snapshot: Snapshot, _ now: Int64) throws {
     let (listing, held) = (snapshot.listing, snapshot.held)
     let there = listing.frontier
     let latest = max(now, snapshot.state.lastStamp.milliseconds) + Merger.bound

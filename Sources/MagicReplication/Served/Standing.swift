@@ -1,0 +1,93 @@
+package import MagicData
+package import MagicJournal
+
+/// What somebody says to hold of a replica: all up to a sequence, and that transaction's name (L-11).
+package struct HeldRun: Sendable, Equatable {
+  package let replica: ReplicaID
+  package let last: UInt64
+  package let name: TransactionName
+
+  package init(replica: ReplicaID, last: UInt64, name: TransactionName) {
+    self.replica = replica
+    self.last = last
+    self.name = name
+  }
+}
+
+extension JournalReader {
+  /// The frontier with its names.
+  package func claims() throws -> [HeldRun] {
+    let frontier = try frontier()
+    return try frontier.replicas.compactMap { replica in
+      try name(at: frontier[replica], of: replica).map { HeldRun(replica: replica, last: frontier[replica], name: $0) }
+    }
+  }
+}
+
+/// What a remote holds, as far as it takes to know what it lacks and what it has more.
+package struct Standing: Sendable, Equatable {
+  package struct Part: Sendable, Equatable {
+    package let claim: HeldRun
+    /// What it holds beyond a hole, rising and apart.
+    package var beyond: [ClosedRange<UInt64>]
+    /// Whether who asks may not write under this replica's id.
+    package var isClosed = false
+
+    package init(_ claim: HeldRun, beyond: [ClosedRange<UInt64>] = [], isClosed: Bool = false) {
+      self.claim = claim
+      self.beyond = beyond
+      self.isClosed = isClosed
+    }
+  }
+
+  /// Rising by replica. One of which nothing is held up from 1 has a claim of 0.
+  package var parts: [Part]
+  /// Segments that are kept as files, and their bytes.
+  package let segments: Int
+  package let bytes: Int
+
+  package init(_ parts: [Part], segments: Int = 0, bytes: Int = 0) {
+    self.parts = parts
+    self.segments = segments
+    self.bytes = bytes
+  }
+
+  package var frontier: Frontier {
+    var frontier = Frontier()
+    for part in parts { frontier[part.claim.replica] = part.claim.last }
+    return frontier
+  }
+
+  /// The runs that it lacks of a replica up to a sequence, and that it takes.
+  package func holes(of replica: ReplicaID, through last: UInt64) -> [ClosedRange<UInt64>] {
+    let part = parts.first { $0.claim.replica == replica }
+    if part?.isClosed == true { return [] }
+    var next = (part?.claim.last ?? 0) + 1
+    var holes: [ClosedRange<UInt64>] = []
+    for run in part?.beyond ?? [] where next <= last {
+      if run.lowerBound > next { holes.append(next...min(run.lowerBound - 1, last)) }
+      next = max(next, run.upperBound + 1)
+    }
+    if next <= last { holes.append(next...last) }
+    return holes
+  }
+
+  /// Compares the names at the lower of both frontiers of each replica.
+  ///
+  /// - Parameters:
+  ///   - own: the replica of who asks, of which nobody else may know more; `nil` if it writes nothing.
+  ///   - held: the frontier of who asks.
+  ///   - name: a name by its address as it is held here; `nil` for one that is not known.
+  /// - Throws: `MagicDataError` with `fork`.
+  package func check(
+    own: ReplicaID?, _ held: Frontier, _ name: (UInt64, ReplicaID) throws -> TransactionName?
+  ) throws {
+    for claim in parts.map(\.claim) where claim.last > 0 {
+      if claim.replica == own, claim.last > held[claim.replica] {
+        throw MagicDataError.fork(own: claim.replica, knows: claim.last, has: held[claim.replica])
+      }
+      guard claim.last <= held[claim.replica], let known = try name(claim.last, claim.replica) else { continue }
+      guard known == claim.name else { throw MagicDataError.fork(claim.replica, claim.last) }
+    }
+  }
+}

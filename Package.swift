@@ -57,7 +57,7 @@ let package = Package(
     // 5
     .executableTarget(
       name: "magic-sync",
-      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
+      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments, logging],
       swiftSettings: strict),
     .executableTarget(
       name: "magic-replay",
@@ -73,6 +73,10 @@ let package = Package(
       name: "MagicDataTests", dependencies: ["MagicData", "MagicJournal", "TestSupport", grdb], swiftSettings: strict),
     .testTarget(
       name: "MagicReplicationTests", dependencies: ["MagicReplication", "MagicData", "MagicJournal", "TestSupport", grdb],
+      swiftSettings: strict),
+    .testTarget(
+      name: "MagicTransportTests",
+      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", "TestSupport", logging],
       swiftSettings: strict),
     .testTarget(
       name: "DocumentationTests", dependencies: ["MagicReplication", "MagicData", "TestSupport"], swiftSettings: strict),

@@ -19,9 +19,9 @@ package final class ProgressMeter {
     self.total = total
   }
 
-  package func moved(changes: Int) throws {
+  package func moved(changes: Int, transactions count: Int = 1) throws {
     try Task.checkCancellation()
-    transactions += 1
+    transactions += count
     self.changes += changes
     guard transactions == total || transactions.isMultiple(of: ProgressMeter.stride) || changes >= ProgressMeter.stride else {
       return

@@ -10,7 +10,7 @@ extension MagicReplicator {
   ///   it was then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
   @discardableResult
   public func pull() async throws -> PullReport {
-    try await telling { try await remote.opened { try await pull($0) } }
+    try await telling { try await remote.opened(for: magic) { try await pull($0) } }
   }
 
   func pull(_ remote: any OpenRemote) async throws -> PullReport {
@@ -20,6 +20,7 @@ extension MagicReplicator {
 
   /// - Parameter contents: where contents of assets are to be had.
   func merge(_ arrivals: Arrivals, of dataSet: DataSetID, contents remote: any OpenRemote) async throws -> PullReport {
+    defer { withExtendedLifetime(arrivals) {} }
     // What is there already costs a look at the frontiers, and no write.
     let (listing, inStep, lacking) = try await magic.store.read { [assets = magic.store.assets] db in
       let snapshot = try Snapshot(db, arrivals.folder, dataSet, beyond: arrivals.held)

@@ -10,7 +10,7 @@ extension MagicReplicator {
   ///   before stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
-    try await telling { try await remote.opened { try await push($0) } }
+    try await telling { try await remote.opened(for: magic) { try await push($0) } }
   }
 
   func push(_ remote: any OpenRemote) async throws -> PushReport {

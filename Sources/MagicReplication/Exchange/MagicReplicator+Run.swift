@@ -14,7 +14,7 @@ extension MagicReplicator {
     var backOff = BackOff(from: interval)
     while !isOver {
       do {
-        try await remote.opened { remote in
+        try await remote.opened(for: magic) { remote in
           while !isOver {
             try await telling { try await round(remote, interval) }
             backOff.reset()

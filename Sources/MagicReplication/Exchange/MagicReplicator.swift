@@ -32,7 +32,7 @@ public struct MagicReplicator: Sendable {
   /// A task that is cancelled meanwhile leaves both sides whole: what the pull has not committed was not merged, what the push has written is there.
   @discardableResult
   public func sync() async throws -> (pull: PullReport, push: PushReport) {
-    let report = try await telling { try await remote.opened { try await sync($0) } }
+    let report = try await telling { try await remote.opened(for: magic) { try await sync($0) } }
     return (pull: report.pull, push: report.push)
   }
 

@@ -20,6 +20,8 @@ package struct SegmentCutter {
     package let name: String
     package let bytes: [UInt8]
     package let changes: Int
+    /// Bytes before compression.
+    package let inflatedBytes: Int
   }
 
   /// A segment that begins with a run, and holds as much of it as one segment should (S-8). `nil` if the journal has nothing of it.
@@ -39,7 +41,9 @@ package struct SegmentCutter {
     } catch is IsFull {}
     guard !segment.isEmpty else { return nil }
     let (name, bytes) = try segment.finish()
-    return Cut(run: run.lowerBound...last, name: name, bytes: bytes, changes: changes)
+    return try Cut(
+      run: run.lowerBound...last, name: name, bytes: bytes, changes: changes,
+      inflatedBytes: SegmentHeader.length + SegmentHeader(bytes).bodyLength)
   }
 
   private struct IsFull: Error {}

@@ -7,7 +7,7 @@ extension FolderRemote: Remote, OpenRemote {
   package var text: String { folder.path }
   package var isLive: Bool { false }
 
-  package func opened<Result: Sendable>(_ body: (any OpenRemote) async throws -> Result) async throws -> Result {
+  package func opened<Result: Sendable>(for magic: MagicData, _ body: (any OpenRemote) async throws -> Result) async throws -> Result {
     try await body(self)
   }
 
@@ -22,7 +22,7 @@ extension FolderRemote: Remote, OpenRemote {
   package func position() async -> RemotePosition {
     // Off the threads that tasks share: a share that does not answer would hold one up.
     await withCheckedContinuation { continuation in
-      DispatchQueue.global().async { continuation.resume(returning: .names(try? segmentNames())) }
+      DispatchQueue.global().async { continuation.resume(returning: .names(try? Set(listing(of: segments)))) }
     }
   }
 

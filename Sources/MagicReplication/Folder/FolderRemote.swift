@@ -86,7 +86,19 @@ public struct FolderRemote: Sendable {
     }
   }
 
+  /// Throws if the folder is no remote and can become none.
+  package func checkCanBeRemote() throws {
+    try checkIsFolder()
+    guard !isThere else { return try check() }
+    _ = try mustBeMade()
+  }
+
   private func makeFolder() throws {
+    if try mustBeMade() { try make(folder) }
+  }
+
+  /// Whether there is nothing yet where the folder belongs.
+  private func mustBeMade() throws -> Bool {
     let files = FileManager.default
     var isFolder: ObjCBool = false
     if files.fileExists(atPath: folder.path, isDirectory: &isFolder) {
@@ -96,12 +108,13 @@ public struct FolderRemote: Sendable {
       guard content.isEmpty else {
         throw MagicDataError(.exists, "\(folder.path) is no remote, and is not empty; name a new folder, in it or elsewhere")
       }
+      return false
     } else {
       let parent = folder.deletingLastPathComponent()
       guard files.fileExists(atPath: parent.path) else {
         throw MagicDataError(.notFound, "there is no folder \(parent.path); make it first")
       }
-      try make(folder)
+      return true
     }
   }
 

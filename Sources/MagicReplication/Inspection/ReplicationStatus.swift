@@ -40,7 +40,7 @@ package struct ReplicationStatus: Sendable {
 extension MagicReplicator {
   /// - Throws: `MagicDataError` as ``pull()`` does.
   package func status() async throws -> ReplicationStatus {
-    try await remote.opened { remote in try await remote.status(of: magic, agreed(remote.dataSet())) }
+    try await remote.opened(for: magic) { remote in try await remote.status(of: magic, agreed(remote.dataSet())) }
   }
 }
 
@@ -61,6 +61,28 @@ extension MagicData {
 }
 
 extension ReplicationStatus {
+  /// Of a remote that tells what it holds.
+  package init(_ db: Connection, _ there: Standing, _ now: Int64) throws {
+    let (journal, state) = (try JournalReader(db), try DatabaseState(db))
+    let held = try journal.frontier()
+    let parts = Dictionary(there.parts.map { ($0.held.replica, $0) }) { first, _ in first }
+    let latest = max(now, state.lastStamp.milliseconds) + Merger.bound
+    segments = there.segments
+    segmentBytes = there.bytes
+    unusable = []
+    skewMilliseconds = there.parts.map { $0.held.name.stamp.milliseconds - now }.max()
+    peers = try Set(held.replicas + parts.keys + [state.replica]).sorted().map { replica in
+      let part = parts[replica]
+      let (last, own) = (part?.held.name.stamp, try journal.name(at: held[replica], of: replica)?.stamp)
+      let beyond = part?.held.last ?? 0
+      let isParked = held[replica] < beyond && (last?.milliseconds ?? 0) > latest
+      return Peer(
+        replica: replica.description, isOwn: replica == state.replica, here: held[replica], there: beyond,
+        reach: part?.beyond.last?.upperBound ?? beyond, lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
+        parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
+    }
+  }
+
   init(_ snapshot: Snapshot, _ now: Int64) throws {
     let (listing, held) = (snapshot.listing, snapshot.held)
     let there = listing.frontier

@@ -9,7 +9,7 @@ package protocol Remote: Sendable {
   /// Runs `body` while the remote can be asked; a remote elsewhere keeps one connection for as long.
   ///
   /// - Throws: `MagicDataError` with `unreachable` if nobody is there.
-  func opened<Result: Sendable>(_ body: (any OpenRemote) async throws -> Result) async throws -> Result
+  func opened<Result: Sendable>(for magic: MagicData, _ body: (any OpenRemote) async throws -> Result) async throws -> Result
 }
 
 /// A remote that can be asked.
@@ -56,6 +56,8 @@ package protocol OpenRemote: Sendable {
 /// Segments that can be read here.
 package struct Arrivals: Sendable {
   package let folder: FolderRemote
+  /// Keeps the folder, if it is one for the time.
+  private let spool: Spool?
   /// What the remote is known to hold apart from the files in the folder.
   package let held: Frontier
   /// Files that the remote could not read.
@@ -67,6 +69,15 @@ package struct Arrivals: Sendable {
     _ folder: FolderRemote, held: Frontier = Frontier(), unread: [UnreadFile] = [], interruption: (any Error)? = nil
   ) {
     self.folder = folder
+    spool = nil
+    self.held = held
+    self.unread = unread
+    self.interruption = interruption
+  }
+
+  package init(_ spool: Spool, held: Frontier, unread: [UnreadFile], interruption: (any Error)?) {
+    folder = spool.folder
+    self.spool = spool
     self.held = held
     self.unread = unread
     self.interruption = interruption

@@ -18,7 +18,7 @@ package protocol Served: Sendable {
   /// What is held, after the names of both sides were compared.
   ///
   /// - Throws: `MagicDataError` with `fork`.
-  func standing(_ dataSet: DataSetID, comparedWith claims: [HeldRun]) async throws -> Standing
+  func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun]) async throws -> Standing
 
   /// Hands over all segments that it takes to go on from a frontier, each replica's in their order.
   ///
@@ -33,6 +33,12 @@ package protocol Served: Sendable {
 
   /// Of contents, by the digits of their hashes, the files of those that are here.
   func contents(_ digits: Set<String>) async throws -> [String: URL]
+
+  /// What is held, as far as is known without looking at what others may have done.
+  func frontier() async throws -> Frontier
+
+  /// The digest of a database (M-11); `nil` for what folds nothing.
+  func digest() async throws -> String?
 
   /// Told of every change.
   var changes: ChangeSignal { get }
@@ -49,13 +55,19 @@ package protocol Inbox: Sendable {
   /// Whether what is in the folder is to stay.
   var isDurable: Bool { get }
 
+  /// In which contents come, and of which those that are whole stay until they are settled.
+  var contents: FolderRemote { get }
+
+  /// A content is whole.
+  func received(_ digits: String)
+
   /// Another segment is whole.
   func received(_ header: SegmentHeader)
 
   /// When this returns, all that was received is there for good.
   ///
-  /// - Parameter claims: what the client holds.
-  func settle(_ claims: [HeldRun]) async throws
+  /// - Parameter runs: what the client holds.
+  func settle(_ runs: [HeldRun]) async throws
 }
 
 /// Runs what waits for a disk where no thread waits that other tasks need.

@@ -35,14 +35,14 @@ package final class ServedDatabase: Served {
     }
   }
 
-  package func standing(_ dataSet: DataSetID, comparedWith claims: [HeldRun]) async throws -> Standing {
+  package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun]) async throws -> Standing {
     try await magic.store.read { db in
       let journal = try JournalReader(db)
       // The same look from the other side: what the client says it holds is its standing.
-      try Standing(claims.map { Standing.Part($0) }).check(own: DatabaseState(db).replica, journal.frontier()) {
+      try Standing(runs.map { Standing.Part($0) }).check(own: DatabaseState(db).replica, journal.frontier()) {
         try journal.name(at: $0, of: $1)
       }
-      return Standing(try journal.claims().map { Standing.Part($0) })
+      return Standing(try journal.heldRuns().map { Standing.Part($0) })
     }
   }
 
@@ -87,6 +87,12 @@ package final class ServedDatabase: Served {
     }
   }
 
+  package func frontier() async throws -> Frontier {
+    try await magic.store.read { db in try JournalReader(db).frontier() }
+  }
+
+  package func digest() async throws -> String? { try await magic.digest() }
+
   package func watch() async {
     // Commits of other processes as well, and those that merge what clients send.
     while !Task.isCancelled, !magic.store.isClosed {
@@ -106,6 +112,8 @@ private final class DatabaseInbox: Inbox {
   private let magic: MagicData
   private let dataSet: DataSetID
   private let spool: Spool
+  /// Contents that are to be given their names.
+  private let arrived = Locked(Set<String>())
 
   init(_ magic: MagicData, _ dataSet: DataSetID) throws {
     self.magic = magic
@@ -116,17 +124,25 @@ private final class DatabaseInbox: Inbox {
   var folder: FolderRemote { spool.folder }
   var isDurable: Bool { false }
 
-  func received(_ header: SegmentHeader) {}
+  var contents: FolderRemote { magic.store.assets.incoming }
 
-  func settle(_ claims: [HeldRun]) async throws {
+  func received(_ header: SegmentHeader) {}
+  func received(_ digits: String) { _ = arrived.withLock { $0.insert(digits) } }
+
+  func settle(_ runs: [HeldRun]) async throws {
     var held = Frontier()
-    for claim in claims { held[claim.replica] = claim.last }
+    for run in runs { held[run.replica] = run.last }
     let report = try await MagicReplicator(magic, over: folder).merge(
-      Arrivals(folder, held: held), of: dataSet, contents: folder)
+      Arrivals(folder, held: held), of: dataSet, contents: contents)
     if let file = report.unread.first { throw MagicDataError(file.code, file.message) }
     let store = magic.store
     // Acknowledged is what is on the disk (L-13).
     try await store.read { db in try store.syncToDisk(db) }
-    try await offPool { [spool] in try spool.empty() }
+    let (contents, arrived) = (contents, arrived.withLock { $0 })
+    self.arrived.withLock { $0 = [] }
+    try await offPool { [spool] in
+      for digits in arrived { contents.forget(digits) }
+      try spool.empty()
+    }
   }
 }

@@ -58,16 +58,16 @@ package final class ServedFolder: Served {
     }
   }
 
-  package func standing(_ dataSet: DataSetID, comparedWith claims: [HeldRun]) async throws -> Standing {
+  package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun]) async throws -> Standing {
     try await offPool { [self] in
       let listing = try look(dataSet)
       let standing = try Standing(listing) { try name(at: $0, of: $1, in: listing) }
       var held = Frontier()
-      for claim in claims {
-        held[claim.replica] = claim.last
-        let frontier = standing.frontier[claim.replica]
-        guard claim.last <= frontier, let known = try name(at: claim.last, of: claim.replica, in: listing) else { continue }
-        guard known == claim.name else { throw MagicDataError.fork(claim.replica, claim.last) }
+      for run in runs {
+        held[run.replica] = run.last
+        let frontier = standing.frontier[run.replica]
+        guard run.last <= frontier, let known = try name(at: run.last, of: run.replica, in: listing) else { continue }
+        guard known == run.name else { throw MagicDataError.fork(run.replica, run.last) }
       }
       return standing
     }
@@ -153,12 +153,16 @@ package final class ServedFolder: Served {
     }
   }
 
+  package func frontier() -> Frontier { state.withLock { $0.listing?.frontier ?? Frontier() } }
+  package func digest() -> String? { nil }
+
   package func watch() async {
     // Others may write to the folder as well, by themselves or through a service that carries it.
     var position = await remote.position()
     while !Task.isCancelled {
       try? await remote.waitForChange(after: position, every: .seconds(1))
       position = await remote.position()
+      if let dataSet = try? await dataSet() { _ = try? await offPool { [self] in try look(dataSet) } }
       changes.tell()
     }
   }
@@ -182,11 +186,13 @@ private struct FolderInbox: Inbox {
     self.folder = folder
   }
 
-  func received(_ header: SegmentHeader) { served.received(header) }
+  var contents: FolderRemote { folder }
 
-  func settle(_ claims: [HeldRun]) async throws {
+  func received(_ header: SegmentHeader) { served.received(header) }
+  func received(_ digits: String) {}
+
+  func settle(_ runs: [HeldRun]) async throws {
     try await offPool { [folder] in try DurableFile.sync(folder.segments) }
-    served.changes.tell()
   }
 }
 
@@ -197,14 +203,14 @@ extension Standing {
       let last = frontier[replica]
       var beyond: [ClosedRange<UInt64>] = []
       for file in listing.runs[replica]?.files ?? [] where file.name.last > last {
-        if let run = beyond.last, file.name.first <= run.upperBound + 1 {
-          beyond[beyond.count - 1] = run.lowerBound...max(run.upperBound, file.name.last)
+        if let before = beyond.last, file.name.first <= before.upperBound + 1 {
+          beyond[beyond.count - 1] = before.lowerBound...max(before.upperBound, file.name.last)
         } else {
           beyond.append(file.name.first...file.name.last)
         }
       }
-      let claim = HeldRun(replica: replica, last: last, name: try name(last, replica) ?? .none)
-      return Part(claim, beyond: Array(beyond.prefix(Standing.maxRuns)))
+      let run = HeldRun(replica: replica, last: last, name: try name(last, replica) ?? .none)
+      return Part(run, beyond: Array(beyond.prefix(Standing.maxRuns)))
     }
     self.init(
       parts, segments: listing.files.count,

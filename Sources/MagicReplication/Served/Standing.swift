@@ -16,7 +16,7 @@ package struct HeldRun: Sendable, Equatable {
 
 extension JournalReader {
   /// The frontier with its names.
-  package func claims() throws -> [HeldRun] {
+  package func heldRuns() throws -> [HeldRun] {
     let frontier = try frontier()
     return try frontier.replicas.compactMap { replica in
       try name(at: frontier[replica], of: replica).map { HeldRun(replica: replica, last: frontier[replica], name: $0) }
@@ -27,20 +27,20 @@ extension JournalReader {
 /// What a remote holds, as far as it takes to know what it lacks and what it has more.
 package struct Standing: Sendable, Equatable {
   package struct Part: Sendable, Equatable {
-    package let claim: HeldRun
+    package let held: HeldRun
     /// What it holds beyond a hole, rising and apart.
     package var beyond: [ClosedRange<UInt64>]
     /// Whether who asks may not write under this replica's id.
     package var isClosed = false
 
-    package init(_ claim: HeldRun, beyond: [ClosedRange<UInt64>] = [], isClosed: Bool = false) {
-      self.claim = claim
+    package init(_ held: HeldRun, beyond: [ClosedRange<UInt64>] = [], isClosed: Bool = false) {
+      self.held = held
       self.beyond = beyond
       self.isClosed = isClosed
     }
   }
 
-  /// Rising by replica. One of which nothing is held up from 1 has a claim of 0.
+  /// Rising by replica. One of which nothing is held up from 1 has 0.
   package var parts: [Part]
   /// Segments that are kept as files, and their bytes.
   package let segments: Int
@@ -54,15 +54,15 @@ package struct Standing: Sendable, Equatable {
 
   package var frontier: Frontier {
     var frontier = Frontier()
-    for part in parts { frontier[part.claim.replica] = part.claim.last }
+    for part in parts { frontier[part.held.replica] = part.held.last }
     return frontier
   }
 
   /// The runs that it lacks of a replica up to a sequence, and that it takes.
   package func holes(of replica: ReplicaID, through last: UInt64) -> [ClosedRange<UInt64>] {
-    let part = parts.first { $0.claim.replica == replica }
+    let part = parts.first { $0.held.replica == replica }
     if part?.isClosed == true { return [] }
-    var next = (part?.claim.last ?? 0) + 1
+    var next = (part?.held.last ?? 0) + 1
     var holes: [ClosedRange<UInt64>] = []
     for run in part?.beyond ?? [] where next <= last {
       if run.lowerBound > next { holes.append(next...min(run.lowerBound - 1, last)) }
@@ -82,12 +82,12 @@ package struct Standing: Sendable, Equatable {
   package func check(
     own: ReplicaID?, _ held: Frontier, _ name: (UInt64, ReplicaID) throws -> TransactionName?
   ) throws {
-    for claim in parts.map(\.claim) where claim.last > 0 {
-      if claim.replica == own, claim.last > held[claim.replica] {
-        throw MagicDataError.fork(own: claim.replica, knows: claim.last, has: held[claim.replica])
+    for run in parts.map(\.held) where run.last > 0 {
+      if run.replica == own, run.last > held[run.replica] {
+        throw MagicDataError.fork(own: run.replica, knows: run.last, has: held[run.replica])
       }
-      guard claim.last <= held[claim.replica], let known = try name(claim.last, claim.replica) else { continue }
-      guard known == claim.name else { throw MagicDataError.fork(claim.replica, claim.last) }
+      guard run.last <= held[run.replica], let known = try name(run.last, run.replica) else { continue }
+      guard known == run.name else { throw MagicDataError.fork(run.replica, run.last) }
     }
   }
 }

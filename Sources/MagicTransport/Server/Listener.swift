@@ -1,0 +1,147 @@
+internal import Foundation
+internal import Logging
+internal import MagicData
+internal import MagicReplication
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+
+/// An address to listen at.
+struct Listener: Sendable {
+  private let endpoint: Endpoint
+  private let tls: NIOSSLContext?
+
+  /// - Throws: `MagicDataError` for an address that must not be listened at.
+  init(_ endpoint: Endpoint, _ options: MagicServer.Options) throws {
+    self.endpoint = endpoint
+    switch endpoint {
+    case .tcp(let host, _):
+      guard options.isInsecure || Endpoint.isLoopback(host) else {
+        throw MagicDataError(
+          .notAllowed,
+          "\(endpoint.text) can be reached and read by others; listen at tls://, at a loopback address, or say --insecure")
+      }
+      tls = nil
+    case .tls: tls = try Listener.context(options)
+    case .unix: tls = nil
+    case .ssh:
+      throw MagicDataError(.notFound, "\(endpoint.text) cannot be listened at; sshd runs magic-sync serve --stdio by itself")
+    }
+  }
+
+  private static func context(_ options: MagicServer.Options) throws -> NIOSSLContext {
+    guard let certificate = options.certificate, let key = options.key else {
+      throw MagicDataError(.notFound, "a tls:// address needs a certificate and its key (--cert, --key)")
+    }
+    var configuration = TLSConfiguration.makeServerConfiguration(
+      certificateChain: try Certificates.read(certificate).map { .certificate($0) },
+      privateKey: .privateKey(try Certificates.key(key)))
+    configuration.minimumTLSVersion = .tlsv12
+    if let authority = options.clientAuthority {
+      configuration.trustRoots = .certificates(try Certificates.read(authority))
+      configuration.certificateVerification = .noHostnameVerification
+    }
+    do {
+      return try NIOSSLContext(configuration: configuration)
+    } catch {
+      throw MagicDataError(.failed, "the certificate and its key do not fit", cause: error)
+    }
+  }
+
+  func bind() async throws -> Bound {
+    let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .serverChannelOption(.backlog, value: 512)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.maxMessagesPerRead, value: 1)
+    let tls = tls
+    let initializer: @Sendable (any Channel) -> EventLoopFuture<NIOAsyncChannel<Frame, Frame>> = { channel in
+      channel.eventLoop.makeCompletedFuture {
+        if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+        return try channel.frames(isServer: true)
+      }
+    }
+    do {
+      switch endpoint {
+      case .tcp(let host, let port), .tls(let host, let port):
+        let channel = try await bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1).bind(
+          host: host, port: port, childChannelInitializer: initializer)
+        let chosen = channel.channel.localAddress?.port ?? port
+        return Bound(
+          endpoint: tls == nil ? .tcp(host: host, port: chosen) : .tls(host: host, port: chosen), channel: channel)
+      case .unix(let path): return Bound(endpoint: endpoint, channel: try await bind(path, bootstrap, initializer))
+      case .ssh: throw MagicDataError(.notFound, "\(endpoint.text) cannot be listened at")
+      }
+    } catch let error as MagicDataError {
+      throw error
+    } catch {
+      throw MagicDataError(
+        .notAllowed, "\(endpoint.text) cannot be listened at: \(Connector.reason(error))", cause: error)
+    }
+  }
+
+  /// In a folder of its own, which nobody else may enter, until it has its mode: there is no moment at which others could connect.
+  private func bind(
+    _ path: String, _ bootstrap: ServerBootstrap,
+    _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<NIOAsyncChannel<Frame, Frame>>
+  ) async throws -> NIOAsyncChannel<NIOAsyncChannel<Frame, Frame>, Never> {
+    try await removeStale(path)
+    let file = URL(fileURLWithPath: path)
+    let folder = file.deletingLastPathComponent().appendingPathComponent(".s\(UInt32.random(in: 0 ... .max))")
+    guard mkdir(folder.path, 0o700) == 0 else { throw DurableFile.failure("could not be made", folder) }
+    defer { rmdir(folder.path) }
+    let first = folder.appendingPathComponent("s")
+    let channel = try await bootstrap.bind(unixDomainSocketPath: first.path, childChannelInitializer: initializer)
+    guard chmod(first.path, 0o600) == 0, rename(first.path, path) == 0 else {
+      let failure = DurableFile.failure("could not be made", file)
+      unlink(first.path)
+      try? await channel.channel.close()
+      throw failure
+    }
+    return channel
+  }
+
+  /// A socket at which nobody answers was left by who was killed.
+  private func removeStale(_ path: String) async throws {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return }
+    guard status.st_mode & S_IFMT == S_IFSOCK else {
+      throw MagicDataError(.exists, "\(path) is there, and is no socket; name another path")
+    }
+    if let channel = try? await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .connect(unixDomainSocketPath: path).get()
+    {
+      try? await channel.close()
+      throw MagicDataError(.busy, "somebody listens at unix:\(path) already")
+    }
+    unlink(path)
+  }
+}
+
+/// An address that is listened at.
+struct Bound: Sendable {
+  let endpoint: Endpoint
+  let channel: NIOAsyncChannel<NIOAsyncChannel<Frame, Frame>, Never>
+
+  var text: String { endpoint.text }
+
+  func close() async {
+    try? await channel.channel.close()
+    if case .unix(let path) = endpoint { unlink(path) }
+  }
+
+  /// Lets clients in until it is closed; returns when the last one has gone.
+  func serve(_ house: House) async {
+    await withDiscardingTaskGroup { group in
+      do {
+        try await channel.executeThenClose { inbound in
+          for try await connection in inbound {
+            let address = connection.channel.remoteAddress?.ipAddress ?? endpoint.text
+            group.addTask { await Visit(house, connection, from: address).run() }
+          }
+        }
+      } catch {
+        if house.stop.count == 0 { house.logger.error("\(text): \(error)") }
+      }
+    }
+  }
+}

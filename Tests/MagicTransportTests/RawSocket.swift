@@ -1,0 +1,78 @@
+import Foundation
+
+/// A tcp connection that sends whatever it likes.
+final class RawSocket {
+  private let descriptor: Int32
+
+  struct Failure: Error { let code: Int32 }
+
+  init(port: Int) throws {
+    #if canImport(Darwin)
+      descriptor = socket(AF_INET, SOCK_STREAM, 0)
+    #else
+      descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    #endif
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = in_port_t(port).bigEndian
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    let code = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+    }
+    guard code == 0 else { throw Failure(code: errno) }
+    var wait = timeval(tv_sec: 20, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  deinit { close(descriptor) }
+
+  /// `false` if the other side takes no more.
+  @discardableResult
+  func send(_ bytes: [UInt8]) -> Bool {
+    #if canImport(Darwin)
+      let flags: Int32 = 0
+    #else
+      let flags = Int32(MSG_NOSIGNAL.rawValue)
+    #endif
+    return Foundation.send(descriptor, bytes, bytes.count, flags) == bytes.count
+  }
+
+  /// What comes, until the other side closes or breaks off.
+  func readToEnd() -> [UInt8] {
+    var all: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 4_096)
+    while case let count = recv(descriptor, &piece, piece.count, 0), count > 0 { all += piece[..<count] }
+    return all
+  }
+
+  /// So many bytes, or fewer at the end.
+  func read(_ count: Int) -> [UInt8] {
+    var all: [UInt8] = []
+    while all.count < count {
+      var piece = [UInt8](repeating: 0, count: count - all.count)
+      let got = recv(descriptor, &piece, piece.count, 0)
+      guard got > 0 else { break }
+      all += piece[..<got]
+    }
+    return all
+  }
+
+  /// A frame (W-1); `nil` at the end.
+  func frame() -> (kind: UInt8, body: [UInt8])? {
+    let head = read(5)
+    guard head.count == 5 else { return nil }
+    return (head[4], read(head[..<4].reduce(0) { $0 << 8 | Int($1) }))
+  }
+
+  static func frame(_ kind: UInt8, _ body: [UInt8]) -> [UInt8] {
+    withUnsafeBytes(of: UInt32(body.count).bigEndian, Array.init) + [kind] + body
+  }
+
+  static func hello(replica: UInt8 = 7, token: String = "", versions: (UInt8, UInt8) = (1, 1)) -> [UInt8] {
+    frame(
+      1,
+      Array("MAGICWIR".utf8) + [0, versions.0, 0, versions.1] + [UInt8](repeating: replica, count: 16)
+        + [UInt8](repeating: 0, count: 16) + [UInt8(token.utf8.count)] + Array(token.utf8) + [0])
+  }
+}

@@ -87,7 +87,11 @@ func expectEqual(_ all: [MagicData], _ comment: Comment? = nil) async throws {
 }
 
 func expectCode(_ code: MagicDataError.Code, naming text: String = "", _ body: () async throws -> Void) async {
-  await #expect(performing: { try await body() }) { error in
-    (error as? MagicDataError)?.code == code && (text.isEmpty || "\(error)".contains(text))
+  do {
+    try await body()
+    Issue.record("nothing was thrown, where \(code) belongs")
+  } catch {
+    #expect((error as? MagicDataError)?.code == code, "\(error)")
+    #expect(text.isEmpty || "\(error)".contains(text), "\(error)")
   }
 }

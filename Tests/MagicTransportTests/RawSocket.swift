@@ -33,7 +33,7 @@ final class RawSocket {
     #if canImport(Darwin)
       let flags: Int32 = 0
     #else
-      let flags = Int32(MSG_NOSIGNAL.rawValue)
+      let flags = Int32(MSG_NOSIGNAL)
     #endif
     return Foundation.send(descriptor, bytes, bytes.count, flags) == bytes.count
   }

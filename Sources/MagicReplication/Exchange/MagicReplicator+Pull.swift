@@ -35,6 +35,7 @@ extension MagicReplicator {
     var (report, conflicts) = (inStep ?? PullReport(), [MagicConflict]())
     if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet, in: arrivals.folder) }
     report.unread += arrivals.unread
+    report.parked += arrivals.parked
     do {
       if let interruption = arrivals.interruption { throw interruption }
       let named =

@@ -32,7 +32,13 @@ public struct MagicReplicator: Sendable {
   /// A task that is cancelled meanwhile leaves both sides whole: what the pull has not committed was not merged, what the push has written is there.
   @discardableResult
   public func sync() async throws -> (pull: PullReport, push: PushReport) {
-    let report = try await telling { try await remote.opened(for: magic) { try await sync($0) } }
+    let report = try await telling {
+      try await remote.opened(for: magic) { remote in
+        let report = try await sync(remote)
+        try await compareDigests(remote, moved: report.pull.transactions + report.push.transactions)
+        return report
+      }
+    }
     return (pull: report.pull, push: report.push)
   }
 
@@ -46,6 +52,22 @@ public struct MagicReplicator: Sendable {
     let report = SyncReport(pull: try await pull(remote), push: try await push(remote))
     if report.pull.heldBack.isEmpty { source.tell(.inStep) }
     return report
+  }
+
+  /// L-24, where it costs no more than the changes did.
+  private func compareDigests(_ remote: any OpenRemote, moved: Int) async throws {
+    let frontier = try await magic.store.read { db in try JournalReader(db).frontier() }
+    let held = frontier.replicas.reduce(0) { $0 + Int(clamping: frontier[$1]) }
+    guard moved > 0, moved >= held / 8, let theirs = try await remote.digest(at: frontier),
+      let ours = try await magic.digest(at: frontier), ours != theirs
+    else { return }
+    // L-25
+    throw MagicDataError(
+      .failed,
+      """
+      the database and \(remote.text) hold the same transactions and differ nevertheless (digests \(ours) and \(theirs)): one of them is \
+      damaged. Run magic-sync verify on both, and clone the one that is whole
+      """)
   }
 
   func state() async throws -> DatabaseState {

@@ -17,6 +17,8 @@ extension FolderRemote: Remote, OpenRemote {
     (self, names.count)
   }
 
+  package func digest(at frontier: Frontier) -> String? { nil }
+
   // MARK: Changes
 
   package func position() async -> RemotePosition {

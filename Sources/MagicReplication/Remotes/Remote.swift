@@ -41,6 +41,9 @@ package protocol OpenRemote: Sendable {
   /// - Parameter names: of assets that rows name.
   func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport
 
+  /// The digest of what the remote folds, if it folds anything and holds just what a frontier says (L-24).
+  func digest(at frontier: Frontier) async throws -> String?
+
   /// Where the remote is, so that a change after this moment is not missed.
   func position() async -> RemotePosition
 
@@ -62,23 +65,32 @@ package struct Arrivals: Sendable {
   package let held: Frontier
   /// Files that the remote could not read.
   package let unread: [UnreadFile]
+  /// What it has only beyond a hole.
+  package let parked: [PullReport.Parked]
   /// What kept the rest from coming. What has come is merged before it is thrown.
   package let interruption: (any Error)?
 
-  package init(
-    _ folder: FolderRemote, held: Frontier = Frontier(), unread: [UnreadFile] = [], interruption: (any Error)? = nil
-  ) {
-    self.folder = folder
-    spool = nil
-    self.held = held
-    self.unread = unread
-    self.interruption = interruption
+  /// - Parameter there: what the remote says that it holds; a folder says nothing but by its files.
+  package init(_ folder: FolderRemote, _ there: Standing? = nil) {
+    self.init(folder, nil, there, [], nil)
   }
 
-  package init(_ spool: Spool, held: Frontier, unread: [UnreadFile], interruption: (any Error)?) {
-    folder = spool.folder
+  package init(_ spool: Spool, _ there: Standing?, unread: [UnreadFile] = [], interruption: (any Error)? = nil) {
+    self.init(spool.folder, spool, there, unread, interruption)
+  }
+
+  /// Segments that who sent them holds up to a frontier.
+  init(_ folder: FolderRemote, held: Frontier) {
+    (self.folder, spool, self.held, unread, parked, interruption) = (folder, nil, held, [], [], nil)
+  }
+
+  private init(
+    _ folder: FolderRemote, _ spool: Spool?, _ there: Standing?, _ unread: [UnreadFile], _ interruption: (any Error)?
+  ) {
+    self.folder = folder
     self.spool = spool
-    self.held = held
+    held = there?.frontier ?? Frontier()
+    parked = there?.parked ?? []
     self.unread = unread
     self.interruption = interruption
   }

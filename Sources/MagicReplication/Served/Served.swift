@@ -37,8 +37,8 @@ package protocol Served: Sendable {
   /// What is held, as far as is known without looking at what others may have done.
   func frontier() async throws -> Frontier
 
-  /// The digest of a database (M-11); `nil` for what folds nothing.
-  func digest() async throws -> String?
+  /// The digest of a database that holds what a frontier says (M-11); `nil` for what folds nothing.
+  func digest(at frontier: Frontier) async throws -> String?
 
   /// Told of every change.
   var changes: ChangeSignal { get }

@@ -91,7 +91,7 @@ package final class ServedDatabase: Served {
     try await magic.store.read { db in try JournalReader(db).frontier() }
   }
 
-  package func digest() async throws -> String? { try await magic.digest() }
+  package func digest(at frontier: Frontier) async throws -> String? { try await magic.digest(at: frontier) }
 
   package func watch() async {
     // Commits of other processes as well, and those that merge what clients send.

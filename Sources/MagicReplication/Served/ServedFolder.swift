@@ -7,6 +7,8 @@ package final class ServedFolder: Served {
   package let changes = ChangeSignal()
   private let remote: FolderRemote
   private let state = Locked(State())
+  /// One looks at a time, or an older look could take the place of a later one.
+  private let looking = Locked(())
 
   private struct State {
     /// What is known of the folder, and of which data set it was.
@@ -49,12 +51,14 @@ package final class ServedFolder: Served {
 
   /// The folder as it is, whoever writes to it.
   private func look(_ dataSet: DataSetID) throws -> FolderListing {
-    let known = state.withLock { $0.dataSet == dataSet ? $0.listing : nil }
-    var listing = try FolderListing(remote, dataSet: dataSet, known: known)
-    return state.withLock { state in
-      for (name, error) in state.damaged { listing.reject(named: name, error) }
-      (state.dataSet, state.listing) = (dataSet, listing)
-      return listing
+    try looking.withLock { _ in
+      let known = state.withLock { $0.dataSet == dataSet ? $0.listing : nil }
+      var listing = try FolderListing(remote, dataSet: dataSet, known: known)
+      return state.withLock { state in
+        for (name, error) in state.damaged { listing.reject(named: name, error) }
+        (state.dataSet, state.listing) = (dataSet, listing)
+        return listing
+      }
     }
   }
 
@@ -154,7 +158,7 @@ package final class ServedFolder: Served {
   }
 
   package func frontier() -> Frontier { state.withLock { $0.listing?.frontier ?? Frontier() } }
-  package func digest() -> String? { nil }
+  package func digest(at frontier: Frontier) -> String? { nil }
 
   package func watch() async {
     // Others may write to the folder as well, by themselves or through a service that carries it.

@@ -10,11 +10,10 @@ package final class Spool: Sendable {
     // What is in it is nobody else's.
     guard mkdir(url.path, 0o700) == 0 else { throw DurableFile.failure("could not be made", url) }
     folder = FolderRemote(url)
-    do {
-      try folder.makeSegments()
-    } catch {
-      try? FileManager.default.removeItem(at: url)
-      throw error
+    guard mkdir(folder.segments.path, 0o700) == 0 else {
+      let failure = DurableFile.failure("could not be made", folder.segments)
+      rmdir(url.path)
+      throw failure
     }
   }
 
@@ -22,9 +21,6 @@ package final class Spool: Sendable {
 
   /// Takes away what was merged.
   package func empty() throws {
-    for folder in [folder.segments, folder.assets] where FileManager.default.fileExists(atPath: folder.path) {
-      try FileManager.default.removeItem(at: folder)
-    }
-    try folder.makeSegments()
+    for name in try folder.listing(of: folder.segments) { unlink(folder.segments.appendingPathComponent(name).path) }
   }
 }

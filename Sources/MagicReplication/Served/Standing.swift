@@ -58,6 +58,15 @@ package struct Standing: Sendable, Equatable {
     return frontier
   }
 
+  /// The holes before what it has beyond them (F-10).
+  var parked: [PullReport.Parked] {
+    parts.compactMap { part in
+      part.beyond.first.map { run in
+        PullReport.Parked(replica: part.held.replica.description, missing: part.held.last + 1...run.lowerBound - 1)
+      }
+    }
+  }
+
   /// The runs that it lacks of a replica up to a sequence, and that it takes.
   package func holes(of replica: ReplicaID, through last: UInt64) -> [ClosedRange<UInt64>] {
     let part = parts.first { $0.held.replica == replica }

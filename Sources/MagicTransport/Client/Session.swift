@@ -124,20 +124,20 @@ extension Session: OpenRemote {
     guard there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
       // Where there is no folder there are no files.
       let nothing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString.lowercased())
-      return Arrivals(FolderRemote(nothing), held: there.frontier)
+      return Arrivals(FolderRemote(nothing), there)
     }
     let spool = try Spool()
     do {
       let unread = try await pull(after: held, into: spool.folder)
-      return Arrivals(spool, held: there.frontier, unread: unread, interruption: nil)
+      return Arrivals(spool, there, unread: unread)
     } catch let error as MagicDataError where error.code == .unreachable {
       // What came whole stays.
-      return Arrivals(spool, held: there.frontier, unread: [], interruption: error)
+      return Arrivals(spool, there, interruption: error)
     }
   }
 
   private func pull(after held: Frontier, into folder: FolderRemote) async throws -> [UnreadFile] {
-    try await send(.pull(after: held))
+    try await send(.frontier(.pull, held))
     while true {
       let frame = try await mailbox.take()
       if frame.kind == .pulled {
@@ -193,6 +193,13 @@ extension Session: OpenRemote {
     }
     _ = try await ask(Frame(.settle), for: .settled)
     return report
+  }
+
+  func digest(at frontier: Frontier) async throws -> String? {
+    // A hub folds nothing.
+    guard offers("digest"), welcome.replica != nil, welcome.rights.contains(.read) else { return nil }
+    let answer = try await ask(.frontier(.digest, frontier), for: .digested)
+    return try reading { () throws(WireError) in try answer.digest() }
   }
 
   // MARK: Changes

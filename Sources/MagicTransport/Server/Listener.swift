@@ -50,6 +50,9 @@ struct Listener: Sendable {
 
   func bind() async throws -> Bound {
     let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .serverChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard()) }
+      }
       .serverChannelOption(.backlog, value: 512)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelOption(.maxMessagesPerRead, value: 1)
@@ -144,4 +147,11 @@ struct Bound: Sendable {
       }
     }
   }
+}
+
+/// A connection that could not be taken, as when there are too many open files, is no reason to take no others.
+private final class AcceptGuard: ChannelInboundHandler {
+  typealias InboundIn = any Channel
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 }

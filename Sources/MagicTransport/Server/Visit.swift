@@ -213,8 +213,7 @@ final class Visit: Sendable {
         isUnsettled = true
         try await receive(digits, length, into: box, &iterator, outbound)
       case .digest:
-        try frame.expectEmpty()
-        try await send(.digest(house.served.digest()), outbound)
+        try await send(.digest(house.served.digest(at: frame.frontier())), outbound)
       default: throw WireError(.protocolViolation, "a frame of kind \(frame.kind) does not belong here")
       }
     }

@@ -123,8 +123,8 @@ extension Frame {
     }
   }
 
-  static func pull(after frontier: Frontier) -> Frame {
-    Frame(.pull) { writer in
+  static func frontier(_ kind: Kind, _ frontier: Frontier) -> Frame {
+    Frame(kind) { writer in
       writer.varint(frontier.replicas.count)
       for replica in frontier.replicas {
         replica.encode(to: &writer)
@@ -170,7 +170,7 @@ extension Frame {
         var beyond: [ClosedRange<UInt64>] = []
         for _ in 0..<(try reader.count(of: 16)) {
           let (first, last) = (try reader.sequence(), try reader.sequence())
-          guard first > max(held.last, beyond.last?.upperBound ?? 0), first <= last else {
+          guard first > (beyond.last?.upperBound ?? held.last) + 1, first <= last else {
             throw reader.damaged("runs do not rise")
           }
           beyond.append(first...last)

@@ -71,6 +71,7 @@ struct Serve: Command {
   func perform() async throws -> Outcome {
     // Who goes away while it is written to is no reason to die.
     signal(SIGPIPE, SIG_IGN)
+    raiseOpenFiles()
     let url = URL(fileURLWithPath: path)
     var isFolder: ObjCBool = false
     let isThere = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
@@ -85,6 +86,19 @@ struct Serve: Command {
     // What can be no remote is refused at once, and not with the first client.
     try folder.checkCanBeRemote()
     return try await run(MagicServer(folder: folder, at: listen, options: options))
+  }
+
+  /// Each client is an open file, and what it sends is others.
+  private func raiseOpenFiles() {
+    var limit = rlimit()
+    #if canImport(Darwin)
+      let resource = RLIMIT_NOFILE
+    #else
+      let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #endif
+    guard getrlimit(resource, &limit) == 0 else { return }
+    limit.rlim_cur = min(limit.rlim_max, 8_192)
+    setrlimit(resource, &limit)
   }
 
   private func run(_ server: MagicServer) async throws -> Outcome {

@@ -79,7 +79,8 @@ let package = Package(
       dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", "TestSupport", logging],
       swiftSettings: strict),
     .testTarget(
-      name: "DocumentationTests", dependencies: ["MagicTransport", "MagicReplication", "MagicData", "TestSupport"], swiftSettings: strict),
+      name: "DocumentationTests", dependencies: ["MagicTransport", "MagicReplication", "MagicData", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "ToolTests",
       dependencies: ["magic-sync", "magic-replay", "MagicTransport", "MagicReplication", "MagicData", "TestSupport", "CSpawn"],

@@ -57,7 +57,8 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     name: .customLong("ca"),
     help: ArgumentHelp(
-      "For a tls: URL: certificates that the server's has to come from, instead of the system's. (MAGIC_SYNC_CA)", valueName: "file"))
+      "For a tls: URL: certificates that the server's has to come from, instead of the system's. (MAGIC_SYNC_CA)",
+      valueName: "file"))
   private var authority: String?
 
   @Option(

@@ -32,7 +32,7 @@ import Testing
     let socket = try RawSocket(port: port)
     socket.send(bytes)
     var frames: [UInt8] = []
-    while let frame = socket.frame() { frames.append(frame.kind) }
+    while let frame = await socket.frame() { frames.append(frame.kind) }
     #expect(frames.last == 0xff)
     try await expectServing(place)
     try await place.stop()
@@ -42,7 +42,7 @@ import Testing
     let place = try await Place(.hub)
     let socket = try RawSocket(port: try #require(place.server).port)
     socket.send(RawSocket.hello(versions: (2, 9)))
-    let frame = try #require(socket.frame())
+    let frame = try #require(await socket.frame())
     #expect((frame.kind, frame.body.first) == (0xff, 2))
     #expect(String(decoding: frame.body, as: UTF8.self).contains("version 1"))
     try await place.stop()
@@ -82,28 +82,28 @@ import Testing
     let port = try #require(place.server).port
     // The writer stands in bytes 28 to 43.
     let writer = bytes[28]
-    func push(_ segment: [UInt8], as replica: [UInt8]) throws -> UInt8? {
+    func push(_ segment: [UInt8], as replica: [UInt8]) async throws -> UInt8? {
       let socket = try RawSocket(port: port)
       var hello = RawSocket.hello()
       hello.replaceSubrange(17..<33, with: replica)
       socket.send(hello)
-      #expect(socket.frame()?.kind == 0x81)
+      #expect(await socket.frame()?.kind == 0x81)
       socket.send(RawSocket.frame(5, hash + segment[..<124]))
       socket.send(RawSocket.frame(6, Array(segment[124...])))
       socket.send(RawSocket.frame(7, []))
-      let answer = socket.frame()
+      let answer = await socket.frame()
       return answer?.kind == 0xff ? answer?.body.first : answer?.kind
     }
     let own = Array(bytes[28..<44])
     #expect(own[0] == writer)
-    #expect(try push(bytes, as: own) == 0x87)
-    #expect(try push(bytes, as: [UInt8](repeating: 9, count: 16)) == 4)
+    #expect(try await push(bytes, as: own) == 0x87)
+    #expect(try await push(bytes, as: [UInt8](repeating: 9, count: 16)) == 4)
     var damaged = bytes
     damaged[130] ^= 1
-    #expect(try push(damaged, as: own) == 7)
+    #expect(try await push(damaged, as: own) == 7)
     var header = bytes
     header[60] ^= 1
-    #expect(try push(header, as: own) == 7)
+    #expect(try await push(header, as: own) == 7)
     #expect(try FileManager.default.contentsOfDirectory(atPath: segments.path) == [name])
     #expect([UInt8](try Data(contentsOf: segments.appendingPathComponent(name))) == bytes)
     try await place.stop()
@@ -116,7 +116,7 @@ import Testing
     var silent: [RawSocket] = []
     for _ in 0..<600 { silent.append(try RawSocket(port: port)) }
     for _ in 0..<3 { try await expectServing(place) }
-    #expect(silent[0].readToEnd().isEmpty)
+    #expect(await silent[0].readToEnd().isEmpty)
     withExtendedLifetime(silent) {}
     try await place.stop()
   }
@@ -127,10 +127,10 @@ import Testing
     try await expectServing(place)
     let socket = try RawSocket(port: try #require(place.server).port)
     socket.send(RawSocket.hello())
-    #expect(socket.frame()?.kind == 0x81)
+    #expect(await socket.frame()?.kind == 0x81)
     try await place.stop()
-    let frame = try #require(socket.frame())
+    let frame = try #require(await socket.frame())
     #expect((frame.kind, frame.body.first) == (0xff, 9))
-    #expect(socket.frame() == nil)
+    #expect(await socket.frame() == nil)
   }
 }

@@ -22,7 +22,8 @@ import Testing
   private func server(_ tokens: String) async throws -> RunningServer {
     var options = RunningServer.quiet
     options.tokens = try secret("tokens", tokens)
-    return try await RunningServer(MagicServer(folder: FolderRemote(folder["hub"]), at: ["tcp://127.0.0.1:0"], options: options))
+    return try await RunningServer(
+      MagicServer(folder: FolderRemote(folder["hub"]), at: ["tcp://127.0.0.1:0"], options: options))
   }
 
   private func replicator(_ magic: MagicData, _ server: RunningServer, _ token: String?) throws -> MagicReplicator {
@@ -113,7 +114,8 @@ import Testing
   @Test func aPlainAddressIsThisMachinesOwn() async throws {
     for address in ["tcp://0.0.0.0:0", "tcp://[::]:0", "tcp://example.org:0"] {
       await expectCode(.notAllowed, naming: "--insecure") {
-        _ = try await RunningServer(MagicServer(folder: FolderRemote(folder["hub"]), at: [address], options: RunningServer.quiet))
+        _ = try await RunningServer(
+          MagicServer(folder: FolderRemote(folder["hub"]), at: [address], options: RunningServer.quiet))
       }
     }
   }
@@ -139,7 +141,9 @@ import Testing
     await expectCode(.unreachable, naming: address) { try await replicator.pull() }
   }
 
-  @Test(arguments: ["tcp://", "http://host", "tcp://host:1/path", "unix:", "ssh://host", "ssh://-oProxy/x", "tcp://h:99999", "tcp://u:p@h:1"])
+  @Test(arguments: [
+    "tcp://", "http://host", "tcp://host:1/path", "unix:", "ssh://host", "ssh://-oProxy/x", "tcp://h:99999", "tcp://u:p@h:1",
+  ])
   func whatIsNoAddressIsRefused(address: String) {
     #expect(throws: MagicDataError.self) { try SocketRemote(address) }
   }

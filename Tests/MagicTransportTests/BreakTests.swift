@@ -7,7 +7,9 @@ import Testing
 
 /// Connections that break anywhere, and ones that are slow.
 @Suite(.timeLimit(.minutes(2))) struct BreakTests {
-  @Test(arguments: [RemoteKind.hub, .peer], seeds(4)) func whatBreaksAnywhereIsWholeInTheEnd(kind: RemoteKind, seed: UInt64) async throws {
+  @Test(arguments: [RemoteKind.hub, .peer], seeds(4)) func whatBreaksAnywhereIsWholeInTheEnd(kind: RemoteKind, seed: UInt64)
+    async throws
+  {
     let place = try await Place(kind)
     var chance = Seeded(seed)
     let cuts = (0..<400).map { _ in chance.below(3) == 0 ? nil : chance.below(chance.below(2) == 0 ? 600 : 60_000) }
@@ -19,8 +21,11 @@ import Testing
     for round in 0..<12 {
       place.world.advance(3)
       let replica = chance.pick(replicas)
-      try await replica.magic.update(Note("\(chance.below(5))", "round \(round) " + String(repeating: "x", count: chance.below(20_000))))
-      if chance.below(3) == 0 { try await replica.magic.update(Photo("\(chance.below(3))", "content \(round) " + UUID().uuidString)) }
+      try await replica.magic.update(
+        Note("\(chance.below(5))", "round \(round) " + String(repeating: "x", count: chance.below(20_000))))
+      if chance.below(3) == 0 {
+        try await replica.magic.update(Photo("\(chance.below(3))", "content \(round) " + UUID().uuidString))
+      }
       do {
         try await replica.replicator.sync()
       } catch let error as MagicDataError {
@@ -125,7 +130,9 @@ import Testing
       let server = try await start()
       let (writer, reader) = number.isMultiple(of: 2) ? (a, b) : (b, a)
       try await writer.update(Note("n", "title \(number)"))
-      for try await notes in reader.observe(of: Note.self) where notes.contains(where: { $0.title == "title \(number)" }) { break }
+      for try await notes in reader.observe(of: Note.self) where notes.contains(where: { $0.title == "title \(number)" }) {
+        break
+      }
       try await server.stop()
     }
     for task in tasks {

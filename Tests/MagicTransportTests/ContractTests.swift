@@ -23,7 +23,9 @@ import Testing
   }
 
   /// H-36: what came from others goes on under its own names, and everybody comes to rest.
-  @Test(arguments: RemoteKind.allCases, seeds(2)) func replicasThatSyncInTurnAreEqual(kind: RemoteKind, seed: UInt64) async throws {
+  @Test(arguments: RemoteKind.allCases, seeds(2)) func replicasThatSyncInTurnAreEqual(kind: RemoteKind, seed: UInt64)
+    async throws
+  {
     let place = try await Place(kind)
     var chance = Seeded(seed)
     let replicas = try ["a", "b", "c"].map { try place.replica($0) }
@@ -188,7 +190,8 @@ import Testing
     for number in 0..<10 {
       let (writer, reader) = number.isMultiple(of: 2) ? (a, b) : (b, a)
       try await writer.magic.update(Note("n", "title \(number)"))
-      for try await notes in reader.magic.observe(of: Note.self) where notes.contains(where: { $0.title == "title \(number)" }) { break }
+      for try await notes in reader.magic.observe(of: Note.self) where notes.contains(where: { $0.title == "title \(number)" })
+      { break }
     }
     for task in tasks {
       task.cancel()

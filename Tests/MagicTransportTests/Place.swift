@@ -34,7 +34,9 @@ final class Place {
   func start() async throws {
     switch kind {
     case .folder: break
-    case .hub: server = try await RunningServer(MagicServer(folder: FolderRemote(files), at: ["tcp://127.0.0.1:0"], options: RunningServer.quiet))
+    case .hub:
+      server = try await RunningServer(
+        MagicServer(folder: FolderRemote(files), at: ["tcp://127.0.0.1:0"], options: RunningServer.quiet))
     case .hubOverUnix:
       server = try await RunningServer(
         MagicServer(folder: FolderRemote(files), at: ["unix:\(folder["s"].path)"], options: RunningServer.quiet))

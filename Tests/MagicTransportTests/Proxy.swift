@@ -53,7 +53,10 @@ final class Proxy: Sendable {
     }
   }
 
-  deinit { shutdown(listener, Int32(SHUT_RDWR)); close(listener) }
+  deinit {
+    shutdown(listener, Int32(SHUT_RDWR))
+    close(listener)
+  }
 
   private static func socket() -> Int32 {
     #if canImport(Darwin)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A tcp connection that sends whatever it likes.
-final class RawSocket {
+/// A tcp connection that sends whatever it likes. It waits on threads of its own: the server needs those that tasks share.
+final class RawSocket: Sendable {
   private let descriptor: Int32
 
   struct Failure: Error { let code: Int32 }
@@ -17,7 +17,9 @@ final class RawSocket {
     address.sin_port = in_port_t(port).bigEndian
     address.sin_addr.s_addr = inet_addr("127.0.0.1")
     let code = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
     }
     guard code == 0 else { throw Failure(code: errno) }
     var wait = timeval(tv_sec: 20, tv_usec: 0)
@@ -39,18 +41,22 @@ final class RawSocket {
   }
 
   /// What comes, until the other side closes or breaks off.
-  func readToEnd() -> [UInt8] {
-    var all: [UInt8] = []
-    var piece = [UInt8](repeating: 0, count: 4_096)
-    while case let count = recv(descriptor, &piece, piece.count, 0), count > 0 { all += piece[..<count] }
-    return all
+  func readToEnd() async -> [UInt8] { await waiting { self.take(.max) } }
+
+  /// A frame (W-1); `nil` at the end.
+  func frame() async -> (kind: UInt8, body: [UInt8])? {
+    await waiting {
+      let head = self.take(5)
+      guard head.count == 5 else { return nil }
+      return (head[4], self.take(head[..<4].reduce(0) { $0 << 8 | Int($1) }))
+    }
   }
 
   /// So many bytes, or fewer at the end.
-  func read(_ count: Int) -> [UInt8] {
+  private func take(_ count: Int) -> [UInt8] {
     var all: [UInt8] = []
     while all.count < count {
-      var piece = [UInt8](repeating: 0, count: count - all.count)
+      var piece = [UInt8](repeating: 0, count: min(4_096, count - all.count))
       let got = recv(descriptor, &piece, piece.count, 0)
       guard got > 0 else { break }
       all += piece[..<got]
@@ -58,11 +64,10 @@ final class RawSocket {
     return all
   }
 
-  /// A frame (W-1); `nil` at the end.
-  func frame() -> (kind: UInt8, body: [UInt8])? {
-    let head = read(5)
-    guard head.count == 5 else { return nil }
-    return (head[4], read(head[..<4].reduce(0) { $0 << 8 | Int($1) }))
+  private func waiting<Result: Sendable>(_ body: @Sendable @escaping () -> Result) async -> Result {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(returning: body()) }
+    }
   }
 
   static func frame(_ kind: UInt8, _ body: [UInt8]) -> [UInt8] {
@@ -70,9 +75,15 @@ final class RawSocket {
   }
 
   static func hello(replica: UInt8 = 7, token: String = "", versions: (UInt8, UInt8) = (1, 1)) -> [UInt8] {
+    hello(id: [UInt8](repeating: replica, count: 16), token: token, versions: versions)
+  }
+
+  static func hello(id: [UInt8], token: String = "", versions: (UInt8, UInt8) = (1, 1)) -> [UInt8] {
     frame(
       1,
-      Array("MAGICWIR".utf8) + [0, versions.0, 0, versions.1] + [UInt8](repeating: replica, count: 16)
-        + [UInt8](repeating: 0, count: 16) + [UInt8(token.utf8.count)] + Array(token.utf8) + [0])
+      Array("MAGICWIR".utf8) + [0, versions.0, 0, versions.1] + id + [UInt8](repeating: 0, count: 16) + [
+        UInt8(token.utf8.count)
+      ]
+        + Array(token.utf8) + [0])
   }
 }

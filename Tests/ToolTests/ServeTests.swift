@@ -67,7 +67,8 @@ import Testing
     // It runs the last argument in a shell, as sshd does.
     try Data("#!/bin/sh\nfor last; do :; done\nexec /bin/sh -c \"$last\"\n".utf8).write(to: ssh)
     try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: ssh.path)
-    let tool = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("magic-sync").path
+    let tool = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("magic-sync")
+      .path
     let environment = ["MAGIC_SYNC_SSH": ssh.path, "MAGIC_SYNC_REMOTE_PROGRAM": tool]
     let url = "ssh://me@far.example.org" + path("it%27s%20far")
     let cloned = try Tool.sync.run("clone", url, path("a"), environment: environment)
@@ -104,7 +105,10 @@ import Testing
     #expect(try Tool.sync.run("push", path("a"), server.address, "--token-file", tokens).status == 0)
     #expect(try Tool.python.run("-m", "magicreader", "digest", server.address, in: Tool.reader).status == 1)
     #expect(server.end() == 0)
-    for arguments in [["--listen", "tcp://0.0.0.0:0"], ["--listen", "tls://127.0.0.1:0"], ["--listen", "gopher://x"], [], ["--stdio", "--listen", "tcp://127.0.0.1:0"]] {
+    for arguments in [
+      ["--listen", "tcp://0.0.0.0:0"], ["--listen", "tls://127.0.0.1:0"], ["--listen", "gopher://x"], [],
+      ["--stdio", "--listen", "tcp://127.0.0.1:0"],
+    ] {
       let process = try Tool.sync.start(["serve", path("hub")] + arguments)
       #expect(process.terminationStatus != 0, "\(arguments)")
     }
@@ -123,7 +127,8 @@ import Testing
     let handle = try FileHandle(forWritingTo: log)
     let server = try ServingProcess(
       [path("hub"), "--listen", "tcp://127.0.0.1:0", "--token-file", tokens, "--log-level", "trace"], errors: handle)
-    #expect(try Tool.sync.run("push", path("a"), server.address, "--token-file", tokens).status == 0)
+    let right = try secret("right", "the-right-one\n")
+    #expect(try Tool.sync.run("push", path("a"), server.address, "--token-file", right).status == 0)
     let wrong = try secret("wrong", "the-wrong-one\n")
     #expect(try Tool.sync.run("push", path("a"), server.address, "--token-file", wrong).status == 6)
     #expect(server.end() == 0)
@@ -174,13 +179,15 @@ import Testing
       try openssl("req", "-new", "-key", "\(name).key", "-subj", subject, "-out", "\(name).csr")
       try Data("subjectAltName=\(alternative)\n".utf8).write(to: folder["\(name).ext"])
       try openssl(
-        "x509", "-req", "-in", "\(name).csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "\(name).ext",
+        "x509", "-req", "-in", "\(name).csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile",
+        "\(name).ext",
         "-out", "\(name).pem")
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path("\(name).key"))
     }
     for authority in ["ca", "other"] {
       try openssl(
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=\(authority)",
+        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+        "/CN=\(authority)",
         "-keyout", "\(authority).key", "-out", "\(authority).pem")
     }
     try make("server", "/CN=server", "IP:127.0.0.1,DNS:localhost")
@@ -214,10 +221,15 @@ import Testing
     #expect(server.end() == 0)
     // Who has no certificate stays out.
     let strict = try ServingProcess(
-      [path("hub"), "--listen", "tls://127.0.0.1:0", "--cert", path("server.pem"), "--key", path("server.key"), "--client-ca", path("ca.pem")])
+      [
+        path("hub"), "--listen", "tls://127.0.0.1:0", "--cert", path("server.pem"), "--key", path("server.key"), "--client-ca",
+        path("ca.pem"),
+      ])
     #expect(try status("--ca", path("ca.pem"), at: strict.address).0 != 0)
     #expect(
-      try status("--ca", path("ca.pem"), "--cert", path("client.pem"), "--key", path("client.key"), at: strict.address) == (0, ""))
+      try status("--ca", path("ca.pem"), "--cert", path("client.pem"), "--key", path("client.key"), at: strict.address) == (
+        0, ""
+      ))
     #expect(strict.end() == 0)
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path("server.key"))
     let open = try Tool.sync.start(
@@ -230,11 +242,13 @@ import Testing
     let log = folder["log"]
     try Data().write(to: log)
     let server = try ServingProcess(
-      [path("hub"), "--listen", "tcp://127.0.0.1:0", "--metrics", "tcp://127.0.0.1:0"], errors: try FileHandle(forWritingTo: log))
+      [path("hub"), "--listen", "tcp://127.0.0.1:0", "--metrics", "tcp://127.0.0.1:0"],
+      errors: try FileHandle(forWritingTo: log))
     #expect(try Tool.sync.run("push", path("a"), server.address).status == 0)
     let text = try String(contentsOf: log, encoding: .utf8)
     let url = try #require(text.split(whereSeparator: \.isWhitespace).first { $0.hasPrefix("http://") })
-    let page = try Tool.python.run("-c", "import sys,urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())", String(url))
+    let page = try Tool.python.run(
+      "-c", "import sys,urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())", String(url))
     #expect(page.output.contains("magic_sync_lag_transactions{replica="), "\(page.output) \(page.errors)")
     #expect(page.output.contains("# TYPE magic_sync_received_bytes_total counter"))
     #expect(server.end() == 0)

@@ -11,7 +11,9 @@ final class ServingProcess {
   var address: String { addresses[0] }
 
   /// - Parameter errors: where its log goes.
-  init(_ arguments: [String], listeners: Int = 1, errors: Any = FileHandle.nullDevice, environment: [String: String] = [:]) throws {
+  init(_ arguments: [String], listeners: Int = 1, errors: Any = FileHandle.nullDevice, environment: [String: String] = [:])
+    throws
+  {
     process = try Tool.sync.start(["serve"] + arguments, output: output, errors: errors, environment: environment)
     var (addresses, bytes) = ([String](), Data())
     while addresses.count < listeners, case let more = output.fileHandleForReading.availableData, !more.isEmpty {

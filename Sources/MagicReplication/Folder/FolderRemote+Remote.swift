@@ -7,7 +7,9 @@ extension FolderRemote: Remote, OpenRemote {
   package var text: String { folder.path }
   package var isLive: Bool { false }
 
-  package func opened<Result: Sendable>(for magic: MagicData, _ body: (any OpenRemote) async throws -> Result) async throws -> Result {
+  package func opened<Result: Sendable>(for magic: MagicData, _ body: (any OpenRemote) async throws -> Result) async throws
+    -> Result
+  {
     try await body(self)
   }
 

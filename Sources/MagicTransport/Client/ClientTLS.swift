@@ -45,7 +45,8 @@ struct ClientTLS: Sendable {
     let text = fingerprint.lowercased()
     let digits = (text.hasPrefix("sha256:") ? text.dropFirst(7) : text[...]).filter { $0 != ":" }
     guard digits.utf8.count == 64, [UInt8](hexadecimal: String(digits)) != nil else {
-      throw MagicDataError(.value, "a fingerprint is the SHA-256 of a certificate: 64 hexadecimal digits, with or without colons")
+      throw MagicDataError(
+        .value, "a fingerprint is the SHA-256 of a certificate: 64 hexadecimal digits, with or without colons")
     }
     return String(digits)
   }
@@ -54,7 +55,8 @@ struct ClientTLS: Sendable {
     let reason = "\(error)"
     if reason.contains("CERTIFICATE_VERIFY_FAILED") || reason.lowercased().contains("hostname") {
       return MagicDataError(
-        .unauthorized, "\(text) shows a certificate that is not trusted; name its authority (--ca) or its fingerprint", cause: error)
+        .unauthorized, "\(text) shows a certificate that is not trusted; name its authority (--ca) or its fingerprint",
+        cause: error)
     }
     if reason.contains("CERTIFICATE_REQUIRED") {
       return MagicDataError(.unauthorized, "\(text) wants a client's certificate", cause: error)

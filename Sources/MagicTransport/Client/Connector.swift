@@ -9,7 +9,8 @@ extension SocketRemote {
   func connect() async throws -> (channel: NIOAsyncChannel<Frame, Frame>, program: ChildProgram?) {
     do {
       switch endpoint {
-      case .tcp(let host, let port): return (try await Connector.bootstrap.connect(host: host, port: port, channelInitializer: Connector.plain), nil)
+      case .tcp(let host, let port):
+        return (try await Connector.bootstrap.connect(host: host, port: port, channelInitializer: Connector.plain), nil)
       case .unix(let path):
         return (try await Connector.bootstrap.connect(unixDomainSocketPath: path, channelInitializer: Connector.plain), nil)
       case .tls(let host, let port):
@@ -53,7 +54,8 @@ enum Connector {
     case let error as NIOConnectionError:
       error.connectionErrors.first.map { reason($0.error) } ?? "the host \(error.host) is not known"
     case ChannelError.connectTimeout: "no answer within \(WireLimits.connect.nanoseconds / 1_000_000_000) seconds"
-    case ChannelError.ioOnClosedChannel, ChannelError.alreadyClosed, ChannelError.eof, ChannelError.outputClosed: "it was closed"
+    case ChannelError.ioOnClosedChannel, ChannelError.alreadyClosed, ChannelError.eof, ChannelError.outputClosed:
+      "it was closed"
     default: "\(error)"
     }
   }

@@ -92,7 +92,8 @@ extension Session {
   /// How many bytes were sent: fewer than there are, if some were there from before a break.
   private func store(_ digits: String, _ file: URL, _ length: Int) async throws -> Int {
     guard welcome.rights.contains(.write) else {
-      throw MagicDataError(.unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
+      throw MagicDataError(
+        .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
     }
     let answer = try await ask(.content(.store, digits, length), for: .from)
     guard let offset = try reading({ () throws(WireError) in try answer.length() }), offset <= length else {

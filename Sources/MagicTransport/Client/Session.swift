@@ -15,7 +15,8 @@ final class Session: Sendable {
   private let dataSetThere: Locked<DataSetID?>
 
   init(
-    _ text: String, _ hello: Hello, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox, _ changes: ChangeSignal
+    _ text: String, _ hello: Hello, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox,
+    _ changes: ChangeSignal
   ) async throws {
     (self.text, self.outbound, self.mailbox, self.changes) = (text, outbound, mailbox, changes)
     try await Session.send(hello.frame, outbound, mailbox)
@@ -174,7 +175,8 @@ extension Session: OpenRemote {
     var report = PushReport()
     guard !holes.isEmpty else { return report }
     guard welcome.rights.contains(.write) else {
-      throw MagicDataError(.unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
+      throw MagicDataError(
+        .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
     }
     let meter = ProgressMeter(events, .push, of: holes.reduce(0) { $0 + $1.1.count })
     for (replica, hole) in holes {

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import Logging
 internal import MagicData
 internal import MagicReplication
 internal import NIOCore
@@ -49,29 +48,26 @@ struct Listener: Sendable {
   }
 
   func bind() async throws -> Bound {
+    let (connections, continuation) = AsyncStream.makeStream(of: (any Channel).self)
     let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard()) }
       }
       .serverChannelOption(.backlog, value: 512)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      // Nothing is read before there is somebody to read it.
+      .childChannelOption(.autoRead, value: false)
       .childChannelOption(.maxMessagesPerRead, value: 1)
-    let tls = tls
-    let initializer: @Sendable (any Channel) -> EventLoopFuture<NIOAsyncChannel<Frame, Frame>> = { channel in
-      channel.eventLoop.makeCompletedFuture {
-        if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
-        return try channel.frames(isServer: true)
+      .childChannelInitializer { channel in
+        if case .terminated = continuation.yield(channel) { return channel.close() }
+        return channel.eventLoop.makeSucceededVoidFuture()
       }
-    }
+    let channel: any Channel
     do {
       switch endpoint {
       case .tcp(let host, let port), .tls(let host, let port):
-        let channel = try await bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1).bind(
-          host: host, port: port, childChannelInitializer: initializer)
-        let chosen = channel.channel.localAddress?.port ?? port
-        return Bound(
-          endpoint: tls == nil ? .tcp(host: host, port: chosen) : .tls(host: host, port: chosen), channel: channel)
-      case .unix(let path): return Bound(endpoint: endpoint, channel: try await bind(path, bootstrap, initializer))
+        channel = try await bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1).bind(host: host, port: port).get()
+      case .unix(let path): channel = try await bind(path, bootstrap)
       case .ssh: throw MagicDataError(.notFound, "\(endpoint.text) cannot be listened at")
       }
     } catch let error as MagicDataError {
@@ -80,24 +76,24 @@ struct Listener: Sendable {
       throw MagicDataError(
         .notAllowed, "\(endpoint.text) cannot be listened at: \(Connector.reason(error))", cause: error)
     }
+    channel.closeFuture.whenComplete { _ in continuation.finish() }
+    return Bound(
+      endpoint: endpoint.with(port: channel.localAddress?.port), channel: channel, connections: connections, tls: tls)
   }
 
   /// In a folder of its own, which nobody else may enter, until it has its mode: there is no moment at which others could connect.
-  private func bind(
-    _ path: String, _ bootstrap: ServerBootstrap,
-    _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<NIOAsyncChannel<Frame, Frame>>
-  ) async throws -> NIOAsyncChannel<NIOAsyncChannel<Frame, Frame>, Never> {
+  private func bind(_ path: String, _ bootstrap: ServerBootstrap) async throws -> any Channel {
     try await removeStale(path)
     let file = URL(fileURLWithPath: path)
     let folder = file.deletingLastPathComponent().appendingPathComponent(".s\(UInt32.random(in: 0 ... .max))")
     guard mkdir(folder.path, 0o700) == 0 else { throw DurableFile.failure("could not be made", folder) }
     defer { rmdir(folder.path) }
     let first = folder.appendingPathComponent("s")
-    let channel = try await bootstrap.bind(unixDomainSocketPath: first.path, childChannelInitializer: initializer)
+    let channel = try await bootstrap.bind(unixDomainSocketPath: first.path).get()
     guard chmod(first.path, 0o600) == 0, rename(first.path, path) == 0 else {
       let failure = DurableFile.failure("could not be made", file)
       unlink(first.path)
-      try? await channel.channel.close()
+      try? await channel.close()
       throw failure
     }
     return channel
@@ -123,35 +119,36 @@ struct Listener: Sendable {
 /// An address that is listened at.
 struct Bound: Sendable {
   let endpoint: Endpoint
-  let channel: NIOAsyncChannel<NIOAsyncChannel<Frame, Frame>, Never>
+  let channel: any Channel
+  /// Those that came and are not read from yet; none is lost when the listener closes.
+  let connections: AsyncStream<any Channel>
+  let tls: NIOSSLContext?
 
   var text: String { endpoint.text }
 
   func close() async {
-    try? await channel.channel.close()
+    try? await channel.close()
     if case .unix(let path) = endpoint { unlink(path) }
   }
 
   /// Lets clients in until it is closed; returns when the last one has gone.
   func serve(_ house: House) async {
     await withDiscardingTaskGroup { group in
-      do {
-        try await channel.executeThenClose { inbound in
-          for try await connection in inbound {
-            let address = connection.channel.remoteAddress?.ipAddress ?? endpoint.text
-            group.addTask { await Visit(house, connection, from: address).run() }
+      for await connection in connections {
+        group.addTask {
+          do {
+            let frames = try await connection.eventLoop.submit {
+              if let tls { try connection.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+              return try connection.frames(isServer: true)
+            }.get()
+            let visit = Visit(house, frames, from: connection.remoteAddress?.ipAddress ?? endpoint.text)
+            connection.setOption(.autoRead, value: true).whenFailure { _ in connection.close(promise: nil) }
+            await visit.run()
+          } catch {
+            connection.close(promise: nil)
           }
         }
-      } catch {
-        if house.stop.count == 0 { house.logger.error("\(text): \(error)") }
       }
     }
   }
-}
-
-/// A connection that could not be taken, as when there are too many open files, is no reason to take no others.
-private final class AcceptGuard: ChannelInboundHandler {
-  typealias InboundIn = any Channel
-
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 }

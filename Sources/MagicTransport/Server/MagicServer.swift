@@ -87,7 +87,6 @@ public struct MagicServer: Sendable {
         }
         for listener in all { group.addTask { await listener.serve(house) } }
         let watching = Task { await served.watch() }
-        if let metrics { group.addTask { await metrics.serve(house) } }
         await group.waitForAll()
         watching.cancel()
         await watching.value
@@ -113,7 +112,8 @@ public struct MagicServer: Sendable {
 
   private func prepare() throws -> (House, [Listener]) {
     let house = House(
-      served: served, tokens: try options.tokens.map { try Tokens($0) }, owners: try options.tokens.map { try Owners(besides: $0) },
+      served: served, tokens: try options.tokens.map { try Tokens($0) },
+      owners: try options.tokens.map { try Owners(besides: $0) },
       door: Door(), tally: Tally(), logger: options.logger, stop: ChangeSignal())
     return (house, try addresses.map { try Listener(Endpoint($0), options) })
   }

@@ -34,7 +34,9 @@ struct Tokens: Sendable {
       }
       guard words[0].utf8.count <= WireLimits.tokenBytes, names.insert(holder.name).inserted,
         !tokens.contains(where: { $0.hash == hash })
-      else { throw MagicDataError(.value, "\(file.path), token \(number + 1): it is too long, or stands twice, or its name does") }
+      else {
+        throw MagicDataError(.value, "\(file.path), token \(number + 1): it is too long, or stands twice, or its name does")
+      }
       tokens.append(Token(hash: hash, holder: holder))
     }
     guard !tokens.isEmpty else { throw MagicDataError(.value, "\(file.path) holds no token, so nobody could come in") }

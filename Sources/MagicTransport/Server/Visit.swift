@@ -284,7 +284,7 @@ final class Visit: Sendable {
     if content.offset > length { try content.restart() }
     try await send(.length(.from, content.offset), outbound)
     while content.offset < length {
-      try await data(&iterator, atMost: min(length - content.offset, WireLimits.pieceBytes)).withUnsafeReadableBytes {
+      try await data(&iterator, atMost: min(length - content.offset, WireLimits.maxPieceBytes)).withUnsafeReadableBytes {
         try content.append($0)
       }
     }

@@ -24,7 +24,8 @@ enum Endpoint: Sendable, Equatable {
       return
     }
     guard let parts = URLComponents(string: address), let scheme = parts.scheme?.lowercased(), let host = parts.host,
-      !host.isEmpty, parts.query == nil, parts.fragment == nil, parts.password == nil, parts.port.map({ 0...65_535 ~= $0 }) ?? true
+      !host.isEmpty, parts.query == nil, parts.fragment == nil, parts.password == nil,
+      parts.port.map({ 0...65_535 ~= $0 }) ?? true
     else { throw Endpoint.refusal(address, "write tcp://host:port, tls://host:port, unix:/path or ssh://host/path") }
     // An address of version 6 stands in brackets there and nowhere else.
     let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
@@ -47,6 +48,15 @@ enum Endpoint: Sendable, Equatable {
 
   private static func refusal(_ address: String, _ remedy: String) -> MagicDataError {
     MagicDataError(.notFound, "\(address) is no address of a server; \(remedy)")
+  }
+
+  /// The same with the port that was chosen.
+  func with(port chosen: Int?) -> Endpoint {
+    switch self {
+    case .tcp(let host, let port): .tcp(host: host, port: chosen ?? port)
+    case .tls(let host, let port): .tls(host: host, port: chosen ?? port)
+    case .unix, .ssh: self
+    }
   }
 
   var text: String {

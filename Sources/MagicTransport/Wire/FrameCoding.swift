@@ -23,7 +23,7 @@ struct FrameDecoder: ByteToMessageDecoder {
           : "a frame of \(length) bytes is above the limit of \(limit)")
     }
     guard let code = buffer.getInteger(at: buffer.readerIndex + 4, as: UInt8.self) else { return .needMoreData }
-    guard let kind = Frame.Kind(rawValue: code), !isFirst || kind == .hello, kind != .data || length <= WireLimits.pieceBytes
+    guard let kind = Frame.Kind(rawValue: code), !isFirst || kind == .hello, kind != .data || length <= WireLimits.maxPieceBytes
     else { throw WireError(.protocolViolation, "there is no frame of kind \(code) here") }
     guard buffer.readableBytes >= FrameDecoder.head + Int(length) else { return .needMoreData }
     buffer.moveReaderIndex(forwardBy: FrameDecoder.head)

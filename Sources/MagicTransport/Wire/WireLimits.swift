@@ -6,8 +6,10 @@ enum WireLimits {
   static let helloBytes = 4_096
   /// Bytes of any other frame's body: as many replicas as there will be in one data set.
   static let frameBytes = 1 << 20
-  /// Bytes of a piece: enough to keep a disk and a link busy, and little to hold for each of many sessions.
-  static let pieceBytes = 1 << 18
+  /// Bytes of a piece that is received.
+  static let maxPieceBytes = 1 << 18
+  /// Bytes of one that is sent: enough to keep a disk and a link busy, little to hold for each of many sessions, and little to send again after a break.
+  static let pieceBytes = 1 << 16
   /// Bytes of a token.
   static let tokenBytes = 512
   /// Capabilities, and what else is listed in words.

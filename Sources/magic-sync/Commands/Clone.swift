@@ -16,7 +16,8 @@ struct Clone: Command {
       """)
 
   @Argument(
-    help: ArgumentHelp("The remote: a folder's path or file: URL, a server's URL, a .magicbundle file, or - for a pipe.", valueName: "REMOTE"))
+    help: ArgumentHelp(
+      "The remote: a folder's path or file: URL, a server's URL, a .magicbundle file, or - for a pipe.", valueName: "REMOTE"))
   var remote: String
 
   @OptionGroup var database: DatabaseArgument

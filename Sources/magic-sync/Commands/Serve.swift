@@ -43,7 +43,8 @@ struct Serve: Command {
 
   @Option(
     help: ArgumentHelp(
-      "Certificates that clients' certificates have to come from; each client needs one then. (MAGIC_SYNC_CLIENT_CA)", valueName: "file"))
+      "Certificates that clients' certificates have to come from; each client needs one then. (MAGIC_SYNC_CLIENT_CA)",
+      valueName: "file"))
   var clientCa: String?
 
   @Flag(help: "Let others read what goes over a plain tcp: address. (MAGIC_SYNC_INSECURE)")
@@ -54,7 +55,8 @@ struct Serve: Command {
       "Give figures as Prometheus' text at this address, such as tcp://127.0.0.1:9420. (MAGIC_SYNC_METRICS)", valueName: "URL"))
   var metrics: String?
 
-  @Option(help: ArgumentHelp("What is worth a line: trace, debug, info, warning, error. (MAGIC_SYNC_LOG_LEVEL)", valueName: "level"))
+  @Option(
+    help: ArgumentHelp("What is worth a line: trace, debug, info, warning, error. (MAGIC_SYNC_LOG_LEVEL)", valueName: "level"))
   var logLevel: String?
 
   @OptionGroup var output: OutputOptions

@@ -1,5 +1,6 @@
 import Foundation
 import MagicData
+import MagicJournal
 import MagicReplication
 import MagicTransport
 import TestSupport
@@ -106,6 +107,41 @@ import Testing
     #expect(try await push(header, as: own) == 7)
     #expect(try FileManager.default.contentsOfDirectory(atPath: segments.path) == [name])
     #expect([UInt8](try Data(contentsOf: segments.appendingPathComponent(name))) == bytes)
+    try await place.stop()
+  }
+
+  /// H-32: a body that inflates to as much as a limit allows. A hub never inflates it; a peer refuses it; who pulls it says so.
+  @Test(arguments: [RemoteKind.hub, .peer]) func aBombHarmsNobody(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.push()
+    let dataSet = try await a.magic.store.read { db in try DatabaseState(db).dataSet }
+    let body = try Zlib.deflate([UInt8](repeating: 0, count: 1 << 27))
+    let writer = Identifier(7, 7)
+    var head = ByteWriter()
+    SegmentHeader(
+      dataSet: dataSet, writer: writer, replica: writer, first: 1, last: 1, previous: .none,
+      lastName: TransactionName(stamp: Stamp(1_750_000_000_000 << 16), tag: 1), bodyLength: 1 << 27, storedLength: body.count,
+      storedChecksum: Zlib.checksum(body[...])
+    ).encode(to: &head)
+    let socket = try RawSocket(port: try #require(place.server).port)
+    socket.send(RawSocket.hello(id: writer.bytes))
+    #expect(await socket.frame()?.kind == 0x81)
+    socket.send(RawSocket.frame(5, [UInt8](repeating: 5, count: 16) + head.bytes))
+    for start in stride(from: 0, to: body.count, by: 65_536) {
+      socket.send(RawSocket.frame(6, Array(body[start..<min(start + 65_536, body.count)])))
+    }
+    socket.send(RawSocket.frame(7, []))
+    let answer = try #require(await socket.frame())
+    if kind == .hub {
+      #expect(answer.kind == 0x87)
+      let report = try await place.replica("b").replicator.pull()
+      #expect((report.transactions, report.unread.count) == (1, 1))
+    } else {
+      #expect((answer.kind, answer.body.first) == (0xff, 7))
+    }
+    try await expectServing(place)
     try await place.stop()
   }
 

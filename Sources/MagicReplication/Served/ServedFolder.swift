@@ -221,6 +221,6 @@ extension Standing {
       bytes: listing.files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength })
   }
 
-  /// More runs apart than these are not told; what follows them is sent once the first holes are filled.
-  private static let maxRuns = 1_000
+  /// More runs apart than these are not told; what follows them is sent again.
+  private static let maxRuns = 100
 }

@@ -79,26 +79,52 @@ import Testing
     try await place.stop()
   }
 
-  /// H-8, L-11: a copied database is noticed whichever of the two comes first, and nothing flows.
-  @Test(arguments: RemoteKind.allCases) func twoDatabasesUnderOneReplicaAreAFork(kind: RemoteKind) async throws {
+  /// F-17, H-8: a copy that nothing tells from its original finds it in the remote, and goes on under an id of its own, whichever of both moves first and how much.
+  @Test(arguments: RemoteKind.allCases, [0, 1, 3]) func aCopyGoesOnAsAReplicaOfItsOwn(kind: RemoteKind, writes: Int)
+    async throws
+  {
     let place = try await Place(kind)
     let a = try place.replica("a")
     try await a.magic.update(Note("1", "before"))
     try await a.replicator.push()
     try await a.magic.close()
-    try FileManager.default.copyItem(at: place.folder["a"], to: place.folder["copy"])
+    try copyUnnoticed(place.folder["a"], to: place.folder["copy"])
     let (one, two) = (try place.replica("a"), try place.replica("copy"))
+    place.world.advance(5)
+    for number in 0..<2 { try await one.magic.update(Note("one \(number)", "one \(number)")) }
+    for number in 0..<writes { try await two.magic.update(Note("two \(number)", "two \(number)")) }
+    try await one.replicator.push()
+    if writes == 1 { try await two.replicator.push() }
+    try await two.replicator.sync()
+    try await one.replicator.sync()
+    let late = try place.replica("late")
+    try await late.replicator.pull()
+    try await expectEqual([one.magic, two.magic, late.magic] + [place.served].compactMap { $0 })
+    #expect(try await late.titles().count == 3 + writes)
+    #expect(try await two.magic.statistics().replica != one.magic.statistics().replica)
+    try await place.stop()
+  }
+
+  /// L-11: where a third has taken the copy's branch for the original's, a person has to decide, and nothing is changed.
+  @Test(arguments: RemoteKind.allCases) func aBranchThatOthersHoldIsAFork(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "before"))
+    try await a.replicator.push()
+    try await a.magic.close()
+    try copyUnnoticed(place.folder["a"], to: place.folder["copy"])
+    let side = FolderRemote(place.folder["side"])
+    let (one, two) = (try place.replica("a"), Replica(try place.magic("copy"), side))
     try await one.magic.update(Note("2", "one"))
     try await one.replicator.push()
-    // It holds less than is known of it, and then as much under other names.
-    for _ in 0..<2 {
-      await expectCode(.fork) { try await two.replicator.pull() }
-      await expectCode(.fork) { try await two.replicator.push() }
-      try await two.magic.update(Note("3", "two"))
-    }
-    let b = try place.replica("b")
-    try await b.replicator.pull()
-    #expect(try await b.titles() == ["before", "one"])
+    try await two.magic.update(Note("2", "two"))
+    try await two.replicator.push()
+    let third = try place.replica("third")
+    try await MagicReplicator(third.magic, remote: side).pull()
+    let before = try await Dump(third.magic)
+    await expectCode(.fork) { try await third.replicator.pull() }
+    await expectCode(.fork) { try await third.replicator.push() }
+    #expect(try await Dump(third.magic) == before)
     try await place.stop()
   }
 

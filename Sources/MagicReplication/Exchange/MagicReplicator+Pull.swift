@@ -22,8 +22,8 @@ extension MagicReplicator {
   func merge(_ arrivals: Arrivals, of dataSet: DataSetID, contents remote: any OpenRemote) async throws -> PullReport {
     defer { withExtendedLifetime(arrivals) {} }
     // What is there already costs a look at the frontiers, and no write.
-    let (listing, inStep, lacking) = try await magic.store.read { [assets = magic.store.assets] db in
-      let snapshot = try Snapshot(db, arrivals.folder, dataSet, beyond: arrivals.held)
+    let (listing, inStep, lacking) = try await arrivals.withSnapshot(of: magic, dataSet, source) {
+      [assets = magic.store.assets] db, snapshot in
       let (listing, held) = (snapshot.listing, snapshot.held)
       guard snapshot.state.isSettled, listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil }) else {
         return (listing, PullReport?.none, [String]())

@@ -27,13 +27,12 @@ extension FolderRemote {
   package func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
     let store = magic.store
     if try await !store.read({ db in try DatabaseState(db).isSettled }) {
-      try await store.read { db in _ = try Snapshot(db, self, dataSet) }
+      try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { _, _ in }
       try makeSegments()
       // From here on something may flow, so both sides stand for one data set.
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
-    return try await store.read { db in
-      let snapshot = try Snapshot(db, self, dataSet)
+    return try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { db, snapshot in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       try makeSegments()

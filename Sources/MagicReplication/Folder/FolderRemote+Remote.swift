@@ -38,6 +38,10 @@ extension FolderRemote: Remote, OpenRemote {
 
   package func status(of magic: MagicData, _ dataSet: DataSetID) async throws -> ReplicationStatus {
     let now = magic.store.surroundings.milliseconds()
-    return try await magic.store.read { db in try ReplicationStatus(Snapshot(db, self, dataSet), now) }
+    return try await magic.store.read { db in
+      let snapshot = try Snapshot(db, self, dataSet)
+      if let first = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, first) }
+      return try ReplicationStatus(snapshot, now)
+    }
   }
 }

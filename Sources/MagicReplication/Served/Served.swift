@@ -15,10 +15,10 @@ package protocol Served: Sendable {
   /// Gives one that holds nothing yet a data set; what stands already stays. Returns what holds.
   func make(_ dataSet: DataSetID) async throws -> DataSetID
 
-  /// What is held, after the names of both sides were compared.
+  /// What is held, after the names of both sides were compared; of the client's own replica it compares them itself.
   ///
   /// - Throws: `MagicDataError` with `fork`.
-  func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun]) async throws -> Standing
+  func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing
 
   /// Hands over all segments that it takes to go on from a frontier, each replica's in their order.
   ///

@@ -17,7 +17,10 @@ package final class ServedDatabase: Served {
     try await magic.store.read { db in try DatabaseState(db) }
   }
 
-  package func replica() async throws -> ReplicaID? { try await state().replica }
+  package func replica() async throws -> ReplicaID? {
+    try await magic.store.assureReplica()
+    return try await state().replica
+  }
 
   package func dataSet() async throws -> DataSetID? {
     let state = try await state()
@@ -35,13 +38,12 @@ package final class ServedDatabase: Served {
     }
   }
 
-  package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun]) async throws -> Standing {
+  package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
     try await magic.store.read { db in
       let journal = try JournalReader(db)
-      // The same look from the other side: what the client says it holds is its standing.
-      try Standing(runs.map { Standing.Part($0) }).check(own: DatabaseState(db).replica, journal.frontier()) {
-        try journal.name(at: $0, of: $1)
-      }
+      // The same look from the other side. What others wrote under the own id comes with their segments, and is left then.
+      let theirs = Standing(runs.filter { $0.replica != client }.map { Standing.Part($0) })
+      _ = try theirs.check(own: DatabaseState(db).replica, journal.frontier()) { try journal.name(at: $0, of: $1) }
       return Standing(try journal.heldRuns().map { Standing.Part($0) })
     }
   }

@@ -62,12 +62,12 @@ package final class ServedFolder: Served {
     }
   }
 
-  package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun]) async throws -> Standing {
+  package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
     try await offPool { [self] in
       let listing = try look(dataSet)
       let standing = try Standing(listing) { try name(at: $0, of: $1, in: listing) }
       var held = Frontier()
-      for run in runs {
+      for run in runs where run.replica != client {
         held[run.replica] = run.last
         let frontier = standing.frontier[run.replica]
         guard run.last <= frontier, let known = try name(at: run.last, of: run.replica, in: listing) else { continue }

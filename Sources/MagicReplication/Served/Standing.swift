@@ -84,19 +84,23 @@ package struct Standing: Sendable, Equatable {
   /// Compares the names at the lower of both frontiers of each replica.
   ///
   /// - Parameters:
-  ///   - own: the replica of who asks, of which nobody else may know more; `nil` if it writes nothing.
+  ///   - own: the replica of who asks.
   ///   - held: the frontier of who asks.
   ///   - name: a name by its address as it is held here; `nil` for one that is not known.
-  /// - Throws: `MagicDataError` with `fork`.
+  /// - Returns: whether others have written under the own id, so that it has to be left (F-17).
+  /// - Throws: `MagicDataError` with `fork`, of another replica.
   package func check(
-    own: ReplicaID?, _ held: Frontier, _ name: (UInt64, ReplicaID) throws -> TransactionName?
-  ) throws {
+    own: ReplicaID, _ held: Frontier, _ name: (UInt64, ReplicaID) throws -> TransactionName?
+  ) throws -> Bool {
+    var isBranch = false
     for run in parts.map(\.held) where run.last > 0 {
-      if run.replica == own, run.last > held[run.replica] {
-        throw MagicDataError.fork(own: run.replica, knows: run.last, has: held[run.replica])
+      if run.replica == own {
+        isBranch = try run.last > held[own] || name(run.last, own) != run.name
+        continue
       }
       guard run.last <= held[run.replica], let known = try name(run.last, run.replica) else { continue }
       guard known == run.name else { throw MagicDataError.fork(run.replica, run.last) }
     }
+    return isBranch
   }
 }

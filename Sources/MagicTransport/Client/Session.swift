@@ -12,6 +12,8 @@ final class Session: Sendable {
   /// Counts `CHANGED`.
   let changes: ChangeSignal
   let welcome: Welcome
+  /// Under which id the client came.
+  private let replica: ReplicaID
   private let dataSetThere: Locked<DataSetID?>
 
   init(
@@ -26,6 +28,7 @@ final class Session: Sendable {
     guard welcome.version == Hello.version else {
       throw MagicDataError(.incompatible, "\(text) speaks version \(welcome.version), and this program \(Hello.version)")
     }
+    replica = hello.replica
     dataSetThere = Locked(welcome.dataSet)
     if offers("watch"), welcome.rights.contains(.read) { try await send(Frame(.watch)) }
   }
@@ -86,16 +89,27 @@ final class Session: Sendable {
 
   // MARK: Frontiers
 
-  /// What both sides hold, after their names were compared (W-6).
-  func compare(_ magic: MagicData) async throws -> (held: Frontier, there: Standing) {
+  /// The database has another id than the one that it came under.
+  struct ReplicaChanged: Error {}
+
+  /// Both sides, after their names were compared (W-6).
+  struct Compared: Sendable {
+    let held: Frontier
+    let there: Standing
+    /// Others have written under the database's own id (F-17).
+    let isBranch: Bool
+  }
+
+  func compare(_ magic: MagicData) async throws -> Compared {
     let (runs, own) = try await magic.store.read { db in (try JournalReader(db).heldRuns(), try DatabaseState(db).replica) }
+    guard own == replica else { throw ReplicaChanged() }
     let answer = try await ask(.held(runs), for: .standing)
     let there = try reading { () throws(WireError) in try answer.standing() }
     return try await magic.store.read { db in
       let journal = try JournalReader(db)
       let held = try journal.frontier()
-      try there.check(own: own, held) { try journal.name(at: $0, of: $1) }
-      return (held, there)
+      let isBranch = try there.check(own: own, held) { try journal.name(at: $0, of: $1) }
+      return Compared(held: held, there: there, isBranch: isBranch)
     }
   }
 }
@@ -121,8 +135,12 @@ extension Session: OpenRemote {
   // MARK: Pull
 
   func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
-    let (held, there) = try await compare(magic)
-    guard there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
+    let compared = try await compare(magic)
+    let there = compared.there
+    var held = compared.held
+    // All that is there under the own id: where it begins to differ shows in the segments.
+    if compared.isBranch { held[replica] = 0 }
+    guard compared.isBranch || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
       // Where there is no folder there are no files.
       let nothing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString.lowercased())
       return Arrivals(FolderRemote(nothing), there)
@@ -162,13 +180,15 @@ extension Session: OpenRemote {
   // MARK: Push
 
   func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
-    let (held, there) = try await compare(magic)
-    let store = magic.store
+    let compared = try await compare(magic)
+    if compared.isBranch { try await arrivals(for: magic, dataSet).leaveBranch(of: magic, dataSet, events) }
+    let (held, there, store) = (compared.held, compared.there, magic.store)
     let state = try await store.read { db in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       return try DatabaseState(db)
     }
+    guard state.replica == replica else { throw ReplicaChanged() }
     // From here on something may flow, so both sides stand for one data set.
     if !state.isSettled { try await store.write { db in try DatabaseState.settle(dataSet, db) } }
     let holes = held.replicas.flatMap { replica in there.holes(of: replica, through: held[replica]).map { (replica, $0) } }
@@ -221,7 +241,11 @@ extension Session: OpenRemote {
   // MARK: Status
 
   func status(of magic: MagicData, _ dataSet: DataSetID) async throws -> ReplicationStatus {
-    let there = try await compare(magic).there
+    let compared = try await compare(magic)
+    if compared.isBranch {
+      throw MagicDataError(.fork, "\(text) has other transactions of this replica than the database; pull first")
+    }
+    let there = compared.there
     let now = magic.store.surroundings.milliseconds()
     return try await magic.store.read { db in try ReplicationStatus(db, there, now) }
   }

@@ -58,11 +58,18 @@ extension SocketRemote: Remote {
     for magic: MagicData, _ body: (any OpenRemote) async throws -> Result
   ) async throws -> Result {
     let token = try options.token.map { try SecretFile.token($0) } ?? []
-    let state = try await magic.store.read { db in try DatabaseState(db) }
-    let hello = Hello(replica: state.replica, dataSet: state.isSettled ? state.dataSet : nil, token: token)
-    let (channel, program) = try await connect()
-    defer { program?.end() }
-    return try await talk(hello, channel, body)
+    while true {
+      do {
+        try await magic.store.assureReplica()
+        let state = try await magic.store.read { db in try DatabaseState(db) }
+        let hello = Hello(replica: state.replica, dataSet: state.isSettled ? state.dataSet : nil, token: token)
+        let (channel, program) = try await connect()
+        defer { program?.end() }
+        return try await talk(hello, channel, body)
+      } catch is Session.ReplicaChanged {
+        // It comes again under its own.
+      }
+    }
   }
 
   private func talk<Result: Sendable>(
@@ -87,6 +94,8 @@ extension SocketRemote: Remote {
     } catch let error as MagicDataError {
       throw error
     } catch let error as CancellationError {
+      throw error
+    } catch let error as Session.ReplicaChanged {
       throw error
     } catch {
       throw mailbox.end ?? SocketRemote.broken(text, error)

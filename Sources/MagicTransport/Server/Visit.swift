@@ -223,7 +223,7 @@ final class Visit: Sendable {
     _ kind: Frame.Kind, _ dataSet: DataSetID, _ held: [HeldRun], _ conversation: Conversation,
     _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async throws {
-    var standing = try await house.served.standing(dataSet, comparedWith: held)
+    var standing = try await house.served.standing(dataSet, comparedWith: held, of: conversation.hello.replica)
     if let owners = house.owners {
       for index in standing.parts.indices {
         standing.parts[index].isClosed = owners.isOthers(standing.parts[index].held.replica, than: conversation.holder.name)

@@ -34,7 +34,8 @@ final class Visit: Sendable {
     var isWatching = false
     /// What the client was told to be here.
     var told: Frontier?
-    var isBusy = true
+    /// Whether something was asked for that is not answered, or sent that is not settled.
+    var isBusy = false
     var isOver = false
   }
 

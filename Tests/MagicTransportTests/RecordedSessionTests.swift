@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test func aSessionGoesAsItWasRecorded() async throws {
-    let file = try await VectorFile<File>("wire").content(orRecord: record)
+    let file = try await VectorFile<File>("wire").recorded(orRecord: record)
     for session in file.sessions {
       let played = try await play(session)
       #expect(played.frames == session.frames, "\(session.name)")

@@ -17,7 +17,7 @@ package struct VectorFile<Content: Codable> {
   }
 
   /// The same for what is made by a server at work.
-  package func content(orRecord make: () async throws -> Content) async throws -> Content {
+  package func recorded(orRecord make: () async throws -> Content) async throws -> Content {
     if isToBeWritten { try write(await make()) }
     return try read()
   }

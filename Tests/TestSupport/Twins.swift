@@ -22,7 +22,7 @@ package func putBack(_ copy: URL, into database: URL, unnoticed: Bool = false) t
   try claimMark(of: database)
 }
 
-private func claimMark(of database: URL) throws {
+package func claimMark(of database: URL) throws {
   let mark = database.appendingPathComponent("default.sqlite3-replica")
   var words = try String(decoding: Data(contentsOf: mark), as: UTF8.self).split(separator: " ").map(String.init)
   let attributes = try FileManager.default.attributesOfItem(atPath: database.appendingPathComponent("default.sqlite3").path)

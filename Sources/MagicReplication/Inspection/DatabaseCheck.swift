@@ -60,7 +60,7 @@ package struct DatabaseCheck: Sendable {
     guard isShown else { return }
     objects += 1
     let row = try table.row(at: place.zIndex)
-    guard row != state.row.filter({ $0.value != .null }) else { return }
+    guard row != state.row.filter({ $0.value != .null && $0.value != .list([]) }) else { return }
     report("\(type.name) \(key.text) shows other values than its journal folds to")
   }
 

@@ -142,7 +142,7 @@ import Testing
     #expect(try await magic.query(of: Row.self).limit(2).all().map(\.number) == [1, 2])
     #expect(try await magic.query(of: Row.self).count() == shown.count)
     await #expect(throws: MagicDataError.self) { try await magic.object(of: Row.self, primary: 512) }
-    #expect(try await magic.blocking.object(of: Row.self).map(\.number) == shown)
+    #expect(try magic.blocking.object(of: Row.self).map(\.number) == shown)
   }
 
   /// A cancelled fetch gives all objects or an error, and never some of them.

@@ -55,13 +55,16 @@ let package = Package(
       ],
       swiftSettings: strict),
     // 5
+    .target(
+      name: "Console", dependencies: ["MagicReplication", "MagicData", "MagicJournal", arguments], swiftSettings: strict),
+    // 6
     .executableTarget(
       name: "magic-sync",
-      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments, logging],
+      dependencies: ["Console", "MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments, logging],
       swiftSettings: strict),
     .executableTarget(
       name: "magic-replay",
-      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
+      dependencies: ["Console", "MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
       swiftSettings: strict),
 
     .target(

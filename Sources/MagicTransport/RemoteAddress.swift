@@ -15,22 +15,33 @@ public enum RemoteAddress: Sendable {
   /// - Throws: `MagicDataError` with `notFound` for an address of another kind.
   public init(_ address: String, options: SocketRemote.Options = SocketRemote.Options()) throws {
     guard !address.isEmpty else { throw MagicDataError(.notFound, "the remote's address is empty; name a folder or a server") }
-    guard let scheme = RemoteAddress.scheme(of: address) else {
-      self = .folder(FolderRemote(URL(fileURLWithPath: address, isDirectory: true)))
-      return
-    }
-    guard scheme == "file" else {
-      guard Endpoint.schemes.contains(scheme) else {
-        throw MagicDataError(
-          .notFound, "\(scheme): is no kind of remote; name a folder, or a file:, tcp:, tls:, unix: or ssh: URL")
-      }
+    if let scheme = RemoteAddress.scheme(of: address), Endpoint.schemes.contains(scheme) {
       self = .server(try SocketRemote(address, options: options))
-      return
+    } else {
+      let path = try RemoteAddress.path(of: address, "remote", "folder, a server (tcp:, tls:, unix:, ssh:)")
+      self = .folder(FolderRemote(URL(fileURLWithPath: path, isDirectory: true)))
+    }
+  }
+
+  /// What a journal is read from: whatever lies at a path or a `file:` URL.
+  ///
+  /// - Throws: `MagicDataError` with `notFound` if there is nothing, or for an address of another kind.
+  package static func source(at address: String) throws -> JournalSource {
+    guard !address.isEmpty else {
+      throw MagicDataError(.notFound, "the source's address is empty; name a database, a file or a folder")
+    }
+    return try JournalSource(at: path(of: address, "source", "database, a file, a folder"))
+  }
+
+  private static func path(of address: String, _ role: String, _ remedy: String) throws -> String {
+    guard let scheme = scheme(of: address) else { return address }
+    guard scheme == "file" else {
+      throw MagicDataError(.notFound, "\(scheme): is no kind of \(role); name a \(remedy) or a file: URL")
     }
     guard let url = URL(string: address), url.host ?? "" == "" || url.host == "localhost", !url.path.isEmpty else {
       throw MagicDataError(.notFound, "\(address) is no file: URL of this machine; write file:///path/to/folder")
     }
-    self = .folder(FolderRemote(URL(fileURLWithPath: url.path, isDirectory: true)))
+    return url.path
   }
 
   /// What stands before `://` (RFC 3986: letters, digits, `+`, `-`, `.`), or before a colon alone if it is one of ours. A folder whose name

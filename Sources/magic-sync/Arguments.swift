@@ -1,13 +1,9 @@
 import ArgumentParser
+import Console
 import Foundation
 import MagicData
 import MagicReplication
 import MagicTransport
-
-struct DatabaseArgument: ParsableArguments {
-  @Argument(help: ArgumentHelp("The database: its folder, or a .sqlite, .sqlite3 or .db file.", valueName: "DB"))
-  var path: String
-}
 
 struct RemoteArgument: ParsableArguments {
   @Argument(

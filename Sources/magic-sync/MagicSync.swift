@@ -1,9 +1,9 @@
 import ArgumentParser
-import MagicData
+import Console
 import MagicReplication
 
 @main
-struct MagicSync: AsyncParsableCommand {
+struct MagicSync: Program {
   static let configuration = CommandConfiguration(
     commandName: "magic-sync",
     abstract: "Keeps MagicData databases on several machines in step.",
@@ -28,50 +28,10 @@ struct MagicSync: AsyncParsableCommand {
       Verify.self, Serve.self, Demo.self,
     ])
 
-  static func main() async {
-    do {
-      try checkCommand()
-      try Twin.check()
-      var command = try parseAsRoot()
-      if var command = command as? any AsyncParsableCommand {
-        try await command.run()
-      } else {
-        try command.run()
-      }
-    } catch let error as MagicDataError {
-      Terminal.say(error.message, .red)
-      exit(withError: error.code.exitCode)
-    } catch {
-      exit(withError: error)
-    }
-  }
-}
+  static let twins = Twin.Names(
+    flags: ["WATCH", "CHECK", "CONFLICTS", "STDIO", "INSECURE"], integers: ["LIMIT", "COMMITS"], numbers: ["INTERVAL"])
 
-extension MagicSync {
-  /// A word that is no command gets an answer that says so.
-  private static func checkCommand() throws {
-    let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
-    guard let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-"), !names.contains(word) else { return }
-    throw ValidationError("there is no command '\(word)'; the commands are \(names.joined(separator: ", ")).")
-  }
-}
-
-extension MagicDataError.Code {
-  var exitCode: ExitCode {
-    switch self {
-    case .busy, .unreachable: ExitCode(5)
-    case .notAllowed, .unauthorized: ExitCode(6)
-    case .incompatible: ExitCode(7)
-    case .fork: ExitCode(8)
-    case .full: ExitCode(9)
-    default: .failure
-    }
-  }
-}
-
-extension ExitCode {
-  static let partlyDone = ExitCode(3)
-  static let notInStep = ExitCode(4)
+  static func main() async { await begin() }
 }
 
 extension PullReport {

@@ -25,7 +25,7 @@ extension ObjectTable {
   }
 
   /// What a number that the app sets means (J-28).
-  func named(by key: ObjectKey) throws -> ObjectKey {
+  package func named(by key: ObjectKey) throws -> ObjectKey {
     guard type.schema.hasNumbers, case .primary(.integer(let number)) = key else { return key }
     return try claim(showing: number).map { .birth($0.birth) } ?? key
   }

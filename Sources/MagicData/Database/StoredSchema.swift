@@ -146,4 +146,8 @@ package struct StoredSchema: Sendable {
 package struct LearntType: Sendable {
   package let id: Int
   package let fields: [Int]
+
+  package init(id: Int, fields: [Int]) {
+    (self.id, self.fields) = (id, fields)
+  }
 }

@@ -184,7 +184,7 @@ extension LocalTransaction {
   /// The row and the entry of an object that has no row.
   ///
   /// - Parameter number: of an object that is named by its birth.
-  private mutating func insert(
+  mutating func insert(
     _ entry: Entry, _ absent: ObjectPlace?, number: Int64?, _ table: ObjectTable
   ) throws -> ObjectPlace {
     if let absent, hasEntry(absent.last) {

@@ -7,18 +7,10 @@ extension MagicReplicator {
   func fetchAssets(_ names: [String], _ remote: any OpenRemote, _ report: inout PullReport) async throws {
     var rest = names[...]
     while !rest.isEmpty {
-      let store = magic.store
       let (folder, asked) = try await remote.contents(rest, for: magic)
-      let part = rest.prefix(asked)
-      let fetched = try await store.assets.travelling { checkCancelled in
-        try AssetFetch(remote: folder, assets: store.assets).fetch(part, checkCancelled)
-      }
-      if !fetched.received.isEmpty { try await store.keep(fetched.received) }
-      report.assets += fetched.received.count
-      report.assetBytes += fetched.bytes
-      report.missingAssets += fetched.asked - fetched.received.count
-      report.unread += fetched.unread
-      rest = rest.dropFirst(fetched.asked)
+      try await magic.store.fetchAssets(Array(rest.prefix(asked)), from: .folder(folder), &report)
+      try await remote.forget(contents: rest.prefix(asked), for: magic)
+      rest = rest.dropFirst(asked)
     }
   }
 
@@ -42,9 +34,50 @@ extension FolderRemote {
   }
 }
 
+/// Where contents are fetched from.
+enum AssetOrigin: Sendable {
+  case folder(FolderRemote)
+  case database(AssetFolder)
+
+  fileprivate func file(_ name: String) -> URL {
+    switch self {
+    case .folder(let remote): remote.content(AssetContent.digits(of: name))
+    case .database(let assets): assets.place(of: name)
+    }
+  }
+
+  /// Why nothing is to be read there at all.
+  fileprivate func obstacle(_ name: String) -> MagicDataError? {
+    if case .folder(let remote) = self { remote.checkWay(to: AssetContent.digits(of: name)) } else { nil }
+  }
+
+  fileprivate func doubt(_ name: String) {
+    if case .folder(let remote) = self { remote.doubt(AssetContent.digits(of: name)) }
+  }
+}
+
+extension Store {
+  /// Fetches contents, of which those stay that rows name.
+  func fetchAssets(_ names: [String], from origin: AssetOrigin, _ report: inout PullReport) async throws {
+    var rest = names[...]
+    while !rest.isEmpty {
+      let (assets, part) = (assets, rest)
+      let fetched = try await assets.travelling { checkCancelled in
+        try AssetFetch(origin: origin, assets: assets).fetch(part, checkCancelled)
+      }
+      if !fetched.received.isEmpty { try await keep(fetched.received) }
+      report.assets += fetched.received.count
+      report.assetBytes += fetched.bytes
+      report.missingAssets += fetched.asked - fetched.received.count
+      report.unread += fetched.unread
+      rest = rest.dropFirst(fetched.asked)
+    }
+  }
+}
+
 /// So many contents as are given their names at once.
 private struct AssetFetch {
-  let remote: FolderRemote
+  let origin: AssetOrigin
   let assets: AssetFolder
 
   struct Fetched: Sendable {
@@ -63,17 +96,16 @@ private struct AssetFetch {
     for name in names where fetched.received.count < AssetFetch.maxFiles && fetched.bytes < AssetFetch.maxBytes {
       try checkCancelled()
       fetched.asked += 1
-      let digits = AssetContent.digits(of: name)
-      let file = remote.content(digits)
+      let file = origin.file(name)
       let copied =
-        try remote.checkWay(to: digits).map(AssetContent.Copied.faulty) ?? assets.receive(name, from: file, checkCancelled)
+        try origin.obstacle(name).map(AssetContent.Copied.faulty) ?? assets.receive(name, from: file, checkCancelled)
       switch copied {
       case .whole(let copy):
         fetched.received.append(copy.asset)
         fetched.bytes += copy.bytes
       case .faulty(let fault) where fault.code == .notFound: break
       case .faulty(let fault):
-        if fault.code == .damaged { remote.doubt(digits) }
+        if fault.code == .damaged { origin.doubt(name) }
         let remedy = fault.code == .damaged ? "; whoever has the content writes it again with the next push" : ""
         fetched.unread.append(UnreadFile(path: file.path, code: fault.code, message: fault.message + remedy))
       }

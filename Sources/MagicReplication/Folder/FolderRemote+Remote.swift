@@ -21,6 +21,8 @@ extension FolderRemote: Remote, OpenRemote {
 
   package func digest(at frontier: Frontier) -> String? { nil }
 
+  package func forget(contents names: ArraySlice<String>, for magic: MagicData) {}
+
   // MARK: Changes
 
   package func position() async -> RemotePosition {

@@ -1,4 +1,3 @@
-internal import Foundation
 package import MagicData
 internal import MagicJournal
 
@@ -102,9 +101,4 @@ extension ReplicationStatus {
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }
   }
-}
-
-extension Stamp {
-  /// UTC.
-  var inLog: String { Date(timeIntervalSince1970: TimeInterval(milliseconds) / 1_000).inLog }
 }

@@ -57,18 +57,30 @@ struct Merger {
   ///
   /// - Parameter merged: hears of each transaction, with its number of changes.
   mutating func merge(_ segment: Segment, _ merged: (Int) throws -> Void = { _ in }) throws {
-    let learnt = try schema.learn(segment.schema, db)
-    reader = JournalReader(db, schema)
+    let learnt = try learn(segment.schema)
     for transaction in segment.transactions where transaction.sequence > held[transaction.replica] {
       precondition(transaction.sequence == held[transaction.replica] + 1, "a merge leaves no gap")
-      guard transaction.name.stamp.milliseconds <= latest else {
-        heldBack[transaction.replica] = transaction.name.stamp
-        return
-      }
-      try merge(transaction, learnt)
+      guard try take(transaction, learnt) else { return }
       held[transaction.replica] = transaction.sequence
       try merged(transaction.entries.count)
     }
+  }
+
+  /// Makes room for what a schema speaks of.
+  mutating func learn(_ schema: Schema) throws -> [LearntType] {
+    let learnt = try self.schema.learn(schema, db)
+    reader = JournalReader(db, self.schema)
+    return learnt
+  }
+
+  /// Merges one transaction that is not held, whatever is held of its replica. `false` if it has to wait for its time.
+  mutating func take(_ transaction: Transaction, _ learnt: [LearntType]) throws -> Bool {
+    guard transaction.name.stamp.milliseconds <= latest else {
+      heldBack[transaction.replica] = transaction.name.stamp
+      return false
+    }
+    try merge(transaction, learnt)
+    return true
   }
 
   /// Folds what is left to fold, and moves the clock above all that was merged (C-2).
@@ -231,8 +243,8 @@ private struct Unfolded {
 }
 
 extension Entry {
-  /// The same, with the types and fields of the database in place of the segment's.
-  fileprivate func translated(_ learnt: [LearntType]) -> Entry {
+  /// The same, with the types and fields of another schema.
+  func translated(_ learnt: [LearntType]) -> Entry {
     let type = learnt[type]
     var entry = self
     entry.type = type.id

@@ -36,6 +36,9 @@ package protocol OpenRemote: Sendable {
   /// Some of these contents of assets, where they can be read if the remote has them; and how many of the names were looked for.
   func contents(_ names: ArraySlice<String>, for magic: MagicData) async throws -> (folder: FolderRemote, asked: Int)
 
+  /// Takes away what was only brought here to be read.
+  func forget(contents names: ArraySlice<String>, for magic: MagicData) async throws
+
   /// Sends the contents that the database has and the remote lacks.
   ///
   /// - Parameter names: of assets that rows name.

@@ -24,6 +24,11 @@ extension Session {
     return (folder, asked)
   }
 
+  func forget(contents names: ArraySlice<String>, for magic: MagicData) async throws {
+    let folder = magic.store.assets.incoming
+    try await offPool { for name in names { folder.forget(AssetContent.digits(of: name)) } }
+  }
+
   private func lengths(of digits: [String]) async throws -> [Int?] {
     let answer = try await ask(.which(digits), for: .have)
     let lengths = try reading { () throws(WireError) in try answer.have() }

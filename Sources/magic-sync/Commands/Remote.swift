@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import MagicData
 import MagicReplication
 import MagicTransport

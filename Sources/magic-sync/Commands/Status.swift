@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import MagicData
 import MagicReplication
 
@@ -32,7 +33,7 @@ struct Status: Command {
     }
     let content = Content(status, statistics, database.path, place.text)
     return Outcome(
-      text: content.text, content: content, status: (check || Twin.flag("CHECK")) && !status.isInStep ? .notInStep : .success)
+      text: content.text, content: content, status: (check || Twin.flag("CHECK")) && !status.isInStep ? .differs : .success)
   }
 
   /// What programs get.

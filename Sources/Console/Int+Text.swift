@@ -1,14 +1,16 @@
 extension Int {
-  func counted(_ noun: String) -> String { "\(grouped) \(noun)\(self == 1 ? "" : "s")" }
+  package func counted(_ noun: String, _ nouns: String? = nil) -> String {
+    "\(grouped) \(self == 1 ? noun : nouns ?? noun + "s")"
+  }
 
   /// With a comma between thousands, whatever the locale.
-  var grouped: String {
+  package var grouped: String {
     var digits = Array(String(magnitude))
     for place in stride(from: digits.count - 3, to: 0, by: -3) { digits.insert(",", at: place) }
     return (self < 0 ? "-" : "") + String(digits)
   }
 
-  var asBytes: String {
+  package var asBytes: String {
     switch self {
     case ..<1_000: "\(self) bytes"
     case ..<1_000_000: "\(tenths(of: 1_000)) kB"

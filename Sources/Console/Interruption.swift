@@ -1,14 +1,14 @@
-import Foundation
+internal import Foundation
 
 /// Runs a command so that the first interruption cancels it, and a second one ends the program at once.
-struct Interruption<Result: Sendable> {
-  let result: Swift.Result<Result, any Error>
+package struct Interruption<Result: Sendable> {
+  package let result: Swift.Result<Result, any Error>
   /// The signal that came, if one did.
-  let signal: Int32?
+  package let signal: Int32?
 
   private static var signals: [Int32] { [SIGINT, SIGTERM, SIGHUP] }
 
-  init(_ body: @Sendable @escaping () async throws -> Result) async {
+  package init(_ body: @Sendable @escaping () async throws -> Result) async {
     let task = Task { try await body() }
     let caught = Caught()
     var sources: [any DispatchSourceSignal] = []

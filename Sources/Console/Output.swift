@@ -1,26 +1,27 @@
-import ArgumentParser
-import Foundation
-import MagicData
+internal import ArgumentParser
+package import Foundation
 
 /// What a command prints: sentences for people, or a JSON object a line for programs (Protocol/output.md).
-struct OutputOptions: ParsableArguments {
-  @Flag(name: .customLong("json"), help: "Print JSON, an object a line, the summary last. (MAGIC_SYNC_JSON)")
+package struct OutputOptions: ParsableArguments {
+  @Flag(name: .customLong("json"), help: "Print JSON, an object a line, the summary last. (\(Twin.variable("JSON")))")
   private var asksForJSON = false
 
   @Flag(
     name: [.customShort("q"), .customLong("quiet")],
-    help: "Print no progress and no remarks, only results and errors. (MAGIC_SYNC_QUIET)")
+    help: "Print no progress and no remarks, only results and errors. (\(Twin.variable("QUIET")))")
   private var asksForQuiet = false
 
-  var json: Bool { asksForJSON || Twin.flag("JSON") }
-  var quiet: Bool { asksForQuiet || Twin.flag("QUIET") }
+  package init() {}
+
+  package var json: Bool { asksForJSON || Twin.flag("JSON") }
+  package var quiet: Bool { asksForQuiet || Twin.flag("QUIET") }
 
   /// One of the lines before the summary.
-  func event(_ name: String, _ content: some Encodable, to handle: FileHandle = .standardOutput) throws {
+  package func event(_ name: String, _ content: some Encodable, to handle: FileHandle = .standardOutput) throws {
     try OutputOptions.print(OutputOptions.encoded(Line(event: name, content: content)), to: handle)
   }
 
-  func line(_ text: String) throws {
+  package func line(_ text: String) throws {
     try OutputOptions.print(Data(text.utf8), to: .standardOutput)
   }
 
@@ -41,14 +42,14 @@ struct OutputOptions: ParsableArguments {
       "summary", Summary(command: command, exit: status.rawValue, content: Failure(error: .init(code: code, message: message))))
   }
 
-  static func encoded(_ object: some Encodable) throws -> Data {
+  package static func encoded(_ object: some Encodable) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return try encoder.encode(object)
   }
 
   /// Unlike Swift's `print`, this fails if the result cannot be written.
-  static func print(_ line: Data, to handle: FileHandle) throws {
+  package static func print(_ line: Data, to handle: FileHandle) throws {
     try handle.write(contentsOf: line + Data("\n".utf8))
   }
 }
@@ -90,4 +91,6 @@ private struct Failure: Encodable {
   let error: Reason
 }
 
-struct Empty: Encodable, Sendable {}
+package struct Empty: Encodable, Sendable {
+  package init() {}
+}

@@ -1,6 +1,30 @@
 extension Segment {
   /// Reads a segment file. Nothing in it is believed before its check (S-1).
   package init(_ bytes: [UInt8]) throws(JournalError) {
+    var reader = try SegmentReader(bytes)
+    var transactions: [Transaction] = []
+    while let transaction = try reader.next() { transactions.append(transaction) }
+    self.init(header: reader.header, schema: reader.schema, transactions: transactions)
+  }
+}
+
+/// Takes the transactions of a segment file one by one, so that memory holds its bytes and one transaction.
+///
+/// What follows the last one, and that it is the one that the header names, is checked when the end is reached (S-6).
+package struct SegmentReader: Sendable {
+  package let header: SegmentHeader
+  package let schema: Schema
+  /// Of the body, as it is inflated.
+  private let length: Int
+  private let roots: [ReplicaID]
+  private let shapes: [SegmentShape]
+  private var columns: SegmentColumns<ByteReader>
+  private var sequence: UInt64
+  private var previous: TransactionName?
+  private var total = (entries: 0, size: 0)
+
+  /// Checks all that can be checked without reading transactions (S-1).
+  package init(_ bytes: [UInt8]) throws(JournalError) {
     let header = try SegmentHeader(bytes)
     guard bytes.count == SegmentHeader.length + header.storedLength else {
       throw JournalError(
@@ -11,31 +35,64 @@ extension Segment {
     guard Zlib.checksum(stored) == header.storedChecksum else {
       throw JournalError(.damaged, "the body's checksum does not match", offset: SegmentHeader.length)
     }
-    var reader = ByteReader(try Zlib.inflate(stored, to: header.bodyLength))
-    let schema = try Schema(from: &reader)
+    try self.init(header, try Zlib.inflate(stored, to: header.bodyLength), isWhole: true)
+  }
+
+  /// For those who look into a damaged file: its transactions as far as they go, with no check of what they say beyond their form.
+  package init(salvaging bytes: [UInt8]) throws(JournalError) {
+    let header = try SegmentHeader(bytes)
+    let stored = bytes[SegmentHeader.length...].prefix(header.storedLength)
+    try self.init(header, Zlib.inflatePrefix(stored, atMost: header.bodyLength), isWhole: false)
+  }
+
+  private init(_ header: SegmentHeader, _ body: [UInt8], isWhole: Bool) throws(JournalError) {
+    self.header = header
+    length = body.count
+    var reader = ByteReader(body)
+    schema = try Schema(from: &reader)
     var roots: [ReplicaID] = []
     for _ in 0..<(try reader.count(of: 16)) { roots.append(try Identifier(from: &reader)) }
+    self.roots = roots
     var shapes: [SegmentShape] = []
     for _ in 0..<(try reader.count(of: 2)) { shapes.append(try SegmentShape(from: &reader, schema)) }
-    var columns = try SegmentColumns<ByteReader>(from: &reader, schema)
-    try reader.expectEnd("the body")
+    self.shapes = shapes
+    columns = try SegmentColumns<ByteReader>(from: &reader, schema, isWhole: isWhole)
+    if isWhole { try reader.expectEnd("the body") }
+    sequence = header.first
+  }
 
-    var transactions: [Transaction] = []
-    var total = (entries: 0, size: 0)
-    for sequence in header.first...header.last {
-      let previous = transactions.last?.name.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
-      transactions.append(
-        try columns.transaction(
-          header.replica, sequence, first: header.first, after: previous, roots: roots, shapes: shapes, schema, &total))
-      guard total.entries <= Limits.entries, total.size <= Limits.segmentSize else {
-        throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
+  /// `nil` after the last one.
+  package mutating func next() throws(JournalError) -> Transaction? {
+    guard sequence <= header.last else { return nil }
+    let before = previous?.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
+    let transaction = try columns.transaction(
+      header.replica, sequence, first: header.first, after: before, roots: roots, shapes: shapes, schema, &total)
+    guard total.entries <= Limits.entries, total.size <= Limits.segmentSize else {
+      throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
+    }
+    previous = transaction.name
+    sequence += 1
+    if sequence > header.last {
+      try columns.expectEnd()
+      guard transaction.name == header.lastName else {
+        throw JournalError(.damaged, "the last transaction is not the one that the header names", offset: 88)
       }
     }
-    try columns.expectEnd()
-    guard transactions.last?.name == header.lastName else {
-      throw JournalError(.damaged, "the last transaction is not the one that the header names", offset: 88)
+    return transaction
+  }
+
+  /// The names of all transactions (S-3), without their entries.
+  package func names() throws(JournalError) -> [TransactionName] {
+    var (stamps, tags) = (columns.stamps, columns.tags)
+    var (names, bits): ([TransactionName], UInt64) = ([], 0)
+    for _ in header.first...header.last {
+      let start = stamps
+      let (sum, overflow) = bits.addingReportingOverflow(try stamps.varint())
+      guard !overflow else { throw start.damaged("a replica's stamps do not rise") }
+      bits = sum
+      names.append(TransactionName(stamp: try Stamp(checking: bits, start), tag: try tags.fixed(UInt32.self)))
     }
-    self.init(header: header, schema: schema, transactions: transactions)
+    return names
   }
 }
 

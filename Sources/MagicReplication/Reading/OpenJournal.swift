@@ -1,0 +1,208 @@
+internal import Foundation
+internal import MagicData
+package import MagicJournal
+
+/// Sources that are open for a reading, each at one moment.
+package final class OpenJournal {
+  private enum Part {
+    case database(JournalReader, SourceSchema, DatabaseState, Frontier, path: String)
+    case segment([UInt8], SegmentHeader?, path: String)
+    case folder(FolderListing, DataSetID)
+    case export(URL, DataSetID)
+  }
+
+  private let parts: [Part]
+  let troubles = Troubles()
+
+  private init(_ parts: [Part]) {
+    self.parts = parts
+  }
+
+  // MARK: Opening
+
+  /// Opens `sources`, of one data set, while `body` runs. Databases are read from one snapshot each, which SQLite's WAL waits for.
+  ///
+  /// - Throws: `MagicDataError` with `incompatible` for sources of several data sets; what `body` throws; `CancellationError`.
+  package static func read<Result: Sendable>(
+    _ sources: [JournalSource],
+    _ body: @Sendable @escaping (OpenJournal, _ checkCancelled: @escaping () throws -> Void) throws -> Result
+  ) async throws -> (Result, MagicReadReport) {
+    try await Store.atLength { checkCancelled in
+      var (parts, bundles, said): ([Part], [URL], [MagicDataError]) = ([], [], [])
+      defer { for folder in bundles { try? FileManager.default.removeItem(at: folder) } }
+      var databases: [MagicData] = []
+      for source in sources {
+        switch source {
+        case .database(let magic): databases.append(magic)
+        case .segment(let file):
+          let bytes = try DurableFile.read(file, atMost: SegmentHeader.length + Limits.segmentBytes)
+          let header: SegmentHeader?
+          do throws(JournalError) {
+            header = try SegmentHeader(bytes)
+          } catch {
+            guard error.code == .damaged else { throw MagicDataError(error, file.path) }
+            header = nil
+            said.append(MagicDataError(error, "\(file.path): nothing of it can be shown"))
+          }
+          parts.append(.segment(bytes, header, path: file.path))
+        case .folder(let remote):
+          parts.append(.folder(try FolderListing(remote, dataSet: remote.dataSet()), try remote.dataSet()))
+        case .bundle(let file):
+          let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "magic-bundle-\(UUID().uuidString.lowercased())")
+          bundles.append(folder)
+          let remote = try BundleFile.folder(of: file, at: folder, hasContents: false, checkCancelled) { said.append($0) }
+          parts.append(.folder(try FolderListing(remote, dataSet: remote.dataSet()), try remote.dataSet()))
+        case .export(let file):
+          parts.append(.export(file, try ExportReader(file, Troubles()).dataSet))
+        }
+      }
+      func open(_ rest: ArraySlice<MagicData>, _ parts: [Part]) throws -> (Result, MagicReadReport) {
+        guard let magic = rest.first else {
+          let journal = OpenJournal(parts)
+          for error in said { journal.troubles.add(UnreadFile(path: "", code: error.code, message: error.message)) }
+          _ = try journal.dataSet()
+          let result = try body(journal, checkCancelled)
+          return (result, journal.troubles.report)
+        }
+        return try magic.store.readBlocking { db in
+          let reader = try JournalReader(db)
+          let part = Part.database(
+            reader, SourceSchema(reader.schema.schema), try DatabaseState(db), try reader.frontier(),
+            path: JournalSource.database(magic).path)
+          return try open(rest.dropFirst(), parts + [part])
+        }
+      }
+      return try open(databases[...], parts)
+    }
+  }
+
+  /// Of all sources; `nil` if no one says.
+  package func dataSet() throws -> DataSetID? {
+    let sets = Set(
+      parts.compactMap { part -> DataSetID? in
+        switch part {
+        // One that never met another may join any.
+        case .database(_, _, let state, _, _): parts.count > 1 && !state.isSettled ? nil : state.dataSet
+        case .segment(_, let header, _): header?.dataSet
+        case .folder(_, let dataSet), .export(_, let dataSet): dataSet
+        }
+      })
+    guard sets.count <= 1 else {
+      throw MagicDataError(.incompatible, "the sources are of several data sets, of which nothing can be said together")
+    }
+    return sets.first
+  }
+
+  /// Above it no stamp of a database among them is: what was folded stays folded (L-22).
+  var clock: Int64 {
+    parts.map { if case .database(_, _, let state, _, _) = $0 { state.lastStamp.milliseconds } else { 0 } }.max() ?? 0
+  }
+
+  // MARK: Reading
+
+  /// All transactions in a window, the oldest first.
+  func reading(_ window: JournalWindow) throws -> JournalReading {
+    try JournalReading(try cursors(window), comesOnce: parts.count == 1)
+  }
+
+  package func forEachTransaction(
+    _ window: JournalWindow, _ body: (Transaction, SourceSchema) throws -> Void
+  ) throws {
+    var reading = try reading(window)
+    while let (transaction, schema) = try reading.next() { try body(transaction, schema) }
+  }
+
+  private func cursors(_ window: JournalWindow) throws -> [any TransactionCursor] {
+    try parts.flatMap { part -> [any TransactionCursor] in
+      switch part {
+      case .database(let reader, let schema, _, let frontier, let path):
+        return try frontier.replicas.filter(window.has).map {
+          try DatabaseCursor(reader, schema, $0, through: frontier[$0], window, path, troubles)
+        }
+      case .segment(let bytes, let header, let path):
+        return header == nil ? [] : [SegmentCursor(bytes, window, path, troubles)].compactMap { $0 }
+      case .folder(let listing, _):
+        sayOrphans(listing, window)
+        return listing.replicas.filter(window.has).map { FolderCursor(listing, $0, window, troubles) }
+      case .export(let file, _):
+        return [ExportCursor(try ExportReader(file, troubles), window)]
+      }
+    }
+  }
+
+  /// Files of replicas of which nothing else is there have no cursor that would name them.
+  private func sayOrphans(_ listing: FolderListing, _ window: JournalWindow) {
+    for (name, error) in listing.rejected where listing.runs[name.replica] == nil && window.has(name.replica) {
+      troubles.add(UnreadFile(path: listing.url(of: name).path, code: error.code, message: error.message))
+    }
+  }
+
+  // MARK: Moments
+
+  /// What is stamped at or below a moment is before it.
+  package func stamp(at moment: MagicMoment, _ replicas: [String] = []) throws -> Stamp {
+    switch moment.meaning {
+    case .time(let milliseconds): return Stamp(UInt64(clamping: min(max(milliseconds, 0), 253_402_300_799_999)) << 16 | 0xffff)
+    case .transaction(let prefix, let sequence): return try address(prefix.map { [$0] } ?? replicas, sequence).stamp
+    }
+  }
+
+  /// What is stamped at or above a moment is at it, or after.
+  package func firstStamp(at moment: MagicMoment, _ replicas: [String] = []) throws -> Stamp {
+    switch moment.meaning {
+    case .time(let milliseconds): return Stamp(UInt64(clamping: min(max(milliseconds, 0), 253_402_300_799_999)) << 16)
+    case .transaction(let prefix, let sequence): return try address(prefix.map { [$0] } ?? replicas, sequence).stamp
+    }
+  }
+
+  /// The transaction that a person means.
+  package func transaction(at moment: MagicMoment, _ replicas: [String] = []) throws -> (replica: ReplicaID, sequence: UInt64) {
+    guard case .transaction(let prefix, let sequence) = moment.meaning else {
+      throw MagicDataError(.notFound, "a transaction is named as `log` prints it: replica:sequence")
+    }
+    let found = try address(prefix.map { [$0] } ?? replicas, sequence)
+    return (found.replica, sequence)
+  }
+
+  private func address(_ prefixes: [String], _ sequence: UInt64) throws -> (replica: ReplicaID, stamp: Stamp) {
+    var window = JournalWindow()
+    window.replicas = prefixes
+    var replicas: Set<ReplicaID> = []
+    for part in parts {
+      switch part {
+      case .database(_, _, let state, let frontier, _):
+        // Without a replica, a database's own is meant.
+        if prefixes.isEmpty, parts.count == 1, frontier[state.replica] >= sequence {
+          window.replicas = [state.replica.description]
+          replicas.insert(state.replica)
+        } else {
+          replicas.formUnion(frontier.replicas)
+        }
+      case .segment(_, let header, _): if let header { replicas.insert(header.replica) }
+      case .folder(let listing, _): replicas.formUnion(listing.replicas)
+      case .export: break
+      }
+    }
+    for replica in replicas { window.after[replica] = sequence - 1 }
+    var found: [ReplicaID: Stamp] = [:]
+    for cursor in try cursors(window) {
+      // An export has many replicas in one.
+      while let (transaction, _) = try cursor.next() {
+        if transaction.sequence == sequence { found[transaction.replica] = transaction.name.stamp }
+        if !(cursor is ExportCursor) { break }
+      }
+    }
+    guard let (replica, stamp) = found.first else {
+      throw MagicDataError(
+        .notFound,
+        "there is no transaction \(prefixes.count == 1 ? prefixes[0] + ":" : "")\(sequence); `log` prints them as replica:sequence"
+      )
+    }
+    guard found.count == 1 else {
+      throw MagicDataError(
+        .notFound, "several replicas have a transaction \(sequence); say which: replica:sequence, as `log` prints it")
+    }
+    return (replica, stamp)
+  }
+}

@@ -40,7 +40,7 @@ extension JournalSource {
   private func mark() async throws -> Mark {
     switch self {
     case .database(let magic): .row(try await magic.store.read { try DatabaseState($0).lastRow })
-    case .folder(let remote): .names(try remote.segmentNames())
+    case .folder(let remote): .names(try remote.fileNames())
     case .segment, .bundle, .export: .row(0)
     }
   }

@@ -4,8 +4,8 @@ package import MagicData
 extension MagicDataError.Code {
   package var exitCode: ExitCode {
     switch self {
-    case .busy: ExitCode(5)
-    case .notAllowed: ExitCode(6)
+    case .busy, .unreachable: ExitCode(5)
+    case .notAllowed, .unauthorized: ExitCode(6)
     case .incompatible: ExitCode(7)
     case .fork: ExitCode(8)
     case .full: ExitCode(9)

@@ -9,7 +9,8 @@ struct MagicSync: Program {
     abstract: "Keeps MagicData databases on several machines in step.",
     discussion: """
       DB is a folder that holds a database, or a database file whose name ends in .sqlite, .sqlite3 or .db.
-      REMOTE is a folder that all replicas reach, as a path or a file: URL; a .magicbundle file; - for a pipe; or a name that `remote add` gave.
+      REMOTE is a folder that all replicas reach, as a path or a file: URL; a server, as tcp://host:port, tls://host:port, unix:/path or ssh://host/path; a \
+      .magicbundle file; - for a pipe; or a name that `remote add` gave.
 
       Examples:
         magic-sync clone /mnt/share/notes notes
@@ -24,10 +25,11 @@ struct MagicSync: Program {
     subcommands: [
       Init.self, Clone.self, Push.self, Pull.self, Sync.self, Remote.self, Status.self, LogCommand.self, Peers.self,
       DigestCommand.self,
-      Verify.self, Demo.self,
+      Verify.self, Serve.self, Demo.self,
     ])
 
-  static let twins = Twin.Names(flags: ["WATCH", "CHECK", "CONFLICTS"], integers: ["LIMIT", "COMMITS"], numbers: ["INTERVAL"])
+  static let twins = Twin.Names(
+    flags: ["WATCH", "CHECK", "CONFLICTS", "STDIO", "INSECURE"], integers: ["LIMIT", "COMMITS"], numbers: ["INTERVAL"])
 
   static func main() async { await begin() }
 }

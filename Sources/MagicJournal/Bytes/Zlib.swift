@@ -34,6 +34,11 @@ package enum Zlib {
     return bytes
   }
 
+  /// The checksum of a whole that comes in pieces: `before` is that of the pieces before, 0 at first.
+  package static func checksum(_ piece: UnsafeRawBufferPointer, after before: UInt32) -> UInt32 {
+    UInt32(crc32_z(uLong(before), piece.baseAddress?.assumingMemoryBound(to: UInt8.self), piece.count))
+  }
+
   /// What a damaged stream gives before it breaks off, at most `count` bytes.
   package static func inflatePrefix(_ packed: ArraySlice<UInt8>, atMost count: Int) -> [UInt8] {
     var packed = Array(packed)

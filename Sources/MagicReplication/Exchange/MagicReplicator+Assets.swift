@@ -1,23 +1,35 @@
 internal import Foundation
-internal import MagicData
+package import MagicData
 internal import MagicJournal
 
 extension MagicReplicator {
   /// F-14: fetches contents that rows name and that are not here.
-  func fetchAssets(_ names: [String], _ report: inout PullReport) async throws {
-    try await magic.store.fetchAssets(names, from: .folder(remote), &report)
+  func fetchAssets(_ names: [String], _ remote: any OpenRemote, _ report: inout PullReport) async throws {
+    var rest = names[...]
+    while !rest.isEmpty {
+      let (folder, asked) = try await remote.contents(rest, for: magic)
+      try await magic.store.fetchAssets(Array(rest.prefix(asked)), from: .folder(folder), &report)
+      try await remote.forget(contents: rest.prefix(asked), for: magic)
+      rest = rest.dropFirst(asked)
+    }
   }
 
   /// F-13: sends contents that rows name and that the remote lacks.
-  func sendAssets(_ report: inout PushReport) async throws {
-    let (remote, store) = (remote, magic.store)
+  func sendAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws {
+    let store = magic.store
     // What rows name stays until it is sent.
     let pin = try await store.assets.pin()
     defer { withExtendedLifetime(pin) {} }
     let names = try await store.read { db in try StoredSchema(db).assetNames(db) }
-    let before = report
-    report = try await store.assets.travelling { checkCancelled in
-      try AssetPush(remote: remote, assets: store.assets).send(names, before, checkCancelled)
+    report = try await remote.deliver(assets: names, magic, report)
+  }
+}
+
+extension FolderRemote {
+  package func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport {
+    let assets = magic.store.assets
+    return try await assets.travelling { checkCancelled in
+      try AssetPush(remote: self, assets: assets).send(names, report, checkCancelled)
     }
   }
 }

@@ -18,12 +18,23 @@ struct FolderListing: Sendable {
   private(set) var doubtful: [SegmentFileName] = []
 
   private let segments: URL
+  /// What the remote holds that is not in files here.
+  private let beyond: Frontier
 
-  init(_ remote: FolderRemote, dataSet: DataSetID) throws {
+  /// - Parameter known: an earlier look at the same folder; what counted then is not opened again, since it never changes.
+  init(
+    _ remote: FolderRemote, dataSet: DataSetID, beyond: Frontier = Frontier(), known: FolderListing? = nil
+  ) throws {
     segments = remote.segments
+    self.beyond = beyond
+    let counted = Dictionary(uniqueKeysWithValues: known?.files.map { ($0.name, $0) } ?? [])
     var files: [ReplicaID: [File]] = [:]
     for text in try remote.listing(of: remote.segments).sorted() {
       guard let name = SegmentFileName(text) else { continue }
+      if let file = counted[name] {
+        files[name.replica, default: []].append(file)
+        continue
+      }
       let url = url(of: name)
       do {
         files[name.replica, default: []].append(
@@ -64,7 +75,7 @@ struct FolderListing: Sendable {
 
   /// F-5: for each replica the last sequence up to which none is missing.
   var frontier: Frontier {
-    var frontier = Frontier()
+    var frontier = beyond
     for replica in replicas {
       while let file = next(after: frontier[replica], of: replica) { frontier[replica] = file.name.last }
     }
@@ -81,6 +92,11 @@ struct FolderListing: Sendable {
     runs[file.name.replica] = runs[file.name.replica].map { Runs($0.files.filter { $0.name != file.name }) }
     if error.code != .notFound { rejected.append((file.name, error)) }
     if error.code == .damaged { doubtful.append(file.name) }
+  }
+
+  /// The same for a file that may be listed.
+  mutating func reject(named name: SegmentFileName, _ error: MagicDataError) {
+    if let file = runs[name.replica]?.files.first(where: { $0.name == name }) { reject(file, error) }
   }
 
   /// F-6: the runs, up to a sequence, that no file that counts has.

@@ -23,12 +23,7 @@ extension FolderListing {
     for file in files {
       let header = file.header
       if header.replica == own, header.last > held[header.replica] {
-        throw MagicDataError(
-          .fork,
-          """
-          the remote knows transaction \(header.last) of this replica (\(header.replica)), which has only \
-          \(held[header.replica]): a copy of the database was at work just now. Nothing was changed; try again
-          """)
+        throw MagicDataError.fork(own: header.replica, knows: header.last, has: held[header.replica])
       }
       var claims = [(header.last, header.lastName)]
       if header.first > 1 { claims.append((header.first - 1, header.previous)) }
@@ -36,7 +31,7 @@ extension FolderListing {
         let address = Address(replica: header.replica, sequence: sequence)
         let known =
           try names[address] ?? (sequence <= held[header.replica] ? journal.name(at: sequence, of: header.replica) : nil)
-        guard known ?? name == name else { throw FolderListing.fork(header.replica, sequence) }
+        guard known ?? name == name else { throw MagicDataError.fork(header.replica, sequence) }
         names[address] = name
       }
     }
@@ -49,7 +44,7 @@ extension FolderListing {
       let claims = [(header.last, header.lastName)] + (header.first > 1 ? [(header.first - 1, header.previous)] : [])
       for (sequence, name) in claims {
         let known = names.updateValue(name, forKey: Address(replica: header.replica, sequence: sequence))
-        guard known ?? name == name else { throw FolderListing.fork(header.replica, sequence) }
+        guard known ?? name == name else { throw MagicDataError.fork(header.replica, sequence) }
       }
     }
   }
@@ -58,13 +53,24 @@ extension FolderListing {
     let replica: ReplicaID
     let sequence: UInt64
   }
+}
 
+extension MagicDataError {
   static func fork(_ replica: ReplicaID, _ sequence: UInt64) -> MagicDataError {
     MagicDataError(
       .fork,
       """
       there are two transactions \(sequence) of replica \(replica): its database is in use as two, as a copy or from a \
       backup. Nothing was changed. Stop using one of the two, and clone the remote into a new database in its place
+      """)
+  }
+
+  static func fork(own replica: ReplicaID, knows last: UInt64, has held: UInt64) -> MagicDataError {
+    MagicDataError(
+      .fork,
+      """
+      the remote knows transaction \(last) of this replica (\(replica)), which has only \(held): a copy of the database was at work just \
+      now. Nothing was changed; try again
       """)
   }
 }

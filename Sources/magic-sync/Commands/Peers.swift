@@ -22,8 +22,8 @@ struct Peers: Command {
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)
-    let status = try await place.use(.pull) { folder in
-      try await database.use { magic in try await MagicReplicator(magic, remote: folder).status() }
+    let status = try await place.use(.pull) { remote in
+      try await database.use { magic in try await MagicReplicator(magic, over: remote).status() }
     }
     for peer in status.peers {
       if output.json { try output.event("peer", peer) } else { try output.line(peer.text) }

@@ -26,9 +26,9 @@ struct Status: Command {
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)
-    let (status, statistics) = try await place.use(.pull) { folder in
+    let (status, statistics) = try await place.use(.pull) { remote in
       try await database.use { magic in
-        (try await MagicReplicator(magic, remote: folder).status(), try await magic.statistics())
+        (try await MagicReplicator(magic, over: remote).status(), try await magic.statistics())
       }
     }
     let content = Content(status, statistics, database.path, place.text)

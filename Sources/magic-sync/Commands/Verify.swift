@@ -27,7 +27,7 @@ struct Verify: Command {
     let names = try await database.use { magic in try await magic.remotes() }
     var folder: FolderCheck?
     if remote.address != nil || !names.isEmpty {
-      folder = try await remote.place(in: database).use(.pull) { try FolderCheck($0) }
+      folder = try await remote.place(in: database).useFolder(.pull) { try FolderCheck($0) }
     }
     let content = Verified(check, folder)
     return Outcome(

@@ -70,13 +70,19 @@ extension Scope {
     if case .database(let store) = self, !shortly, !type.layout.hasRelations {
       return try await objects(Object.self, of: type, in: store, select)
     }
-    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
-    return try objects(
-      Object.self, try await read(shortly: shortly) { db in try Fetched(FetchedRows(type, select(db)), type, types, db) })
+    return try objects(Object.self, try await fetch(type, shortly: shortly, select))
   }
 
-  /// The same of a whole table: while rows are read, objects are made of those before.
-  private nonisolated(nonsending) func objects<Object: MagicObject>(
+  /// Never inlined, as `Store`'s ways to the database are not.
+  @inline(never) private nonisolated(nonsending) func fetch(
+    _ type: MappedType, shortly: Bool, _ select: @Sendable @escaping (Connection) throws -> SQL
+  ) async throws -> Fetched {
+    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    return try await read(shortly: shortly) { db in try Fetched(FetchedRows(type, select(db)), type, types, db) }
+  }
+
+  /// The same of a whole table: while rows are read, objects are made of those before. Never inlined either.
+  @inline(never) private nonisolated(nonsending) func objects<Object: MagicObject>(
     _: Object.Type, of type: MappedType, in store: Store, _ select: @Sendable @escaping (Connection) throws -> SQL
   ) async throws -> [Object] {
     let (parts, reader) = AsyncStream<FetchedRows>.makeStream()

@@ -206,3 +206,20 @@ package final class OpenJournal {
     return (replica, stamp)
   }
 }
+
+extension JournalSource {
+  /// All transactions, the oldest first, with the schema that their entries speak of.
+  ///
+  /// - Returns: what could not be read.
+  @discardableResult
+  package func forEachTransaction(
+    _ body: @Sendable @escaping (Transaction, Schema) throws -> Void
+  ) async throws -> MagicReadReport {
+    try await OpenJournal.read([self]) { journal, checkCancelled in
+      try journal.forEachTransaction(JournalWindow()) { transaction, schema in
+        try checkCancelled()
+        try body(transaction, schema.schema)
+      }
+    }.1
+  }
+}

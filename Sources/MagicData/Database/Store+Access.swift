@@ -14,14 +14,6 @@ extension Store {
     return try await exclusively { try await readPastGate(body) }
   }
 
-  /// A read that hands on what it has before it is over: `finally` tells that there is no more, whatever happened.
-  @inline(never) func readParts<Result: Sendable>(
-    _ body: @Sendable @escaping (Database) throws -> Result, finally: () -> Void
-  ) async throws -> Result {
-    defer { finally() }
-    return try await read(body)
-  }
-
   @inline(never) package func write<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
     -> Result
   {

@@ -89,22 +89,6 @@ final class FetchedRows: @unchecked Sendable {
     try self.init(type, query.statement(db))
   }
 
-  /// The rows of a statement, handed on part by part.
-  /// - Returns: how many they were.
-  static func readParts(_ type: MappedType, _ select: consuming SQL, _ body: (FetchedRows) -> Void) throws -> Int {
-    var count = 0
-    while true {
-      let part = FetchedRows(width: type.reads.count, capacity: partSize)
-      try part.read(&select, type, upTo: partSize)
-      count += part.count
-      if part.count > 0 { body(part) }
-      if part.count < partSize { return count }
-    }
-  }
-
-  /// Enough for what it takes to hand them on not to count, few enough to stay in the processor's cache.
-  private static let partSize = 512
-
   /// The objects at some z indexes, of those that can be shown.
   convenience init(_ type: MappedType, _ db: Database, at zIndexes: [Int64]) throws {
     self.init(type)
@@ -128,9 +112,9 @@ final class FetchedRows: @unchecked Sendable {
     }
   }
 
-  private func read(_ select: inout SQL, _ type: MappedType, upTo most: Int = .max, mayBeIncomplete: Bool = false) throws {
+  private func read(_ select: inout SQL, _ type: MappedType, mayBeIncomplete: Bool = false) throws {
     let (reads, former, birth, hasNumbers) = (type.reads, type.former, type.birth, type.hasNumbers)
-    while try count < most && select.step() {
+    while try select.step() {
       let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
       if count == capacity { grow() }
       let row = self[count]

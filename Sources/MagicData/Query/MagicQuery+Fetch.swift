@@ -55,10 +55,8 @@ extension MagicQuery {
   nonisolated(nonsending) func all(in scope: Scope) async throws -> [Object] {
     guard let (scope, types) = try await mapped(in: scope) else { return [] }
     let (plan, type) = (plan, types.type)
-    let isLookedUp = types.access(plan.condition, of: type) != .scan
-    return try await scope.objects(Object.self, of: type, shortly: isLookedUp) { db in
-      try QueryText.objects(plan, types, db).statement(db)
-    }
+    return try scope.objects(
+      Object.self, try await scope.fetch(type) { db in try FetchedRows(type, db, .objects(plan, types, db)) })
   }
 
   /// `nil` if the database has never had such objects.

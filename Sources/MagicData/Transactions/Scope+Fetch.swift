@@ -49,57 +49,24 @@ extension Scope {
     }
   }
 
-  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey) async throws -> Fetched {
+  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
-    if types.isEmpty { return try await lookUp { db in .rows(try FetchedRows(type, db, key: key), type.layout) } }
-    return try await read(shortly: true) { db in try Fetched(type, types, db, key: key) }
+    if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
+    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key) }
+  }
+
+  /// The objects of rows that are read by whoever asks.
+  nonisolated(nonsending) func fetch(
+    _ type: MappedType, _ rows: @Sendable @escaping (Connection) throws -> FetchedRows
+  ) async throws -> Fetched {
+    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    return try await read { db in try Fetched(rows(db), type, types, db) }
   }
 
   nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
     guard let type = try await mappedForReading(Object.self) else { return [] }
-    return try await objects(Object.self, of: type, shortly: false) { db in try FetchedRows.select(type, db) }
-  }
-
-  /// The objects of a statement's rows.
-  ///
-  /// - Parameter shortly: what it takes is as what comes, since the rows are looked up.
-  nonisolated(nonsending) func objects<Object: MagicObject>(
-    _: Object.Type, of type: MappedType, shortly: Bool, _ select: @Sendable @escaping (Connection) throws -> SQL
-  ) async throws -> [Object] {
-    if case .database(let store) = self, !shortly, !type.layout.hasRelations {
-      return try await objects(Object.self, of: type, in: store, select)
-    }
-    return try objects(Object.self, try await fetch(type, shortly: shortly, select))
-  }
-
-  /// Never inlined, as `Store`'s ways to the database are not.
-  @inline(never) private nonisolated(nonsending) func fetch(
-    _ type: MappedType, shortly: Bool, _ select: @Sendable @escaping (Connection) throws -> SQL
-  ) async throws -> Fetched {
-    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
-    return try await read(shortly: shortly) { db in try Fetched(FetchedRows(type, select(db)), type, types, db) }
-  }
-
-  /// The same of a whole table: while rows are read, objects are made of those before. Never inlined either.
-  @inline(never) private nonisolated(nonsending) func objects<Object: MagicObject>(
-    _: Object.Type, of type: MappedType, in store: Store, _ select: @Sendable @escaping (Connection) throws -> SQL
-  ) async throws -> [Object] {
-    let (parts, reader) = AsyncStream<FetchedRows>.makeStream()
-    async let reading: Int = store.readParts { db in
-      try FetchedRows.readParts(type, select(db)) { reader.yield($0) }
-    } finally: {
-      reader.finish()
-    }
-    let objects = ObjectParts<Object>()
-    var taken = 0
-    for await rows in parts {
-      try objects.add(rows.count) { start in try make(start, rows, type.layout, in: store) }
-      taken += rows.count
-    }
-    // A cancelled task gets no more parts.
-    guard try await reading == taken else { throw CancellationError() }
-    return objects.take()
+    return try objects(Object.self, try await fetch(type))
   }
 
   // MARK: Instances

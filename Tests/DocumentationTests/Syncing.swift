@@ -5,7 +5,7 @@ import MagicTransport
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct Syncing {
+@Suite(.timeLimit(.minutes(15))) struct Syncing {
   @Test func anAppIsKeptInStep() async throws {
     let temporary = try TemporaryFolder()
     let shared = temporary["shared"].path

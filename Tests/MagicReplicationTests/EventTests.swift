@@ -5,7 +5,7 @@ import MagicReplication
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct EventTests {
+@Suite(.timeLimit(.minutes(15))) struct EventTests {
   let folder: TemporaryFolder
   let world = World()
   let a: Replica

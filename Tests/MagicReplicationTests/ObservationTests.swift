@@ -4,7 +4,7 @@ import MagicReplication
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ObservationTests {
+@Suite(.timeLimit(.minutes(15))) struct ObservationTests {
   let folder: TemporaryFolder
   let world = World()
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// H-32, H-42: what a server has to stand (Protocol/wire.md).
-@Suite(.timeLimit(.minutes(2))) struct AbuseTests {
+@Suite(.timeLimit(.minutes(15))) struct AbuseTests {
   /// Serves on: another client exchanges.
   private func expectServing(_ place: Place, _ comment: Comment? = nil) async throws {
     let replica = try place.replica("after-\(UUID().uuidString)")

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// H-42: who may come in, and what they may do.
-@Suite(.timeLimit(.minutes(2))) struct AccessTests {
+@Suite(.timeLimit(.minutes(15))) struct AccessTests {
   let folder: TemporaryFolder
 
   init() throws {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What every remote does, whatever it is.
-@Suite(.timeLimit(.minutes(2))) struct ContractTests {
+@Suite(.timeLimit(.minutes(15))) struct ContractTests {
   @Test(arguments: RemoteKind.allCases) func whatIsPushedIsPulled(kind: RemoteKind) async throws {
     let place = try await Place(kind)
     let (a, b) = (try place.replica("a"), try place.replica("b"))

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Each command as a process: results on standard output, the rest on standard error, and its exit code.
-@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+@Suite(.timeLimit(.minutes(15))) struct CommandTests {
   let folder: TemporaryFolder
 
   init() throws {

@@ -3,7 +3,7 @@ import MagicData
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ReplayHistoryTests {
+@Suite(.timeLimit(.minutes(15))) struct ReplayHistoryTests {
   let fixture: ReplayFixture
 
   init() throws {

@@ -17,7 +17,7 @@ private struct Team: MagicObject {
   init() {}
 }
 
-@Suite(.timeLimit(.minutes(2))) struct ReplayRepairTests {
+@Suite(.timeLimit(.minutes(15))) struct ReplayRepairTests {
   let fixture: ReplayFixture
 
   init() throws {

@@ -19,7 +19,7 @@ private struct Work: MagicObject {
   init() {}
 }
 
-@Suite(.timeLimit(.minutes(2))) struct ReplayStateTests {
+@Suite(.timeLimit(.minutes(15))) struct ReplayStateTests {
   let fixture: ReplayFixture
 
   init() throws {

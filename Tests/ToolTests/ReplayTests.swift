@@ -66,7 +66,7 @@ extension [[String: Any]] {
   func texts(_ name: String) -> [String] { compactMap { $0[name] as? String } }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct ReplayLogTests {
+@Suite(.timeLimit(.minutes(15))) struct ReplayLogTests {
   let fixture: ReplayFixture
 
   init() throws {

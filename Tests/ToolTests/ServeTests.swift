@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Servers and clients as processes.
-@Suite(.timeLimit(.minutes(2))) struct ServeTests {
+@Suite(.timeLimit(.minutes(15))) struct ServeTests {
   let folder: TemporaryFolder
 
   init() throws {

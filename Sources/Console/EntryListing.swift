@@ -4,18 +4,16 @@ package import MagicJournal
 package import MagicReplication
 
 /// Prints entries as they are read, and what could not be.
-// @unchecked: `state` is touched only while `lock` is held.
-package final class EntryListing: @unchecked Sendable {
+package final class EntryListing: Sendable {
   private let output: OutputOptions
   private let lines = LineWriter()
-  private let lock = NSLock()
-  private var state = (line: EntryLine(), count: 0, said: Set<String>())
+  private let state = Locked((line: EntryLine(), count: 0, said: Set<String>()))
 
   package init(_ output: OutputOptions) {
     self.output = output
   }
 
-  package var count: Int { lock.withLock { state.count } }
+  package var count: Int { state.withLock { $0.count } }
 
   /// - Parameter after: what was printed already.
   package func print(
@@ -23,15 +21,17 @@ package final class EntryListing: @unchecked Sendable {
   ) async throws -> (report: MagicReadReport, reached: Frontier) {
     let isJSON = output.json
     let (report, reached) = try await source.forEachEntry(selection, after: after) { [self] entry, transaction, schema in
-      try lock.withLock {
-        state.count += 1
-        try lines.line(
-          isJSON ? state.line.json(entry, of: transaction, schema) : state.line.text(entry, of: transaction, schema))
+      try state.withLock {
+        $0.count += 1
+        try lines.line(isJSON ? $0.line.json(entry, of: transaction, schema) : $0.line.text(entry, of: transaction, schema))
       }
     }
     try lines.flush()
-    var untold = report
-    lock.withLock { untold.remove { !state.said.insert($0).inserted } }
+    let untold = state.withLock { state in
+      var untold = report
+      untold.remove { !state.said.insert($0).inserted }
+      return untold
+    }
     try output.tell(untold)
     return (report, reached)
   }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import MagicData
 
 /// Runs a command so that the first interruption cancels it, and a second one ends the program at once.
 package struct Interruption<Result: Sendable> {
@@ -10,14 +11,14 @@ package struct Interruption<Result: Sendable> {
 
   package init(_ body: @Sendable @escaping () async throws -> Result) async {
     let task = Task { try await body() }
-    let caught = Caught()
+    let caught = Locked<Int32?>(nil)
     var sources: [any DispatchSourceSignal] = []
     // What is ignored, as by nohup, stays so.
     for number in Interruption.signals where number != SIGHUP || !Interruption.isIgnored(number) {
       Foundation.signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
-        caught.note(number)
+        caught.withLock { $0 = $0 ?? number }
         for number in Interruption.signals { Foundation.signal(number, SIG_DFL) }
         task.cancel()
       }
@@ -25,7 +26,7 @@ package struct Interruption<Result: Sendable> {
       sources.append(source)
     }
     result = await task.result
-    signal = caught.number
+    signal = caught.withLock { $0 }
     for source in sources { source.cancel() }
   }
 
@@ -38,17 +39,5 @@ package struct Interruption<Result: Sendable> {
       let handler = action.__sigaction_handler.sa_handler
     #endif
     return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
-  }
-}
-
-// @unchecked: `first` is touched only while `lock` is held.
-private final class Caught: @unchecked Sendable {
-  private let lock = NSLock()
-  private var first: Int32?
-
-  var number: Int32? { lock.withLock { first } }
-
-  func note(_ number: Int32) {
-    lock.withLock { first = first ?? number }
   }
 }

@@ -3,10 +3,8 @@ internal import Foundation
 internal import MagicData
 
 /// Writes many lines to standard output: a call of the system for many of them, and for each one on a terminal.
-// @unchecked: `pending` is touched only while `lock` is held.
-package final class LineWriter: @unchecked Sendable {
-  private let lock = NSLock()
-  private var pending: [UInt8] = []
+package final class LineWriter: Sendable {
+  private let pending = Locked<[UInt8]>([])
   private let isEach = isatty(STDOUT_FILENO) != 0
 
   private static let size = 1 << 16
@@ -14,19 +12,19 @@ package final class LineWriter: @unchecked Sendable {
   package init() {}
 
   package func line(_ bytes: [UInt8]) throws {
-    try lock.withLock {
-      pending += bytes
-      pending.append(UInt8(ascii: "\n"))
-      if isEach || pending.count >= LineWriter.size { try write() }
+    try pending.withLock {
+      $0 += bytes
+      $0.append(UInt8(ascii: "\n"))
+      if isEach || $0.count >= LineWriter.size { try LineWriter.write(&$0) }
     }
   }
 
   package func line(_ text: String) throws { try line(Array(text.utf8)) }
 
   /// Nothing is kept back.
-  package func flush() throws { try lock.withLock { try write() } }
+  package func flush() throws { try pending.withLock { try LineWriter.write(&$0) } }
 
-  private func write() throws {
+  private static func write(_ pending: inout [UInt8]) throws {
     defer { pending.removeAll(keepingCapacity: true) }
     var written = 0
     while written < pending.count {

@@ -92,30 +92,13 @@ enum RemotePlace: Sendable {
         }
         return false
       }
-      let handle: FileHandle
-      do {
-        handle = try FileHandle(forReadingFrom: file)
-      } catch {
-        throw MagicDataError(.notAllowed, "\(file.path) could not be opened", cause: error)
-      }
-      defer { try? handle.close() }
-      try BundleFile.unpack(file.path, RemotePlace.reading(handle, file.path), into: remote)
+      try BundleFile.unpack(file, into: remote)
       return true
     case .pipe where use == .pull:
-      try BundleFile.unpack("standard input", RemotePlace.reading(.standardInput, "standard input"), into: remote)
+      try BundleFile.unpack("standard input", .standardInput, into: remote)
       return true
     default:
       return false
-    }
-  }
-
-  private static func reading(_ handle: FileHandle, _ name: String) -> (Int) throws -> Data {
-    { count in
-      do {
-        return try handle.read(upToCount: count) ?? Data()
-      } catch {
-        throw MagicDataError(.failed, "\(name) could not be read", cause: error)
-      }
     }
   }
 

@@ -14,11 +14,7 @@ package enum DurableFile {
     let temporary = temporary(beside: file)
     do {
       try writeNew(temporary) { descriptor in
-        var offset = 0
-        try body { part in
-          try part.withUnsafeBytes { try write($0[...], descriptor, at: offset, temporary) }
-          offset += part.count
-        }
+        try body { part in _ = try part.withUnsafeBytes { try append($0, to: descriptor, temporary) } }
       }
     } catch {
       unlink(temporary.path)
@@ -137,7 +133,7 @@ package enum DurableFile {
 
   private static func writeNew(_ bytes: some ContiguousBytes, _ file: URL) throws {
     try writeNew(file) { descriptor in
-      try bytes.withUnsafeBytes { try write($0[...], descriptor, at: 0, file) }
+      _ = try bytes.withUnsafeBytes { try append($0, to: descriptor, file) }
     }
   }
 
@@ -149,15 +145,18 @@ package enum DurableFile {
     guard flush(descriptor) else { throw failure("could not be synced", file) }
   }
 
-  private static func write(_ bytes: Slice<UnsafeRawBufferPointer>, _ descriptor: Int32, at offset: Int, _ file: URL) throws {
-    var rest = bytes
+  /// Writes all of a piece behind what an open file was given before.
+  ///
+  /// - Returns: how many bytes that is.
+  package static func append(_ piece: UnsafeRawBufferPointer, to descriptor: Int32, _ file: URL) throws -> Int {
+    var rest = piece[...]
     while !rest.isEmpty {
-      let place = off_t(offset + rest.startIndex)
-      let count = pwrite(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count, place)
+      let count = Foundation.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
       if count < 0 && errno == EINTR { continue }
       guard count > 0 else { throw failure("could not be written", file) }
       rest = rest.dropFirst(count)
     }
+    return piece.count
   }
 
   private static func syncFolder(of file: URL) throws {

@@ -22,14 +22,7 @@ package final class PieceWriter {
   }
 
   package func append(_ piece: UnsafeRawBufferPointer) throws {
-    var rest = piece[...]
-    while !rest.isEmpty {
-      let written = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-      if written < 0 && errno == EINTR { continue }
-      guard written > 0 else { throw DurableFile.failure("could not be written", temporary) }
-      rest = rest.dropFirst(written)
-      count += written
-    }
+    count += try DurableFile.append(piece, to: descriptor, temporary)
   }
 
   /// Brings it to the disk, unless it is soon to be gone again. From here on it is the caller's.

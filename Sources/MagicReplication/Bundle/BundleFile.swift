@@ -88,12 +88,14 @@ package enum BundleFile {
 
   // MARK: Reading
 
-  /// Makes a folder remote of a bundle, in a folder that is not there yet.
+  /// Makes a folder remote of a bundle that is read from a stream, in a folder that is not there yet.
   ///
-  /// - Parameters:
-  ///   - name: what errors call the bundle.
-  ///   - read: at most so many of the next bytes; none at the end.
-  package static func unpack(_ name: String, _ read: @escaping (Int) throws -> Data, into remote: FolderRemote) throws {
+  /// - Parameter name: what errors call the bundle.
+  package static func unpack(_ name: String, _ handle: FileHandle, into remote: FolderRemote) throws {
+    try unpack(name, reading(handle, name), into: remote)
+  }
+
+  private static func unpack(_ name: String, _ read: @escaping (Int) throws -> Data, into remote: FolderRemote) throws {
     var source = Source(name: name, read: read)
     let dataSet = try source.dataSet()
     try prepare(remote, dataSet)
@@ -109,7 +111,7 @@ package enum BundleFile {
   /// The same of a bundle that may be damaged, for who only looks: what is whole in it. Hears of each part that is not.
   ///
   /// - Parameter hasContents: whether contents of assets come along.
-  static func salvage(
+  private static func salvage(
     _ name: String, _ read: @escaping (Int) throws -> Data, into remote: FolderRemote, hasContents: Bool,
     _ damaged: (MagicDataError) -> Void
   ) throws {
@@ -138,6 +140,23 @@ package enum BundleFile {
     of file: URL, at folder: URL, hasContents: Bool, _ checkCancelled: @escaping () throws -> Void,
     _ damaged: (MagicDataError) -> Void
   ) throws -> FolderRemote {
+    let remote = FolderRemote(folder)
+    try reading(file) { read in
+      func readUnlessCancelled(_ count: Int) throws -> Data {
+        try checkCancelled()
+        return try read(count)
+      }
+      try salvage(file.path, readUnlessCancelled, into: remote, hasContents: hasContents, damaged)
+    }
+    return remote
+  }
+
+  /// Makes a folder remote of a bundle's file, in a folder that is not there yet.
+  package static func unpack(_ file: URL, into remote: FolderRemote) throws {
+    try reading(file) { try unpack(file.path, $0, into: remote) }
+  }
+
+  private static func reading(_ file: URL, _ body: (@escaping (Int) throws -> Data) throws -> Void) throws {
     let handle: FileHandle
     do {
       handle = try FileHandle(forReadingFrom: file)
@@ -145,13 +164,17 @@ package enum BundleFile {
       throw MagicDataError(.notAllowed, "\(file.path) could not be opened", cause: error)
     }
     defer { try? handle.close() }
-    func read(_ count: Int) throws -> Data {
-      try checkCancelled()
-      return try handle.read(upToCount: count) ?? Data()
+    try body(reading(handle, file.path))
+  }
+
+  private static func reading(_ handle: FileHandle, _ name: String) -> (Int) throws -> Data {
+    { count in
+      do {
+        return try handle.read(upToCount: count) ?? Data()
+      } catch {
+        throw MagicDataError(.failed, "\(name) could not be read", cause: error)
+      }
     }
-    let remote = FolderRemote(folder)
-    try salvage(file.path, read, into: remote, hasContents: hasContents, damaged)
-    return remote
   }
 
   private static func prepare(_ remote: FolderRemote, _ dataSet: DataSetID) throws {

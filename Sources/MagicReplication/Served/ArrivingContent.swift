@@ -30,14 +30,7 @@ package final class ArrivingContent {
   deinit { close(descriptor) }
 
   package func append(_ piece: UnsafeRawBufferPointer) throws {
-    var rest = piece[...]
-    while !rest.isEmpty {
-      let written = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-      if written < 0 && errno == EINTR { continue }
-      guard written > 0 else { throw DurableFile.failure("could not be written", part) }
-      rest = rest.dropFirst(written)
-      offset += written
-    }
+    offset += try DurableFile.append(piece, to: descriptor, part)
   }
 
   /// Begins anew: what is there is longer than it should be.

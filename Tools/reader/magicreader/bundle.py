@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from typing import Dict, List
+from typing import Dict
 
 from .cursor import FormatError
-from .folder import RemoteError, SegmentName, name_of
-from .segment import HEADER_SIZE, Header, Segment, read_segment
+from .folder import Held, RemoteError, SegmentName, name_of
+from .segment import HEADER_SIZE, Segment, read_segment
 
 MAGIC = b"MAGICBUN"
 CONTENT = b"MAGICAST"
@@ -27,7 +27,7 @@ def is_bundle(path: str) -> bool:
         return False
 
 
-class Bundle:
+class Bundle(Held):
     """What a folder is to a pull."""
 
     def __init__(self, path: str) -> None:
@@ -78,15 +78,6 @@ class Bundle:
             raise self.damaged(offset, "a content is not what its hash says")
         self.contents[header[8:40].hex()] = size
         return start + size
-
-    def segments(self) -> List[SegmentName]:
-        return sorted(self.held, key=lambda name: name.file_name)
-
-    def read_header(self, name: SegmentName) -> Header:
-        return self.held[name].header
-
-    def read(self, name: SegmentName) -> Segment:
-        return self.held[name]
 
     def damaged(self, offset: int, what: str) -> RemoteError:
         return RemoteError(f"{self.path}: byte {offset}: {what}")

@@ -5,7 +5,7 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 from .cursor import FormatError
 from .segment import (BODY_LIMIT, HEADER_SIZE, SEQUENCE_END, Header, Segment, read_header,
@@ -86,6 +86,21 @@ class Folder:
 
     def path_of(self, name: SegmentName) -> str:
         return os.path.join(self.path, "segments", name.file_name)
+
+
+class Held:
+    """Segments that were read beforehand, as a pull asks for them."""
+
+    held: Dict[SegmentName, Segment]
+
+    def segments(self) -> List[SegmentName]:
+        return sorted(self.held, key=lambda name: name.file_name)
+
+    def read_header(self, name: SegmentName) -> Header:
+        return self.held[name].header
+
+    def read(self, name: SegmentName) -> Segment:
+        return self.held[name]
 
 
 def name_of(segment: Segment) -> SegmentName:

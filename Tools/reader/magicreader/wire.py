@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Dict, List, Tuple
+from typing import Dict, Tuple
 from urllib.parse import urlsplit
 
 from .cursor import FormatError
-from .folder import RemoteError, SegmentName, name_of
-from .segment import HEADER_SIZE, Header, Segment, read_header, read_segment
+from .folder import Held, RemoteError, SegmentName, name_of
+from .segment import HEADER_SIZE, Segment, read_header, read_segment
 
 MAGIC = b"MAGICWIR"
 VERSION = 1
@@ -26,7 +26,7 @@ def is_server(address: str) -> bool:
     return address.startswith(("tcp://", "unix:"))
 
 
-class Server:
+class Server(Held):
     """What a folder is to a pull: all segments of a server that stores or merges."""
 
     def __init__(self, address: str, token: bytes = b"") -> None:
@@ -141,17 +141,6 @@ class Server:
 
     def wrong(self, what: str) -> RemoteError:
         return RemoteError(f"{self.path}: {what}")
-
-    # What a pull asks for
-
-    def segments(self) -> List[SegmentName]:
-        return sorted(self.held, key=lambda name: name.file_name)
-
-    def read_header(self, name: SegmentName) -> Header:
-        return self.held[name].header
-
-    def read(self, name: SegmentName) -> Segment:
-        return self.held[name]
 
 
 class Replay(Server):

@@ -166,7 +166,7 @@ package struct ObjectTable {
     _ zIndex: Int64, _ key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, before: EntryPlace
   ) throws -> Bool {
     let columns = try columns(fields, of: key, at: zIndex)
-    var update = try SQL(db, type.update(columns.map(\.field), beside: fields, key))
+    var update = try SQL(db, type.update(columns.map(\.field), among: fields.map(\.field), isBirth: key.isBirth))
     try update.bind(last)
     for field in columns { try update.bind(field.value) }
     try update.bind(zIndex)

@@ -48,9 +48,8 @@ package struct SQL: ~Copyable {
     bound += 1
     var text = text
     let status = text.withUTF8 { bytes in
-      // An empty text may have no address, and none means NULL.
       bytes.isEmpty
-        ? sqlite3_bind_text(pointer, bound, "", 0, SQL.copied)
+        ? sqlite3_bind_text(pointer, bound, SQL.nothing, 0, nil)
         : bytes.withMemoryRebound(to: CChar.self) {
           sqlite3_bind_text(pointer, bound, $0.baseAddress, Int32($0.count), SQL.copied)
         }
@@ -89,6 +88,34 @@ package struct SQL: ~Copyable {
     }
   }
 
+  /// A value that stands encoded in memory which lasts until the statement has run: it is not copied.
+  package mutating func bind(_ value: Value.Encoded) throws {
+    switch value {
+    case .null: try bindNull()
+    case .integer(let number): try bind(number)
+    case .real(let number): try bind(.real(number) as Value)
+    case .text(let bytes):
+      bound += 1
+      let start = bytes.isEmpty ? SQL.nothing : bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+      try check(sqlite3_bind_text(pointer, bound, start, Int32(bytes.count), nil))
+    case .uuid(let high, let low):
+      bound += 1
+      let status = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: UUIDText.length) { text in
+        UUIDText.write(high, low, to: text)
+        return text.withMemoryRebound(to: CChar.self) {
+          sqlite3_bind_text(pointer, bound, $0.baseAddress, Int32($0.count), SQL.copied)
+        }
+      }
+      try check(status)
+    case .bytes(let bytes):
+      bound += 1
+      try check(
+        bytes.isEmpty
+          ? sqlite3_bind_zeroblob(pointer, bound, 0)
+          : sqlite3_bind_blob(pointer, bound, bytes.baseAddress, Int32(bytes.count), nil))
+    }
+  }
+
   // MARK: Running
 
   /// Moves to the next row; `false` after the last one.
@@ -103,6 +130,16 @@ package struct SQL: ~Copyable {
   /// Runs a statement that has no rows; returns how many rows it changed.
   @discardableResult
   package consuming func run() throws -> Int {
+    while try step() {}
+    return Int(sqlite3_changes(db.sqliteConnection))
+  }
+
+  /// The same, and then the statement is as it was before it was bound.
+  package mutating func runOnce() throws -> Int {
+    defer {
+      sqlite3_reset(pointer)
+      bound = 0
+    }
     while try step() {}
     return Int(sqlite3_changes(db.sqliteConnection))
   }
@@ -187,6 +224,10 @@ package struct SQL: ~Copyable {
       resultCode: ResultCode(rawValue: sqlite3_extended_errcode(db.sqliteConnection)), message: db.lastErrorMessage,
       sql: statement.sql)
   }
+
+  /// An empty text has to have an address, and none means NULL.
+  nonisolated(unsafe) private static let nothing: UnsafePointer<CChar>? = UnsafePointer(
+    UnsafeMutablePointer<CChar>.allocate(capacity: 1))
 
   // SQLite's SQLITE_TRANSIENT, a macro that Swift does not import: it copies what is bound.
   private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)

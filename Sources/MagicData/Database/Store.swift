@@ -36,6 +36,7 @@ package final class Store: Sendable {
   /// A long read has its connection until a thread of Swift's pool is free. If short ones, on such threads, had to wait for that, none
   /// might ever be: so there are connections left for them, which are opened only if they are needed.
   private static let (maxLongReads, maxReads) = (5, 128)
+  private static let writeCacheKilobytes = 16_000
 
   package init(_ kind: Kind, _ surroundings: Surroundings = .system) throws {
     self.surroundings = surroundings
@@ -155,6 +156,8 @@ package final class Store: Sendable {
     configuration.prepareDatabase { db in
       PropertyReader.add(to: db)
       try recognise(db, mustExist: mustExist)
+      // What a large transaction writes in any order goes into the WAL once, and not as often as SQLite's own 2 MB push it out.
+      if !db.configuration.readonly { try db.execute(sql: "PRAGMA cache_size = -\(writeCacheKilobytes)") }
     }
     return configuration
   }

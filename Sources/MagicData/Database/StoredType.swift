@@ -175,16 +175,18 @@ package final class StoredType: Sendable {
   }
 
   /// Finds an object by what names it. One that has a number without being named by it is another.
-  private func isNamed(_ key: ObjectKey) -> String {
+  private func isNamed(byBirth isBirth: Bool) -> String {
     guard schema.hasNumbers else { return "\(quotedKey) = ?" }
-    return key.isBirth ? "magic_birth = ?" : "\(quotedKey) = ? AND magic_birth IS NULL"
+    return isBirth ? "magic_birth = ?" : "\(quotedKey) = ? AND magic_birth IS NULL"
   }
 
   /// What names an object, as a column.
   var name: String { schema.hasNumbers ? "coalesce(magic_birth, \(quotedKey))" : quotedKey }
 
   func selectZIndex(_ key: ObjectKey) -> String {
-    texts[.zIndex(isBirth: key.isBirth)] { "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(isNamed(key))" }
+    texts[.zIndex(isBirth: key.isBirth)] {
+      "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(isNamed(byBirth: key.isBirth))"
+    }
   }
   var selectKey: String { texts[.key] { "SELECT \(name), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(name), magic_last FROM \(quotedTable) ORDER BY z_index" }
@@ -211,10 +213,10 @@ package final class StoredType: Sendable {
 
   /// Sets `fields` and empties their rivals of the same name (J-16), if the object's last entry is the one that is meant.
   ///
-  /// - Parameter beside: all fields that are written, those with links among them.
-  func update(_ fields: [Int], beside all: [FieldValue], _ key: ObjectKey) -> String {
-    let written = hasLinks ? all.map(\.field) : fields
-    return texts[.update(written, isBirth: key.isBirth)] {
+  /// - Parameter all: all fields that are written, those with links among them.
+  func update(_ fields: [Int], among all: @autoclosure () -> [Int], isBirth: Bool) -> String {
+    let written = hasLinks ? all() : fields
+    return texts[.update(written, isBirth: isBirth)] {
       var sets = ["magic_last = ?"] + fields.map { quotedColumns[$0] + " = ?" }
       if schema.hasRivals {
         let slots = Set(written.map { schema.slots[$0] })
@@ -224,7 +226,7 @@ package final class StoredType: Sendable {
         sets += rivals.map { quotedColumns[$0] + " = NULL" }
       }
       return
-        "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(isNamed(key)) AND magic_last = ?"
+        "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(isNamed(byBirth: isBirth)) AND magic_last = ?"
     }
   }
 

@@ -55,6 +55,18 @@ package struct JournalWriter: Sendable {
     return place
   }
 
+  /// The same for an update of which key and fields are encoded already.
+  mutating func appendUpdate(
+    of type: Int, _ key: UnsafeRawBufferPointer, _ fields: UnsafeRawBufferPointer, zIndex: Int64, previous: EntryPlace,
+    _ db: Connection
+  ) throws {
+    scratch.removeAll()
+    StoredEntry.encodeUpdate(of: type, key, fields, zIndex: zIndex, previous: previous, to: &scratch)
+    pending.append(encoded: scratch)
+    current?.entries += 1
+    if pending.isFull { try flush(db) }
+  }
+
   /// What is pending is to be found in the tables.
   mutating func flush(_ db: Connection) throws {
     guard let current, !pending.isEmpty else { return }

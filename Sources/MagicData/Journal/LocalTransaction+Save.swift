@@ -3,7 +3,11 @@ internal import MagicJournal
 
 extension LocalTransaction {
   /// Adds or updates one object.
-  mutating func save(_ object: ObjectSave, as type: MappedType, _ relations: SavedRelations? = nil) throws -> SavedObject {
+  ///
+  /// - Parameter isTaken: whether an object of its name is known to be there.
+  mutating func save(
+    _ object: ObjectSave, as type: MappedType, _ relations: SavedRelations? = nil, isTaken: Bool = false
+  ) throws -> SavedObject {
     let type = try current(type)
     let table = ObjectTable(type.stored, db)
     willChange(type.stored)
@@ -20,7 +24,7 @@ extension LocalTransaction {
     let (new, links) = try resolved(object, against: .nothing, type, relations)
     var saved: SavedObject
     if let primary = object.primary, !isAutomatic {
-      if let saved = try createNew(new, .primary(primary), type, table, links) { return saved }
+      if !isTaken, let saved = try createNew(new, .primary(primary), type, table, links) { return saved }
       if var saved = try meet(object, .primary(primary), type, table, relations) {
         saved.number = number
         return saved

@@ -138,6 +138,15 @@ struct LocalTransaction {
     try progress.writer.append(entry, zIndex: zIndex, previous: previous, db)
   }
 
+  /// The same of the object that was written last of a run.
+  mutating func append(_ run: borrowing RunWriter, zIndex: Int64, previous: EntryPlace) throws {
+    progress.ordinal += 1
+    try count(run.size)
+    try run.withEntry { key, fields in
+      try progress.writer.appendUpdate(of: run.table.type.id, key, fields, zIndex: zIndex, previous: previous, db)
+    }
+  }
+
   /// The net effect of the entry that the transaction has of an object and of one more (J-2).
   mutating func join(_ entry: Entry, at place: EntryPlace) throws {
     let schema = try schema(of: entry)

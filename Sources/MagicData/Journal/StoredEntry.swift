@@ -8,10 +8,7 @@ struct StoredEntry {
   let previous: EntryPlace
 
   func encode(to writer: inout ByteWriter) {
-    writer.varint(entry.type)
-    writer.byte(entry.operation.code)
-    writer.varint(UInt64(bitPattern: zIndex))
-    writer.varint(UInt64(bitPattern: previous.bits))
+    StoredEntry.encodeHead(entry.type, entry.operation, zIndex, previous, to: &writer)
     if let base = entry.operation.base { writer.fixed(base.bits) }
     if let number = entry.operation.number { writer.varint(UInt64(number)) }
     entry.key.encode(to: &writer)
@@ -19,6 +16,25 @@ struct StoredEntry {
       writer.varint(field.field)
       field.value.encode(to: &writer)
     }
+  }
+
+  private static func encodeHead(
+    _ type: Int, _ operation: Entry.Operation, _ zIndex: Int64, _ previous: EntryPlace, to writer: inout ByteWriter
+  ) {
+    writer.varint(type)
+    writer.byte(operation.code)
+    writer.varint(UInt64(bitPattern: zIndex))
+    writer.varint(UInt64(bitPattern: previous.bits))
+  }
+
+  /// An update of which key and fields are encoded already.
+  static func encodeUpdate(
+    of type: Int, _ key: UnsafeRawBufferPointer, _ fields: UnsafeRawBufferPointer, zIndex: Int64, previous: EntryPlace,
+    to writer: inout ByteWriter
+  ) {
+    encodeHead(type, .update, zIndex, previous, to: &writer)
+    writer.append(key)
+    writer.append(fields)
   }
 
   init(entry: Entry, zIndex: Int64, previous: EntryPlace) {
@@ -73,7 +89,11 @@ struct EntryRow: Sendable {
   mutating func append(_ entry: borrowing StoredEntry, _ scratch: inout ByteWriter) {
     scratch.removeAll()
     entry.encode(to: &scratch)
-    bytes.block(scratch.bytes)
+    append(encoded: scratch)
+  }
+
+  mutating func append(encoded entry: borrowing ByteWriter) {
+    bytes.block(entry.bytes)
     count += 1
   }
 

@@ -10,7 +10,7 @@ struct Instance {
   }
 
   let layout: Layout
-  private let places: Places
+  let places: Places
 
   init<Object: MagicObject>(of object: Object) throws {
     try self.init(object, Layout.of(Object.self))
@@ -152,7 +152,7 @@ struct Instance {
         continue
       }
       object.present.insert(index)
-      if storage[slot].isEdited, !isDefault(index, storage[slot], value, isNew: record == nil) {
+      if storage[slot].isEdited, try record != nil || !isDefault(index, storage[slot]) {
         object.edited.insert(index)
         if try storage.stored(at: slot)?.value() != value { object.changed.insert(index) }
       }
@@ -248,9 +248,9 @@ struct Instance {
 
   /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
   /// from that.)
-  private func isDefault(_ index: Int, _ state: Storage.Property, _ value: Value, isNew: Bool) -> Bool {
-    isNew && !state.isStored && state.edits == layout.initialEdits[index]
-      && layout.properties[index].initial == value
+  func isDefault(_ index: Int, _ state: Storage.Property) throws -> Bool {
+    guard !state.isStored, state.edits == layout.initialEdits[index] else { return false }
+    return try layout.properties[index].initial == state.slot.value()
   }
 
   /// After a save: what was set since stays set.
@@ -326,8 +326,8 @@ struct Instance {
 
   /// What the instance remembers of a database here, for the case that a transaction is rolled back.
   ///
-  /// - Parameter saved: what a save did that the instance is about to learn of; if that was no more than its changes, the rest needs no memory.
-  func memory(of database: Store, before saved: SavedObject? = nil) -> InstanceMemory {
+  /// - Parameter isPart: whether it is about to learn of a save of no more than its changes: then the rest needs no memory.
+  func memory(of database: Store, isPart: Bool = false) -> InstanceMemory {
     let record = record
     var edited = PropertySet()
     var isNew = record == nil
@@ -339,7 +339,6 @@ struct Instance {
     guard !isNew else {
       return InstanceMemory(instance: self, database: database, content: .new(edited), removed: first.header.removed)
     }
-    let isPart = if case .changes? = saved?.extent { saved?.number == nil } else { false }
     var properties: [InstanceMemory.Property] = []
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
@@ -499,7 +498,7 @@ struct Instance {
 
   // MARK: Values
 
-  private func value(_ index: Int) throws -> Value? {
+  func value(_ index: Int) throws -> Value? {
     let (storage, slot) = self.property(index)
     if layout.roles[index] == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
     // It gets its name when its content is written.
@@ -518,12 +517,12 @@ struct Instance {
   }
 
   /// A primary value that was never set gets its default.
-  private func settlePrimary(_ index: Int) {
+  func settlePrimary(_ index: Int) {
     let (storage, slot) = property(index)
     if let value = layout.codecs[index].primaryDefault { storage.set(value, at: slot) }
   }
 
-  private func unset(_ property: Layout.Property) -> MagicDataError {
+  func unset(_ property: Layout.Property) -> MagicDataError {
     MagicDataError(.unsetValue, "\(layout.name).\(property.name) was never set; give it a value before the object is saved")
   }
 }

@@ -134,6 +134,9 @@ struct SavedObject: Sendable {
   /// By property: the links that were written.
   var links: [Int: [Link]] = [:]
 
+  /// Whether it was no more than the object's changes.
+  var isPart: Bool { if case .changes = extent { number == nil } else { false } }
+
   /// What the database holds of a property.
   func stored(_ index: Int, _ object: ObjectSave) -> Stored {
     switch extent {

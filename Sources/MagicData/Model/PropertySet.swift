@@ -15,6 +15,13 @@ struct PropertySet: Sendable, Hashable {
   private var first: UInt64 = 0
   private var more: More?
 
+  init() {}
+
+  /// Of a type with no more than 64 properties.
+  init(bits: UInt64) {
+    first = bits
+  }
+
   var isEmpty: Bool { first == 0 && (more?.words.allSatisfy { $0 == 0 } ?? true) }
 
   func contains(_ index: Int) -> Bool {

@@ -43,8 +43,8 @@ struct SaveLine {
   private var started: Started?
 
   private struct Started {
-    let change: Task<([SavedObject], LocalTransaction.Progress), any Error>
-    let finish: ([SavedObject], StagedAssets) throws -> Void
+    let change: Task<(SavedRun, LocalTransaction.Progress), any Error>
+    let finish: (SavedRun, StagedAssets) throws -> Void
   }
 
   init(_ scope: Scope, _ open: OpenTransaction) {
@@ -66,18 +66,26 @@ struct SaveLine {
         continue
       }
       let write = try scope.saving(run, as: type)
-      try await settle()
       let work = write.work
+      let written = try await take()
       started = Started(change: try open.start { try work(&$0, StagedAssets()) }, finish: write.finish)
+      // The database has something to do meanwhile.
+      try written?()
     }
     last = runs.last
   }
 
   /// All is written, and the instances know.
   nonisolated(nonsending) mutating func settle() async throws {
-    guard let started else { return }
+    try await take()?()
+  }
+
+  /// Waits until what is on its way is written; returns what the instances have to learn.
+  private nonisolated(nonsending) mutating func take() async throws -> (() throws -> Void)? {
+    guard let started else { return nil }
     self.started = nil
-    try started.finish(try await open.take(started.change), StagedAssets())
+    let saved = try await open.take(started.change)
+    return { try started.finish(saved, StagedAssets()) }
   }
 
   /// After an error: nothing is on its way any more.

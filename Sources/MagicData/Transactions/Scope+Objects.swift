@@ -11,7 +11,7 @@ extension Scope {
     return ObjectWrite(assets: try instance.assets(of: save, in: store.id)) { transaction, assets in
       try transaction.save(assets.naming(save), as: type)
     } finish: { saved, assets in
-      onRollback(instance.memory(of: store, before: saved))
+      onRollback(instance.memory(of: store, isPart: saved.isPart))
       instance.saved(saved, assets.naming(save), mark: mark, in: store)
       return Int(saved.place.zIndex)
     }
@@ -22,23 +22,55 @@ extension Scope {
     return { try saving(instance, as: type) }
   }
 
-  func saving(_ run: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<[SavedObject], Void> {
-    var values: [ObjectSave] = []
+  func saving(_ run: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<SavedRun, Void> {
+    try savingPacked(run, as: type) ?? savingApart(run, as: type)
+  }
+
+  /// `nil` if one of the objects has to go its way alone.
+  private func savingPacked(_ instances: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<SavedRun, Void>? {
+    guard var run = ObjectRun(of: type, in: store.id) else { return nil }
     var marks: [UInt8] = []
-    values.reserveCapacity(run.count)
-    marks.reserveCapacity(run.count)
-    for instance in run {
-      let (save, mark) = try instance.save(in: store)
-      values.append(save)
+    run.reserve(instances.count)
+    marks.reserveCapacity(instances.count)
+    for instance in instances {
+      guard let mark = try instance.save(into: &run) else { return nil }
       marks.append(mark)
     }
-    return ObjectWrite(assets: try run.assets(of: values, in: store.id)) { [values] transaction, assets in
-      try transaction.save(assets.naming(values), as: type)
-    } finish: { [values, marks] saved, assets in
-      let values = assets.naming(values)
-      for (number, instance) in run.enumerated() {
-        onRollback(instance.memory(of: store, before: saved[number]))
-        instance.saved(saved[number], values[number], mark: marks[number], in: store)
+    return ObjectWrite { [run] transaction, _ in
+      try transaction.save(run)
+    } finish: { [run, marks] saved, _ in
+      for (number, instance) in instances.enumerated() {
+        let object = run.objects[number]
+        if let (other, object) = saved.others[number] {
+          onRollback(instance.memory(of: store, isPart: other.isPart))
+          instance.saved(other, object, mark: marks[number], in: store)
+          continue
+        }
+        onRollback(instance.memory(of: store, isPart: object.place != nil))
+        if instance.saved(object, at: saved.places[number], mark: marks[number], in: store) { continue }
+        instance.saved(run.saved(number, at: saved.places[number]), run.object(number), mark: marks[number], in: store)
+      }
+    }
+  }
+
+  private func savingApart(_ instances: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<SavedRun, Void> {
+    var objects: [ObjectSave] = []
+    var marks: [UInt8] = []
+    objects.reserveCapacity(instances.count)
+    marks.reserveCapacity(instances.count)
+    for instance in instances {
+      let (object, mark) = try instance.save(in: store)
+      objects.append(object)
+      marks.append(mark)
+    }
+    return ObjectWrite(assets: try instances.assets(of: objects, in: store.id)) { [objects] transaction, assets in
+      let objects = assets.naming(objects)
+      return SavedRun(apart: try transaction.save(objects, as: type), objects)
+    } finish: { [marks] saved, _ in
+      for (number, instance) in instances.enumerated() {
+        guard let (saved, object) = saved.others[number] else { continue }
+        onRollback(instance.memory(of: store, isPart: saved.isPart))
+        instance.saved(saved, object, mark: marks[number], in: store)
       }
     }
   }
@@ -46,9 +78,9 @@ extension Scope {
   /// Many objects, in runs that go to the database one after the other.
   func saving<Object: MagicObject>(
     all objects: [Object], as type: MappedType
-  ) throws -> [() throws -> ObjectWrite<[SavedObject], Void>] {
+  ) throws -> [() throws -> ObjectWrite<SavedRun, Void>] {
     var runs = SaveRuns(try objects.map { try Instance($0, type.layout) })
-    var writes: [() throws -> ObjectWrite<[SavedObject], Void>] = []
+    var writes: [() throws -> ObjectWrite<SavedRun, Void>] = []
     while let run = runs.next() {
       if !run.isEmpty { writes.append { try saving(run, as: type) } }
     }
@@ -70,7 +102,7 @@ extension Scope {
         let save = assets.naming(save)
         for (number, node) in graph.nodes.enumerated() {
           guard let saved = saved[number] else { continue }
-          onRollback(node.instance.memory(of: store, before: saved))
+          onRollback(node.instance.memory(of: store, isPart: saved.isPart))
           node.instance.saved(saved, save.objects[number], mark: node.mark, held: node.held, in: store)
         }
         return try save.roots.map { number in

@@ -33,20 +33,29 @@ package enum UUIDText {
   }
 
   package static func text(_ high: UInt64, _ low: UInt64) -> String {
-    String(unsafeUninitializedCapacity: 36) { buffer in
-      var position = 0
-      for half in [high, low] {
-        for shift in stride(from: UInt64(60), through: 0, by: -4) {
-          if position == 8 || position == 13 || position == 18 || position == 23 {
-            buffer[position] = UInt8(ascii: "-")
-            position += 1
-          }
-          let nibble = UInt8(truncatingIfNeeded: half >> shift) & 15
-          buffer[position] = nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "A") + nibble - 10
+    String(unsafeUninitializedCapacity: length) { buffer in
+      write(high, low, to: buffer)
+      return length
+    }
+  }
+
+  package static let length = 36
+
+  /// - Parameter buffer: of `length` bytes.
+  package static func write(_ high: UInt64, _ low: UInt64, to buffer: UnsafeMutableBufferPointer<UInt8>) {
+    var position = 0
+    func write(_ half: UInt64) {
+      for shift in stride(from: UInt64(60), through: 0, by: -4) {
+        if position == 8 || position == 13 || position == 18 || position == 23 {
+          buffer[position] = UInt8(ascii: "-")
           position += 1
         }
+        let nibble = UInt8(truncatingIfNeeded: half >> shift) & 15
+        buffer[position] = nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "A") + nibble - 10
+        position += 1
       }
-      return position
     }
+    write(high)
+    write(low)
   }
 }

@@ -33,9 +33,7 @@ extension Value {
       writer.fixed(number.bitPattern)
     case .text(let text):
       if let (high, low) = UUIDText.halves(of: text) {
-        writer.byte(Form.uuid)
-        writer.fixed(high)
-        writer.fixed(low)
+        Value.encode(uuid: high, low, to: &writer)
       } else {
         writer.byte(Form.text)
         writer.string(text)
@@ -66,6 +64,42 @@ extension Value {
     case .asset(let name):
       writer.byte(Form.asset)
       writer.string(name)
+    }
+  }
+
+  /// The same of a UUID's text, given as its bytes.
+  package static func encode(uuid high: UInt64, _ low: UInt64, to writer: inout ByteWriter) {
+    writer.byte(Form.uuid)
+    writer.fixed(high)
+    writer.fixed(low)
+  }
+
+  /// A value where it stands encoded, for who needs no copy of it: none of objects or assets.
+  package enum Encoded {
+    case null
+    case integer(Int64)
+    case real(Double)
+    case text(UnsafeRawBufferPointer)
+    case uuid(UInt64, UInt64)
+    case bytes(UnsafeRawBufferPointer)
+
+    /// - Parameter position: where it begins in what `encode` wrote, and then where it ends.
+    package init(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) {
+      let form = bytes[position]
+      position += 1
+      switch form {
+      case Form.null: self = .null
+      case Form.integer:
+        let number = bytes.varint(&position)
+        self = .integer(Int64(bitPattern: number >> 1) ^ -Int64(number & 1))
+      case Form.real: self = .real(Double(bitPattern: bytes.fixed(&position)))
+      case Form.uuid:
+        let high = bytes.fixed(&position)
+        self = .uuid(high, bytes.fixed(&position))
+      case Form.text: self = .text(bytes.block(&position))
+      case Form.bytes, Form.coded: self = .bytes(bytes.block(&position))
+      default: preconditionFailure("no value of form \(form) is read in place")
+      }
     }
   }
 

@@ -1,0 +1,137 @@
+internal import GRDB
+internal import MagicJournal
+
+extension LocalTransaction {
+  /// Adds or updates the objects of a run, one after the other: on a short way those that are new, or that nobody else has written to since they were fetched,
+  /// which nearly all are; any other as it would go alone.
+  mutating func save(_ run: ObjectRun) throws -> SavedRun {
+    var saved = SavedRun()
+    saved.places.reserveCapacity(run.objects.count)
+    let type = try current(run.type)
+    // Columns that were added meanwhile may have to be emptied (J-16).
+    let isKnown = type === run.type && !type.stored.schema.hasRivals
+    try run.bytes.withUnsafeBytes { bytes in
+      var writer = RunWriter(type, bytes, db)
+      for number in run.objects.indices {
+        var isTaken = false
+        if isKnown, let place = try save(run.objects[number], until: run.end(number), &writer, &isTaken) {
+          saved.places.append(place)
+          continue
+        }
+        let object = run.object(number)
+        let other = try save(object, as: type, isTaken: isTaken)
+        saved.others[number] = (other, object)
+        saved.places.append(other.place)
+      }
+    }
+    return saved
+  }
+
+  /// `nil` if the object has to go its way alone.
+  ///
+  /// - Parameter isTaken: set if there is an object of this name.
+  private mutating func save(
+    _ object: ObjectRun.Object, until end: Int, _ writer: inout RunWriter, _ isTaken: inout Bool
+  ) throws -> ObjectPlace? {
+    let last = next
+    let isFree: Bool
+    if let before = object.place {
+      isFree = object.written != 0 && !hasEntry(before.last)
+    } else {
+      isFree = try !(hasAbsent(writer.table) && writer.isAbsent(object))
+    }
+    guard isFree else { return nil }
+    guard let zIndex = try writer.write(object, until: end, last: last) else {
+      isTaken = object.place == nil
+      return nil
+    }
+    try append(writer, zIndex: zIndex, previous: object.place?.last ?? .none)
+    return ObjectPlace(zIndex: zIndex, last: last)
+  }
+}
+
+/// Writes the rows of a run's objects, and keeps what an entry needs of the one that it wrote last.
+struct RunWriter: ~Copyable {
+  let table: ObjectTable
+  let bytes: UnsafeRawBufferPointer
+  private let type: MappedType
+  private var statement: SQL?
+  /// What the statement is for.
+  private var use: (written: UInt64, isNew: Bool) = (0, false)
+  /// Of an update: the fields that were written, if these are not all.
+  private var changes: [UInt8] = []
+  private var object: (key: Range<Int>, fields: Range<Int>) = (0..<0, 0..<0)
+  /// What the entry counts towards a transaction's limit (J-20).
+  private(set) var size = 0
+
+  init(_ type: MappedType, _ bytes: UnsafeRawBufferPointer, _ db: Database) {
+    self.type = type
+    self.bytes = bytes
+    table = ObjectTable(type.stored, db)
+  }
+
+  /// Whether an object of this name was removed.
+  func isAbsent(_ object: ObjectRun.Object) throws -> Bool {
+    var reader = ByteReader(Array(bytes[object.key..<object.fields]))
+    return try table.absentPlace(of: ObjectKey(from: &reader)) != nil
+  }
+
+  /// - Returns: where the object is; `nil` if it is not as it should be, and nothing was written.
+  mutating func write(_ object: ObjectRun.Object, until end: Int, last: EntryPlace) throws -> Int64? {
+    let isNew = object.place == nil
+    if statement == nil || use.written != object.written || use.isNew != isNew { try prepare(object.written, isNew) }
+    if isNew {
+      try statement!.bindNull()
+      try bindKey(object)
+    }
+    try statement!.bind(last)
+    try bindFields(object, until: end)
+    if let before = object.place {
+      try statement!.bind(before.zIndex)
+      try bindKey(object)
+      try statement!.bind(before.last)
+    }
+    guard try statement!.runOnce() > 0 else { return nil }
+    return object.place?.zIndex ?? table.db.lastInsertedRowID
+  }
+
+  private mutating func prepare(_ written: UInt64, _ isNew: Bool) throws {
+    let fields = type.inOrder.filter { written & 1 << UInt64($0.index) != 0 }.map(\.field)
+    // The one before may be of the same text.
+    statement = nil
+    statement = try SQL(
+      table.db, isNew ? type.stored.insert(fields) : type.stored.update(fields, among: fields, isBirth: false))
+    use = (written, isNew)
+  }
+
+  private mutating func bindKey(_ object: ObjectRun.Object) throws {
+    var position = object.key
+    try statement!.bind(Value.Encoded(bytes, &position))
+  }
+
+  /// Binds what is written of the fields, and notes it for the entry.
+  private mutating func bindFields(_ object: ObjectRun.Object, until end: Int) throws {
+    let isWhole = object.written == object.present
+    changes.removeAll(keepingCapacity: true)
+    size = 16 + object.fields - object.key
+    var position = object.fields
+    for (index, _) in type.inOrder where object.present & 1 << UInt64(index) != 0 {
+      let start = position
+      _ = bytes.varint(&position)
+      let value = position
+      let encoded = Value.Encoded(bytes, &position)
+      guard object.written & 1 << UInt64(index) != 0 else { continue }
+      try statement!.bind(encoded)
+      size += 4 + position - value
+      if !isWhole { changes.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[start..<position])) }
+    }
+    self.object = (object.key..<object.fields, isWhole ? object.fields..<end : 0..<0)
+  }
+
+  /// Key and fields of the entry.
+  func withEntry(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Void) rethrows {
+    let key = UnsafeRawBufferPointer(rebasing: bytes[object.key])
+    guard object.fields.isEmpty else { return try body(key, UnsafeRawBufferPointer(rebasing: bytes[object.fields])) }
+    try changes.withUnsafeBytes { try body(key, $0) }
+  }
+}

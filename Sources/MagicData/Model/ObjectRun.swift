@@ -1,0 +1,167 @@
+internal import MagicJournal
+
+/// Instances of one type on their way to the database: what `ObjectSave` is for one, packed for many.
+///
+/// Their values stand as an entry has them, one behind the other: they are encoded on their owner's side, while the database is busy with the run before, and there
+/// bound to statements and put into the journal as they are. To hand around the values themselves costs as much as to write the rows.
+struct ObjectRun: Sendable {
+  struct Object {
+    /// Where the encoded primary value begins, and the fields that have a value, rising.
+    let (key, fields): (Int, Int)
+    /// See `ObjectSave`; by property.
+    let (present, edited, changed): (UInt64, UInt64, UInt64)
+    /// Of one that was fetched or saved before.
+    let place: ObjectPlace?
+
+    /// What the save of a new object writes, or of one that is known.
+    var written: UInt64 { place == nil ? present : changed }
+  }
+
+  let type: MappedType
+  /// Where the objects are fetched from and saved.
+  let database: Identifier
+  private(set) var objects: [Object] = []
+  private var writer = ByteWriter()
+
+  /// `nil` if objects of this type need more than their own rows.
+  init?(of type: MappedType, in database: Identifier) {
+    guard type.layout.isPlain, type.layout.properties.count <= 64, type.layout.primary != nil, !type.hasNumbers else {
+      return nil
+    }
+    self.type = type
+    self.database = database
+  }
+
+  mutating func reserve(_ count: Int) { objects.reserveCapacity(count) }
+
+  var bytes: [UInt8] { writer.bytes }
+
+  /// Where an object's fields end.
+  func end(_ number: Int) -> Int { number + 1 < objects.count ? objects[number + 1].key : writer.count }
+
+  /// - Parameter body: encodes the primary value, and says then where fields begin, encodes those, and returns what is known of them.
+  mutating func append(_ body: (inout ByteWriter) throws -> Object) rethrows {
+    objects.append(try body(&writer))
+  }
+
+  /// What the short way did with an object.
+  func saved(_ number: Int, at place: ObjectPlace) -> SavedObject {
+    return SavedObject(
+      place: place, key: .primary(object(number).primary ?? .null), extent: objects[number].place == nil ? .all : .changes)
+  }
+
+  /// The object as one that goes its way alone.
+  func object(_ number: Int) -> ObjectSave {
+    let object = objects[number]
+    var content = ObjectSave.Content()
+    content.values = Array(repeating: .null, count: type.layout.properties.count)
+    content.present = PropertySet(bits: object.present)
+    content.edited = PropertySet(bits: object.edited)
+    content.changed = PropertySet(bits: object.changed)
+    var reader = ByteReader(Array(bytes[object.key..<end(number)]))
+    do {
+      let primary = try Value(from: &reader)
+      content.primary = primary
+      if let index = type.layout.primary { content.values[index] = primary }
+      for (index, _) in type.inOrder where content.present.contains(index) {
+        _ = try reader.varint()
+        content.values[index] = try Value(from: &reader)
+      }
+      content.record = object.place.map {
+        ObjectSave.Record(database: database, place: $0, key: .primary(primary), primary: primary)
+      }
+    } catch {
+      preconditionFailure("what was encoded a moment ago cannot be read: \(error)")
+    }
+    return ObjectSave(content)
+  }
+}
+
+/// What the save of several instances did.
+struct SavedRun: Sendable {
+  /// Of objects that went the short way; of the others nothing is read here.
+  var places: [ObjectPlace] = []
+  /// By number: those that did not.
+  var others: [Int: (saved: SavedObject, object: ObjectSave)] = [:]
+
+  init() {}
+
+  init(apart saved: [SavedObject], _ objects: [ObjectSave]) {
+    others = Dictionary(uniqueKeysWithValues: zip(saved, objects).enumerated().map { ($0, $1) })
+  }
+}
+
+extension Instance {
+  /// Adds its values to a run; returns the mark that each of them carries until it is set anew. `nil` if the instance has to go its way alone.
+  func save(into run: inout ObjectRun) throws -> UInt8? {
+    guard case .shared(let storage) = places, storage.header.removed == nil, let primary = layout.primary else { return nil }
+    let record = storage.header.record
+    guard try record.map({ try $0.database == run.database && isAsRecorded() }) ?? true else { return nil }
+    let mark = storage.nextMark()
+    let type = run.type
+    try run.append { writer in
+      let key = writer.count
+      var object = (present: UInt64(0), edited: UInt64(0), changed: UInt64(0))
+      try save(primary, storage, mark, isNew: record == nil, into: &object) {
+        try encode(primary, storage.properties[layout.slots[primary]].slot, to: &writer)
+      }
+      let fields = writer.count
+      for (index, field) in type.inOrder {
+        try save(index, storage, mark, isNew: record == nil, into: &object) {
+          writer.varint(field)
+          try encode(index, storage.properties[layout.slots[index]].slot, to: &writer)
+        }
+      }
+      return ObjectRun.Object(
+        key: key, fields: fields, present: object.present, edited: object.edited, changed: object.changed, place: record?.place)
+    }
+    return mark
+  }
+
+  @inline(__always)
+  private func save(
+    _ index: Int, _ storage: Storage, _ mark: UInt8, isNew: Bool,
+    into object: inout (present: UInt64, edited: UInt64, changed: UInt64),
+    _ encode: () throws -> Void
+  ) throws {
+    let slot = layout.slots[index]
+    if layout.roles[index] == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
+    storage[slot].save = mark
+    guard !storage[slot].slot.isUnset else {
+      guard layout.roles[index] == .optional else { throw unset(layout.properties[index]) }
+      return
+    }
+    try encode()
+    let bit = UInt64(1) << UInt64(index)
+    object.present |= bit
+    guard storage[slot].isEdited else { return }
+    if isNew, try isDefault(index, storage[slot]) { return }
+    object.edited |= bit
+    if try !storage[slot].isStored || storage.stored(at: slot)?.value() != storage[slot].slot.value() { object.changed |= bit }
+  }
+
+  private func encode(_ index: Int, _ slot: Slot, to writer: inout ByteWriter) throws {
+    switch slot {
+    case .integer(let number): Value.integer(number).encode(to: &writer)
+    case .real(let number): Value.real(number).encode(to: &writer)
+    case .uuid(let high, let low): Value.encode(uuid: high, low, to: &writer)
+    // Its length is checked.
+    default: try value(index)?.encode(to: &writer)
+    }
+  }
+
+  /// After a save on the short way.
+  ///
+  /// - Returns: `false`, and nothing is done, if a value was set meanwhile, or never: then each has to be looked at.
+  func saved(_ object: ObjectRun.Object, at place: ObjectPlace, mark: UInt8, in database: Store) -> Bool {
+    guard case .shared(let storage) = places else { return false }
+    let properties = storage.properties
+    for index in 0..<layout.slots.count {
+      guard properties[layout.slots[index]].save == mark, object.present & 1 << UInt64(index) != 0 else { return false }
+    }
+    for slot in layout.slots where properties[slot].isEdited || !properties[slot].isStored { storage.setStored(at: slot) }
+    storage.header.record = Record(
+      database: database.id, keeper: layout.asks ? database : nil, place: place, birth: nil)
+    return true
+  }
+}

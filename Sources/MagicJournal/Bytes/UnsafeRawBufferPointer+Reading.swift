@@ -1,0 +1,24 @@
+/// Reads what a `ByteWriter` of this program has just written: nothing of it can be damaged.
+extension UnsafeRawBufferPointer {
+  package func varint(_ position: inout Int) -> UInt64 {
+    var (number, shift): (UInt64, UInt64) = (0, 0)
+    while true {
+      let byte = self[position]
+      position += 1
+      number |= UInt64(byte & 0x7f) << shift
+      if byte < 0x80 { return number }
+      shift += 7
+    }
+  }
+
+  func fixed(_ position: inout Int) -> UInt64 {
+    defer { position += 8 }
+    return UInt64(bigEndian: loadUnaligned(fromByteOffset: position, as: UInt64.self))
+  }
+
+  func block(_ position: inout Int) -> UnsafeRawBufferPointer {
+    let count = Int(varint(&position))
+    defer { position += count }
+    return UnsafeRawBufferPointer(rebasing: self[position..<position + count])
+  }
+}

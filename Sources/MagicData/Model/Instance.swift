@@ -500,7 +500,7 @@ struct Instance {
 
   func value(_ index: Int) throws -> Value? {
     let (storage, slot) = self.property(index)
-    if layout.roles[index] == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
+    if layout.roles[index] == .primary { settlePrimary(index) }
     // It gets its name when its content is written.
     if !layout.assets.isEmpty, case .held(let held) = storage[slot].slot, held.asset?.isUnnamed == true { return .asset("") }
     do {
@@ -519,7 +519,8 @@ struct Instance {
   /// A primary value that was never set gets its default.
   func settlePrimary(_ index: Int) {
     let (storage, slot) = property(index)
-    if let value = layout.codecs[index].primaryDefault { storage.set(value, at: slot) }
+    guard !storage[slot].slot.hasValue, let value = layout.codecs[index].primaryDefault else { return }
+    storage.set(value, at: slot)
   }
 
   func unset(_ property: Layout.Property) -> MagicDataError {

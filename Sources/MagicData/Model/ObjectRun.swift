@@ -6,12 +6,17 @@ internal import MagicJournal
 /// bound to statements and put into the journal as they are. To hand around the values themselves costs as much as to write the rows.
 struct ObjectRun: Sendable {
   struct Object {
-    /// Where the encoded primary value begins, and the fields that have a value, rising.
-    let (key, fields): (Int, Int)
+    /// Where the encoded primary value begins, and behind it the fields that have a value, rising.
+    let key: Int
+    fileprivate(set) var fields: Int
     /// See `ObjectSave`; by property.
-    let (present, edited, changed): (UInt64, UInt64, UInt64)
+    fileprivate(set) var (present, edited, changed): (UInt64, UInt64, UInt64) = (0, 0, 0)
     /// Of one that was fetched or saved before.
     let place: ObjectPlace?
+
+    fileprivate init(key: Int, place: ObjectPlace?) {
+      (self.key, fields, self.place) = (key, key, place)
+    }
 
     /// What the save of a new object writes, or of one that is known.
     var written: UInt64 { place == nil ? present : changed }
@@ -94,48 +99,40 @@ struct SavedRun: Sendable {
 extension Instance {
   /// Adds its values to a run; returns the mark that each of them carries until it is set anew. `nil` if the instance has to go its way alone.
   func save(into run: inout ObjectRun) throws -> UInt8? {
-    guard case .shared(let storage) = places, storage.header.removed == nil, let primary = layout.primary else { return nil }
-    let record = storage.header.record
+    guard first.header.removed == nil, let primary = layout.primary else { return nil }
+    let record = record
     guard try record.map({ try $0.database == run.database && isAsRecorded() }) ?? true else { return nil }
-    let mark = storage.nextMark()
+    let mark = first.nextMark()
     let type = run.type
     try run.append { writer in
       let key = writer.count
-      var object = (present: UInt64(0), edited: UInt64(0), changed: UInt64(0))
-      try save(primary, storage, mark, isNew: record == nil, into: &object) {
-        try encode(primary, storage.properties[layout.slots[primary]].slot, to: &writer)
-      }
-      let fields = writer.count
+      var object = ObjectRun.Object(key: key, place: record?.place)
+      settlePrimary(primary)
+      try save(primary, mark, into: &object) { try encode(primary, $0, to: &writer) }
+      object.fields = writer.count
       for (index, field) in type.inOrder {
-        try save(index, storage, mark, isNew: record == nil, into: &object) {
+        try save(index, mark, into: &object) {
           writer.varint(field)
-          try encode(index, storage.properties[layout.slots[index]].slot, to: &writer)
+          try encode(index, $0, to: &writer)
         }
       }
-      return ObjectRun.Object(
-        key: key, fields: fields, present: object.present, edited: object.edited, changed: object.changed, place: record?.place)
+      return object
     }
     return mark
   }
 
   @inline(__always)
-  private func save(
-    _ index: Int, _ storage: Storage, _ mark: UInt8, isNew: Bool,
-    into object: inout (present: UInt64, edited: UInt64, changed: UInt64),
-    _ encode: () throws -> Void
-  ) throws {
-    let slot = layout.slots[index]
-    if layout.roles[index] == .primary, !storage[slot].slot.hasValue { settlePrimary(index) }
+  private func save(_ index: Int, _ mark: UInt8, into object: inout ObjectRun.Object, _ encode: (Slot) throws -> Void) throws {
+    let (storage, slot) = property(index)
     storage[slot].save = mark
     guard !storage[slot].slot.isUnset else {
       guard layout.roles[index] == .optional else { throw unset(layout.properties[index]) }
       return
     }
-    try encode()
+    try encode(storage[slot].slot)
     let bit = UInt64(1) << UInt64(index)
     object.present |= bit
-    guard storage[slot].isEdited else { return }
-    if isNew, try isDefault(index, storage[slot]) { return }
+    guard storage[slot].isEdited, try object.place != nil || !isDefault(index, storage[slot]) else { return }
     object.edited |= bit
     if try !storage[slot].isStored || storage.stored(at: slot)?.value() != storage[slot].slot.value() { object.changed |= bit }
   }
@@ -145,7 +142,7 @@ extension Instance {
     case .integer(let number): Value.integer(number).encode(to: &writer)
     case .real(let number): Value.real(number).encode(to: &writer)
     case .uuid(let high, let low): Value.encode(uuid: high, low, to: &writer)
-    // Its length is checked.
+    case .text(let text) where text.utf8.count <= Limits.valueBytes: Value.text(text).encode(to: &writer)
     default: try value(index)?.encode(to: &writer)
     }
   }
@@ -154,14 +151,15 @@ extension Instance {
   ///
   /// - Returns: `false`, and nothing is done, if a value was set meanwhile, or never: then each has to be looked at.
   func saved(_ object: ObjectRun.Object, at place: ObjectPlace, mark: UInt8, in database: Store) -> Bool {
-    guard case .shared(let storage) = places else { return false }
-    let properties = storage.properties
     for index in 0..<layout.slots.count {
-      guard properties[layout.slots[index]].save == mark, object.present & 1 << UInt64(index) != 0 else { return false }
+      let (storage, slot) = property(index)
+      guard storage[slot].save == mark, object.present & 1 << UInt64(index) != 0 else { return false }
     }
-    for slot in layout.slots where properties[slot].isEdited || !properties[slot].isStored { storage.setStored(at: slot) }
-    storage.header.record = Record(
-      database: database.id, keeper: layout.asks ? database : nil, place: place, birth: nil)
+    for index in 0..<layout.slots.count {
+      let (storage, slot) = property(index)
+      if storage[slot].isEdited || !storage[slot].isStored { storage.setStored(at: slot) }
+    }
+    record = Record(database: database.id, keeper: layout.asks ? database : nil, place: place, birth: nil)
     return true
   }
 }

@@ -12,6 +12,7 @@ final class RawDatabase {
     self.handle = handle
     run("PRAGMA journal_mode = WAL")
     run("PRAGMA synchronous = NORMAL")
+    run("PRAGMA cache_size = -16000")
   }
 
   deinit {

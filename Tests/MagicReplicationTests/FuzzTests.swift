@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import MagicJournal
 import MagicReplication
@@ -273,6 +274,22 @@ import Testing
   private struct JSONLineError: Error { let line: String }
 
   // MARK: Databases
+
+  /// A run of transactions that is said to begin where none ever will: what can be read is, and it ends.
+  @Test func aDatabaseThatSaysItHoldsTooMuchIsReadToAnEnd() async throws {
+    _ = try await remote()
+    let magic = try await MagicData(path: folder["a"])
+    _ = try await magic.store.write { db in
+      try db.execute(sql: "INSERT INTO magic_run (first, replica, sequence, is_one) VALUES (3, 1, \(Int64(1) << 61), 0)")
+    }
+    let entries = Locked(0)
+    let report = try await JournalSource.database(magic).forEachEntry(LogSelection()) { _, _, _ in entries.withLock { $0 += 1 }
+    }.report
+    #expect(entries.withLock { $0 } > 0)
+    #expect(!report.isComplete)
+    await #expect(throws: MagicDataError.self) { try await DatabaseCheck(magic) }
+    try await magic.close()
+  }
 
   /// Tables that somebody has changed by SQL, at random. An empty program changes nothing.
   @Test func databasesThatWereChangedByHandAreReadOrRefused() async throws {

@@ -79,14 +79,20 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "MagicTransportTests",
-      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", "TestSupport", logging],
+      dependencies: [
+        "MagicTransport", "MagicReplication", "MagicData", "MagicJournal", "TestSupport", nio("NIOCore"), nio("NIOEmbedded"),
+        grdb,
+        logging,
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "DocumentationTests", dependencies: ["MagicTransport", "MagicReplication", "MagicData", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "ToolTests",
-      dependencies: ["magic-sync", "magic-replay", "MagicTransport", "MagicReplication", "MagicData", "TestSupport", "CSpawn"],
+      dependencies: [
+        "magic-sync", "magic-replay", "MagicTransport", "MagicReplication", "MagicData", "TestSupport", "CSpawn", grdb,
+      ],
       swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]

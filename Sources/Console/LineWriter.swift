@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import Foundation
+package import Foundation
 internal import MagicData
 
 /// Writes many lines to standard output: a call of the system for many of them, and for each one on a terminal.
@@ -26,19 +26,25 @@ package final class LineWriter: Sendable {
 
   private static func write(_ pending: inout [UInt8]) throws {
     defer { pending.removeAll(keepingCapacity: true) }
-    var written = 0
-    while written < pending.count {
-      let count = pending.withUnsafeBytes { bytes in
-        Foundation.write(STDOUT_FILENO, bytes.baseAddress! + written, bytes.count - written)
-      }
-      if count > 0 {
-        written += count
-      } else if errno == EPIPE {
-        // Who read has seen enough, which is no failure to speak of.
-        throw ExitCode(128 + SIGPIPE)
-      } else if errno != EINTR && errno != EAGAIN {
-        throw MagicDataError(
-          errno == ENOSPC ? .full : .failed, "standard output could not be written: \(String(cString: strerror(errno)))")
+    try LineWriter.write(pending, to: STDOUT_FILENO)
+  }
+
+  /// Writes all of `bytes`; where there is no room for them, that has its exit code.
+  package static func write(_ bytes: some ContiguousBytes, to descriptor: Int32) throws {
+    try bytes.withUnsafeBytes { bytes in
+      var written = 0
+      while written < bytes.count {
+        let count = Foundation.write(descriptor, bytes.baseAddress! + written, bytes.count - written)
+        if count > 0 {
+          written += count
+        } else if errno == EPIPE {
+          // Who read has seen enough, which is no failure to speak of.
+          throw ExitCode(128 + SIGPIPE)
+        } else if errno != EINTR && errno != EAGAIN {
+          let name = descriptor == STDOUT_FILENO ? "standard output" : "the output"
+          throw MagicDataError(
+            errno == ENOSPC ? .full : .failed, "\(name) could not be written: \(String(cString: strerror(errno)))")
+        }
       }
     }
   }

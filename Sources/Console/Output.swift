@@ -50,7 +50,7 @@ package struct OutputOptions: ParsableArguments {
 
   /// Unlike Swift's `print`, this fails if the result cannot be written.
   package static func print(_ line: Data, to handle: FileHandle) throws {
-    try handle.write(contentsOf: line + Data("\n".utf8))
+    try LineWriter.write(line + Data("\n".utf8), to: handle.fileDescriptor)
   }
 }
 

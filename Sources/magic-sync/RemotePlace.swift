@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import Foundation
 import MagicData
 import MagicReplication
@@ -104,15 +105,8 @@ enum RemotePlace: Sendable {
 
   private func pack(_ remote: FolderRemote) throws {
     if case .bundle(let file) = self { return try BundleFile.write(remote, to: file) }
-    // Whoever reads may go away, which is an error to be told and not a signal to die of.
+    // Whoever reads may go away: the folder that was packed is to be removed before that ends this process.
     signal(SIGPIPE, SIG_IGN)
-    try BundleFile.write(remote) { part in
-      do {
-        try FileHandle.standardOutput.write(contentsOf: part)
-      } catch {
-        throw MagicDataError(
-          .failed, "standard output could not be written: who reads the bundle has gone, or no space is left", cause: error)
-      }
-    }
+    try BundleFile.write(remote) { try LineWriter.write($0, to: STDOUT_FILENO) }
   }
 }

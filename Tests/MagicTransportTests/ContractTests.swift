@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import MagicReplication
 import MagicTransport
@@ -190,6 +191,24 @@ import Testing
     try await a.replicator.push()
     #expect(try await b.replicator.pull().isComplete)
     try await expectEqual([a.magic, b.magic])
+    try await place.stop()
+  }
+
+  /// H-43, L-25: sides that hold the same transactions and yet are not equal are told so. Here a value in a peer's journal was changed by hand.
+  @Test func whatHoldsTheSameAndDiffersIsAnAlarm() async throws {
+    let place = try await Place(.peer)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.sync()
+    let served = try #require(place.served)
+    _ = try await served.store.write { db in
+      try db.execute(sql: "UPDATE magic_journal SET data = CAST(replace(CAST(data AS TEXT), 'one', 'off') AS BLOB)")
+    }
+    try await a.magic.update(Note("2", "two"))
+    await expectCode(.failed, naming: "hold the same transactions and differ nevertheless") { try await a.replicator.sync() }
+    // It is said after everything was exchanged, and is no reason to lose anything.
+    #expect(try await served.object(of: Note.self).count == 2)
+    #expect(try await a.titles() == ["one", "two"])
     try await place.stop()
   }
 

@@ -30,5 +30,5 @@ package struct VectorFile<Content: Codable> {
     try (encoder.encode(content) + Data("\n".utf8)).write(to: url)
   }
 
-  private func read() throws -> Content { try JSONDecoder().decode(Content.self, from: Data(contentsOf: url)) }
+  package func read() throws -> Content { try JSONDecoder().decode(Content.self, from: Data(contentsOf: url)) }
 }

@@ -15,6 +15,7 @@ struct Tool {
   static let replay = Tool("magic-replay")
   static let python = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["python3"])
   static let openssl = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["openssl"])
+  static let clang = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["clang"])
   static let git = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["git"])
 
   private let path: URL

@@ -20,7 +20,7 @@ extension MagicDataError {
   private static func reason(_ error: DatabaseError) -> String {
     switch error.resultCode {
     case .SQLITE_BUSY, .SQLITE_LOCKED: "another process holds it; try again"
-    case .SQLITE_FULL: "no space is left on the disk; free some and try again"
+    case _ where error.isFull: "no space is left on the disk; free some and try again"
     case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH: "it may not be written; check the permissions of the file and its folder"
     case .SQLITE_CANTOPEN: "the file cannot be opened; check the path and its permissions"
     case .SQLITE_NOTADB: "it is not an SQLite file"
@@ -28,6 +28,11 @@ extension MagicDataError {
     default: "\(error.message ?? "SQLite gives no reason") (SQLite \(error.extendedResultCode.rawValue))"
     }
   }
+}
+
+extension DatabaseError {
+  /// A file beside the database that cannot grow is one as well (https://www.sqlite.org/rescode.html#ioerr_shmsize).
+  fileprivate var isFull: Bool { resultCode == .SQLITE_FULL || extendedResultCode == .SQLITE_IOERR_SHMSIZE }
 }
 
 extension MagicDataError.Code {
@@ -45,7 +50,7 @@ extension MagicDataError.Code {
     self =
       switch error.resultCode {
       case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
-      case .SQLITE_FULL: .full
+      case _ where error.isFull: .full
       case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH, .SQLITE_CANTOPEN: .notAllowed
       case .SQLITE_NOTADB, .SQLITE_CORRUPT: .notADatabase
       default: .failed

@@ -18,10 +18,35 @@ extension ObjectTable {
   }
 
   /// The number of an object that has a row at a z index.
-  func number(at zIndex: Int64) throws -> Int64? {
+  package func number(at zIndex: Int64) throws -> Int64? {
     var select = try SQL(db, type.selectNumber)
     try select.bind(zIndex)
     return try select.step() && !select.isNull(0) ? select.integer(0) : nil
+  }
+
+  /// Every claim, with the number that its object has.
+  package func claims() throws -> [(claim: Claim, shown: Int64)] {
+    var claims: [(Claim, Int64)] = []
+    var select = try SQL(db, Statements.selectClaims)
+    try select.bind(type.id)
+    while try select.step() {
+      claims.append((Claim(number: select.integer(2), birth: try select.birth(1)), select.integer(0)))
+    }
+    return claims
+  }
+
+  /// Makes claims, and the numbers in rows, what entries say of them: for what somebody else has changed.
+  package func replaceNumbers(_ numbers: Numbers) throws {
+    for (_, shown) in try claims() { try deleteClaim(showing: shown) }
+    let shown = numbers.shown
+    for claim in numbers.claimed { if let number = shown[claim.birth] { try insert(claim, showing: number) } }
+    var wrong: [Birth] = []
+    try forEachRow { key, place in
+      if case .birth(let birth) = key, try number(at: place.zIndex) != shown[birth] { wrong.append(birth) }
+    }
+    // Two may have each other's.
+    for birth in wrong { try show(nil, of: birth) }
+    for birth in wrong { try show(shown[birth], of: birth) }
   }
 
   /// What a number that the app sets means (J-28).

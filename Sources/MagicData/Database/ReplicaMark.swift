@@ -20,8 +20,8 @@ struct ReplicaMark {
 
   /// `nil` if there is none that can be read.
   static func beside(_ location: DatabaseLocation) -> ReplicaMark? {
-    guard let data = try? Data(contentsOf: location.mark), data.count <= 1_000 else { return nil }
-    let words = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+    guard let bytes = try? DurableFile.read(location.mark, atMost: 1_000) else { return nil }
+    let words = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
     guard words.count >= 3, let device = UInt64(words[0]), let number = UInt64(words[1]) else { return nil }
     return ReplicaMark(
       tokens: words.dropFirst(2).compactMap { Identifier($0) }, file: FileIdentity(device: device, number: number))

@@ -253,8 +253,6 @@ package struct JournalReader {
     while !place.isNone {
       let (stamp, root, entry) = try entry(at: place)
       try body(stamp, root, place, entry.entry)
-      // What came before stands before: a circle would have no end.
-      guard entry.previous.bits | 1 < place.bits | 1 else { throw damaged("an object's entries have no beginning") }
       place = entry.previous
     }
   }
@@ -278,7 +276,10 @@ package struct JournalReader {
     let row = try row(place.row)
     guard row.parts.indices.contains(place.index) else { throw damaged("an object's entry is not there") }
     var part = row.parts[place.index]
-    return (row.stamp, row.root, try stored(&part))
+    let entry = try stored(&part)
+    // What came before stands before: a circle would have no end.
+    guard entry.previous.bits | 1 < place.bits | 1 else { throw damaged("an object's entries have no beginning") }
+    return (row.stamp, row.root, entry)
   }
 
   private func row(_ id: Int64) throws -> RowCache.Row {

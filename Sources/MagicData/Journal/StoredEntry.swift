@@ -1,13 +1,13 @@
-internal import MagicJournal
+package import MagicJournal
 
 /// An entry as a row of `magic_journal` has it (J-18): with what only this database knows of its object.
-struct StoredEntry {
-  var entry: Entry
+package struct StoredEntry {
+  package var entry: Entry
   let zIndex: Int64
   /// Of the same object.
   let previous: EntryPlace
 
-  func encode(to writer: inout ByteWriter) {
+  package func encode(to writer: inout ByteWriter) {
     StoredEntry.encodeHead(entry.type, entry.operation, zIndex, previous, to: &writer)
     if let base = entry.operation.base { writer.fixed(base.bits) }
     if let number = entry.operation.number { writer.varint(UInt64(number)) }
@@ -43,7 +43,7 @@ struct StoredEntry {
     self.previous = previous
   }
 
-  init(from reader: inout ByteReader, _ types: [StoredType]) throws(JournalError) {
+  package init(from reader: inout ByteReader, _ types: [StoredType]) throws(JournalError) {
     let type = try reader.index(below: types.count, "type")
     let schema = types[type].schema
     let start = reader
@@ -76,7 +76,7 @@ struct StoredEntry {
 }
 
 /// The entries of one row of `magic_journal`, each with its length before it.
-struct EntryRow: Sendable {
+package struct EntryRow: Sendable {
   private(set) var bytes = ByteWriter()
   private(set) var count = 0
 
@@ -98,7 +98,7 @@ struct EntryRow: Sendable {
   }
 
   /// The bytes of each entry.
-  static func parts(of data: [UInt8]) throws(JournalError) -> [ByteReader] {
+  package static func parts(of data: [UInt8]) throws(JournalError) -> [ByteReader] {
     var reader = ByteReader(data)
     var parts: [ByteReader] = []
     while !reader.isAtEnd { parts.append(try reader.stream()) }

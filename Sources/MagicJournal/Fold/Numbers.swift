@@ -19,6 +19,18 @@ package struct Numbers: Sendable {
     }
   }
 
+  /// What an entry says of its object's number.
+  package mutating func add(_ entry: Entry) {
+    switch entry.key {
+    case .primary(.integer(let number)): set.insert(number)
+    case .primary: break
+    case .birth(let birth):
+      if let number = entry.operation.number { claims[birth] = max(claims[birth] ?? number, number) }  // M-20
+    }
+  }
+
+  package var claimed: [Claim] { claims.map { Claim(number: $1, birth: $0) } }
+
   /// The number of each object that has claimed one.
   package var shown: [Birth: Int64] {
     Numbers.shown(claims.map { Claim(number: $1, birth: $0) }) { set.contains($0) }

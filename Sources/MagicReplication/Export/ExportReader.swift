@@ -16,8 +16,8 @@ final class ExportReader {
   private var transactions = 0
   private var isOver = false
   /// By the names that lines have for them.
-  private var types: [String: Int] = [:]
-  private var fields: [[String: Int]] = []
+  private var types: [JSONName: Int] = [:]
+  private var fields: [[JSONName: Int]] = []
 
   /// One transaction has to fit (J-20), and JSON takes more room than bytes.
   private static let lineLimit = 1 << 29
@@ -106,7 +106,7 @@ final class ExportReader {
 
   ///
   private func learn(_ line: JSONValue) throws {
-    guard let id = line["id"]?.text, let name = line["name"]?.text.flatMap({ try? Name($0) }) else {
+    guard let id = line["id"]?.name, let name = line["name"]?.text.flatMap({ try? Name($0) }) else {
       throw damaged("a type lacks its name")
     }
     let known = types[id]
@@ -115,12 +115,12 @@ final class ExportReader {
       if let field = line["primary"], field != .null {
         guard let name = field["name"]?.text.flatMap({ try? Name($0) }), let kind = kind(field["kind"]),
           kind == .integer || kind == .text
-        else { throw damaged("type \(id) has a primary value that is none") }
+        else { throw damaged("type \(id.text) has a primary value that is none") }
         primary = .init(name: name, kind: kind)
       }
       let type = TypeSchema(name: name, primary: primary)
       guard schema.types.count < Limits.types, !schema.types.contains(where: { $0.identity == type.identity }) else {
-        throw damaged("type \(id) stands twice, or there are too many")
+        throw damaged("type \(id.text) stands twice, or there are too many")
       }
       types[id] = schema.types.count
       schema.types.append(type)
@@ -128,22 +128,22 @@ final class ExportReader {
     }
     guard let index = types[id] else { return }
     for field in line["fields"]?.elements ?? [] {
-      guard let key = field["id"]?.text, let name = field["name"]?.text.flatMap({ try? Name($0) }),
+      guard let key = field["id"]?.name, let name = field["name"]?.text.flatMap({ try? Name($0) }),
         let kind = kind(field["kind"])
       else {
-        throw damaged("a field of type \(id) lacks its name or kind")
+        throw damaged("a field of type \(id.text) lacks its name or kind")
       }
       guard fields[index][key] == nil else { continue }
       var target: TypeSchema.Identity?
       if kind.isRelation {
-        guard let type = field["target"]?.text.flatMap({ types[$0] }) else {
-          throw damaged("field \(key) of type \(id) leads to a type that no line before has")
+        guard let type = field["target"]?.name.flatMap({ types[$0] }) else {
+          throw damaged("field \(key.text) of type \(id.text) leads to a type that no line before has")
         }
         target = schema.types[type].identity
       }
       let stored = TypeSchema.Field(name: name, kind: kind, target: target)
       guard schema.types[index].index(of: stored) == nil, schema.types[index].fields.count < Limits.fieldsOfType else {
-        throw damaged("field \(key) of type \(id) stands twice, or there are too many")
+        throw damaged("field \(key.text) of type \(id.text) stands twice, or there are too many")
       }
       fields[index][key] = schema.types[index].fields.count
       schema.types[index].append(stored)
@@ -189,7 +189,7 @@ final class ExportReader {
 
   ///
   private func read(_ line: JSONValue, _ ordinal: UInt32, _ name: TransactionName) throws -> Entry {
-    guard let type = line["type"]?.text.flatMap({ types[$0] }) else {
+    guard let type = line["type"]?.name.flatMap({ types[$0] }) else {
       throw damaged("entry \(ordinal) is of a type that no line before has")
     }
     let wrong = damaged("entry \(ordinal) lacks its op, object, base or number, or has one that is none")
@@ -215,7 +215,7 @@ final class ExportReader {
     var values: [FieldValue] = []
     for (id, value) in line["fields"]?.members ?? [:] {
       guard let field = fields[type][id], let value = checked(value, schema.types[type].fields[field]) else {
-        throw damaged("entry \(ordinal) has a value of \(id) that is none")
+        throw damaged("entry \(ordinal) has a value of \(id.text) that is none")
       }
       values.append(FieldValue(field: field, value: value))
     }

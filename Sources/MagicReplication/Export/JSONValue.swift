@@ -1,23 +1,43 @@
 /// JSON as it stands in a text: numbers keep their digits, so that none is rounded.
-enum JSONValue: Equatable {
+package enum JSONValue: Equatable {
   case null
   case bool(Bool)
   case number(String)
   case string(String)
   case array([JSONValue])
-  case object([String: JSONValue])
+  case object([JSONName: JSONValue])
 
-  struct Failure: Error {
+  package struct Failure: Error {
     let message: String
-    let offset: Int
+    package let offset: Int
   }
 
   /// Reads a whole text (RFC 8259); no name may stand twice in an object.
-  init(_ text: [UInt8]) throws {
+  package init(_ text: [UInt8]) throws {
     var parser = JSONParser(text: text)
     self = try parser.value(depth: 0)
     parser.skipSpace()
     guard parser.index == text.count else { throw parser.failure("something follows the object") }
+  }
+}
+
+/// What a text calls something. Equal by bytes, where Swift's `String` would find two spellings of `é` equal (L-3).
+package struct JSONName: Hashable, ExpressibleByStringLiteral {
+  let text: String
+
+  init(_ text: String) {
+    self.text = text
+  }
+
+  package init(stringLiteral text: String) {
+    self.init(text)
+  }
+
+  package static func == (left: JSONName, right: JSONName) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
+
+  package func hash(into hasher: inout Hasher) {
+    var text = text
+    text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
   }
 }
 
@@ -72,9 +92,9 @@ private struct JSONParser {
     }
   }
 
-  private mutating func object(_ depth: Int) throws -> [String: JSONValue] {
+  private mutating func object(_ depth: Int) throws -> [JSONName: JSONValue] {
     index += 1
-    var members: [String: JSONValue] = [:]
+    var members: [JSONName: JSONValue] = [:]
     skipSpace()
     if take("}") { return members }
     while true {
@@ -83,7 +103,7 @@ private struct JSONParser {
       let name = try string()
       skipSpace()
       guard take(":") else { throw failure("a member has no value") }
-      guard members.updateValue(try value(depth: depth + 1), forKey: name) == nil else {
+      guard members.updateValue(try value(depth: depth + 1), forKey: JSONName(name)) == nil else {
         throw failure("a member stands twice")
       }
       skipSpace()
@@ -149,9 +169,11 @@ private struct JSONParser {
   }
 
   private mutating func unit() throws -> UInt32 {
-    guard index + 4 <= text.count, let unit = UInt32(String(decoding: text[index..<index + 4], as: UTF8.self), radix: 16) else {
-      throw failure("an escape lacks its digits")
-    }
+    let digits = text[index...].prefix(4)
+    // `UInt32` alone would take a sign for a digit.
+    guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+      let unit = UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
+    else { throw failure("an escape lacks its digits") }
     index += 4
     return unit
   }
@@ -160,12 +182,13 @@ private struct JSONParser {
 extension JSONValue {
   typealias Digits = String
 
-  subscript(name: String) -> JSONValue? {
+  subscript(name: JSONName) -> JSONValue? {
     if case .object(let members) = self { members[name] } else { nil }
   }
 
+  var name: JSONName? { text.map { JSONName($0) } }
   var text: String? { if case .string(let text) = self { text } else { nil } }
   var elements: [JSONValue]? { if case .array(let elements) = self { elements } else { nil } }
-  var members: [String: JSONValue]? { if case .object(let members) = self { members } else { nil } }
+  var members: [JSONName: JSONValue]? { if case .object(let members) = self { members } else { nil } }
   var integer: Int64? { if case .number(let digits) = self { Int64(digits) } else { nil } }
 }

@@ -1,14 +1,14 @@
-internal import MagicJournal
+package import MagicJournal
 
 /// What a segment's file name says (F-2).
-struct SegmentFileName: Hashable, Sendable {
-  let replica: ReplicaID
-  let first: UInt64
-  let last: UInt64
+package struct SegmentFileName: Hashable, Sendable {
+  package let replica: ReplicaID
+  package let first: UInt64
+  package let last: UInt64
   /// A hash of the transactions' names (S-3).
-  let name: String
+  package let name: String
 
-  var text: String { "\(replica).\(first.digits).\(last.digits).\(name).segment" }
+  package var text: String { "\(replica).\(first.digits).\(last.digits).\(name).segment" }
 
   init(replica: ReplicaID, first: UInt64, last: UInt64, name: String) {
     self.replica = replica
@@ -18,7 +18,7 @@ struct SegmentFileName: Hashable, Sendable {
   }
 
   /// `nil` for a file that is none of ours (F-3).
-  init?(_ text: String) {
+  package init?(_ text: String) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 5, parts[4] == "segment", let replica = Identifier(parts[0]), Identifier(parts[3]) != nil,
       let first = UInt64(digits: parts[1]), let last = UInt64(digits: parts[2]),

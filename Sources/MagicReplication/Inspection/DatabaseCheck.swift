@@ -9,14 +9,20 @@ package struct DatabaseCheck: Sendable {
   /// What does not fit, the first hundred.
   package private(set) var faults: [String] = []
   package private(set) var assets = AssetCheck()
+  /// What the journal says of numbers, by type.
+  private(set) var numbers: [Int: Numbers] = [:]
+  /// The types whose claims or numbers are not what it says.
+  private(set) var misnumbered: Set<Int> = []
   /// The objects that do not fit, for who mends them.
   private(set) var found: [ObjectFault] = []
+  /// Of objects.
+  private(set) var faultyNumbers = 0
   /// Whether SQLite finds its own file whole.
   private(set) var isFileWhole = true
 
   private static let maxFaults = 100
 
-  /// Memory holds one object at a time; and, if there are any, those that do not fit.
+  /// Memory holds one object at a time; the claims of numbers; and, if there are any, the objects that do not fit.
   package init(_ magic: MagicData) async throws {
     let store = magic.store
     self = try await store.read { db in
@@ -34,6 +40,9 @@ package struct DatabaseCheck: Sendable {
     try journal.forEachTransaction { transaction in
       try Task.checkCancellation()
       written += transaction.entries.count
+      for entry in transaction.entries where journal.schema.types[entry.type].schema.hasNumbers {
+        numbers[entry.type, default: Numbers()].add(entry)
+      }
     }
     var digest = Digest()
     for type in journal.schema.types {
@@ -42,6 +51,7 @@ package struct DatabaseCheck: Sendable {
       try table.forEachRow { try check($0, $1, table, journal, isShown: true, &ofType, &digest) }
       try table.forEachAbsent { try check($0, $1, table, journal, isShown: false, &ofType, &digest) }
       for fault in try table.orphanLinks() { report(fault) }
+      if type.schema.hasNumbers { try checkNumbers(table) }
       ofType.finish(&digest)
     }
     // Entries that are in no object's chain would be in no fold.
@@ -90,6 +100,30 @@ package struct DatabaseCheck: Sendable {
     guard row != folded else { return }
     let names = Set(row.changes(to: folded).map { type.fields[$0.field].name.text }).sorted()
     fault(.values, "shows other values than its journal folds to: \(names.joined(separator: ", "))")
+  }
+
+  /// M-16 to M-20: that claims are what entries say, and numbers what claims come to.
+  private mutating func checkNumbers(_ table: ObjectTable) throws {
+    let (name, numbers) = (table.type.schema.name, numbers[table.type.id] ?? Numbers())
+    let shown = numbers.shown
+    var missing = Set(numbers.claimed)
+    var wrong: Set<Birth> = []
+    for (claim, number) in try table.claims() where missing.remove(claim) == nil || shown[claim.birth] != number {
+      wrong.insert(claim.birth)
+    }
+    wrong.formUnion(missing.map(\.birth))
+    for birth in wrong.sorted() {
+      report("\(name) \(ObjectKey.birth(birth).text) has another claim to a number than its journal says")
+    }
+    try table.forEachRow { key, place in
+      guard case .birth(let birth) = key, !wrong.contains(birth), try table.number(at: place.zIndex) != shown[birth] else {
+        return
+      }
+      wrong.insert(birth)
+      report("\(name) \(key.text) shows another number than its claim comes to")
+    }
+    if !wrong.isEmpty { misnumbered.insert(table.type.id) }
+    faultyNumbers += wrong.count
   }
 
   /// Objects that entries speak of and no table knows of, as after a row was deleted by SQL.

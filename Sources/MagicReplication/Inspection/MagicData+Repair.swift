@@ -5,7 +5,8 @@ internal import MagicJournal
 package enum RepairSide: String, Sendable, CaseIterable {
   /// Rows become what the journal folds to.
   case journal
-  /// What the rows say is written to the journal, as changes of this replica, which others merge.
+  /// What the rows say is written to the journal, as changes of this replica, which others merge. Automatic numbers are no such thing: they follow from
+  /// the claims in the journal (M-16), and are made so.
   case tables
 }
 
@@ -24,15 +25,15 @@ extension MagicData {
           .notADatabase, "the database file is damaged (\(integrity[0])); restore it from a copy, or clone a remote")
       }
       let check = try DatabaseCheck(db)
-      count.withLock { $0 = check.found.count }
+      count.withLock { $0 = check.found.count + check.faultyNumbers }
       let repairer = try Repairer(db)
       for type in try JournalReader(db).schema.types { try ObjectTable(type, db).removeOrphanLinks() }
       switch side {
       case .journal:
-        try repairer.foldAnew(check.found)
+        try repairer.foldAnew(check)
         return []
       case .tables:
-        return try repairer.changes(check.found)
+        return try repairer.changes(check)
       }
     }
     return count.withLock { $0 }
@@ -58,7 +59,19 @@ private struct Repairer {
     return ends
   }
 
-  func foldAnew(_ faults: [ObjectFault]) throws {
+  /// - Parameter adopted: rows that are about to become objects.
+  private func settleNumbers(_ check: DatabaseCheck, adopted: [ObjectFault] = []) throws {
+    for type in journal.schema.types where type.schema.hasNumbers {
+      let adopted = adopted.filter { $0.type == type.id }
+      guard check.misnumbered.contains(type.id) || !adopted.isEmpty else { continue }
+      var numbers = check.numbers[type.id] ?? Numbers()
+      for fault in adopted { numbers.add(fault.key, claim: nil) }
+      try ObjectTable(type, db).replaceNumbers(numbers)
+    }
+  }
+
+  func foldAnew(_ check: DatabaseCheck) throws {
+    let faults = check.found
     let ends = try ends(of: faults)
     func last(_ fault: ObjectFault) -> EntryPlace {
       fault.kind == .astray ? ends[fault.type]?[fault.key] ?? .none : fault.place.last
@@ -67,6 +80,7 @@ private struct Repairer {
     for fault in faults where fault.isShown && last(fault).isNone {
       try table(fault).remove(fault.key, ObjectPlace(zIndex: fault.place.zIndex, last: .none))
     }
+    try settleNumbers(check)
     for fault in faults where !last(fault).isNone {
       let place = ObjectPlace(zIndex: fault.place.zIndex, last: last(fault))
       let state = try journal.state(from: place.last, of: fault.type)
@@ -78,7 +92,10 @@ private struct Repairer {
     }
   }
 
-  func changes(_ faults: [ObjectFault]) throws -> [ObjectChange] {
+  func changes(_ check: DatabaseCheck) throws -> [ObjectChange] {
+    let faults = check.found
+    // What claims a number that a row has taken by SQL has lost it, and may be about to be removed under its own.
+    try settleNumbers(check, adopted: faults.filter { $0.isShown && $0.place.last.isNone && $0.kind == .life })
     let ends = try ends(of: faults)
     return try faults.compactMap { fault in
       let table = table(fault)

@@ -14,7 +14,7 @@ public struct MagicMoment: Sendable, Equatable {
 
   /// What was written up to a time of day, by the clocks of those who wrote it.
   public init(_ date: Date) {
-    meaning = .time(Int64((date.timeIntervalSince1970 * 1_000).rounded(.down)))
+    meaning = .time(Meaning.milliseconds(of: date))
   }
 
   /// A transaction.
@@ -39,11 +39,16 @@ public struct MagicMoment: Sendable, Equatable {
 }
 
 extension MagicMoment.Meaning {
+  /// Since 1970. A `Date` can be farther away than an integer reaches, and need not be a number.
+  fileprivate static func milliseconds(of date: Date) -> Int64 {
+    Int64(max(-1e15, min(1e15, (date.timeIntervalSince1970 * 1_000).rounded(.down))))
+  }
+
   init?(_ text: String, _ now: Date, _ zone: TimeZone) {
     if text.lowercased() == "now" {
-      self = .time(Int64(now.timeIntervalSince1970 * 1_000))
+      self = .time(MagicMoment.Meaning.milliseconds(of: now))
     } else if let ago = MagicMoment.Meaning.milliseconds(ago: text) {
-      self = .time(Int64(now.timeIntervalSince1970 * 1_000) - ago)
+      self = .time(MagicMoment.Meaning.milliseconds(of: now) - ago)
     } else if let address = MagicMoment.Meaning.address(text) {
       self = address
     } else if let time = MagicMoment.Meaning.time(text, zone) {
@@ -75,10 +80,12 @@ extension MagicMoment.Meaning {
     guard text.hasSuffix("ago") else { return nil }
     let amount = text.dropLast(3).filter { $0 != " " }
     let digits = amount.prefix { $0.isASCII && $0.isNumber }
-    guard let number = Int64(digits), number < 1 << 40,
+    guard let number = Int64(digits),
       let unit = units.first(where: { $0.names.contains(String(amount.dropFirst(digits.count))) })
     else { return nil }
-    return number * unit.milliseconds
+    let (milliseconds, isOver) = number.multipliedReportingOverflow(by: unit.milliseconds)
+    // Before all that there is, and what is subtracted from a time of day must not pass the end of the numbers.
+    return isOver ? 1 << 60 : min(milliseconds, 1 << 60)
   }
 
   /// RFC 3339, read by hand: Foundation's parsers take the machine's locale into account, and more forms than these.

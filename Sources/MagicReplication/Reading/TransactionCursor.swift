@@ -24,7 +24,11 @@ final class DatabaseCursor: TransactionCursor {
   /// Beyond damage they are taken one by one.
   private var count = DatabaseCursor.atOnce
 
-  private static let atOnce = 128
+  /// How many in a row could not be read.
+  private var failures = 0
+
+  /// More of them in a row than damage makes: somebody has changed what says how many there are.
+  private static let (atOnce, mostFailures) = (128, 10_000)
 
   init(
     _ journal: JournalReader, _ schema: SourceSchema, _ replica: ReplicaID, through last: UInt64, _ window: JournalWindow,
@@ -58,6 +62,7 @@ final class DatabaseCursor: TransactionCursor {
         batch = try journal.transactions(of: replica, from: sequence, atMost: count)
         guard !batch.isEmpty else { throw MagicDataError(.notADatabase, "it is not there") }
         sequence += UInt64(batch.count)
+        failures = 0
       } catch let error as CancellationError {
         throw error
       } catch {
@@ -69,7 +74,8 @@ final class DatabaseCursor: TransactionCursor {
         troubles.add(
           UnreadFile(path: path, code: failure.code, message: "\(path), transaction \(replica):\(sequence): \(failure.message)")
         )
-        sequence += 1
+        failures += 1
+        sequence = failures < DatabaseCursor.mostFailures ? sequence + 1 : last + 1
       }
     }
   }

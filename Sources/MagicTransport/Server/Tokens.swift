@@ -1,13 +1,13 @@
-internal import Foundation
+package import Foundation
 internal import MagicData
-internal import MagicJournal
+package import MagicJournal
 
 /// Who may come in (W-3).
-struct Tokens: Sendable {
-  struct Holder: Sendable, Equatable {
+package struct Tokens: Sendable {
+  package struct Holder: Sendable, Equatable {
     /// For logs, and for who owns a replica id; not the token.
-    let name: String
-    let rights: Rights
+    package let name: String
+    package let rights: Rights
   }
 
   private struct Token: Sendable {
@@ -18,7 +18,7 @@ struct Tokens: Sendable {
   private let tokens: [Token]
 
   /// - Parameter file: a token a line, alone or followed by a name and `read`, `write` or `readwrite`.
-  init(_ file: URL) throws {
+  package init(_ file: URL) throws {
     var (tokens, names) = ([Token](), Set<String>())
     for (number, words) in try SecretFile.lines(file).enumerated() {
       let hash = SHA256.hash(Array(words[0].utf8))
@@ -46,7 +46,7 @@ struct Tokens: Sendable {
   private static let rights: [String: Rights] = ["read": .read, "write": .write, "readwrite": [.read, .write]]
 
   /// All are compared, and all bytes of each: time tells nothing.
-  func holder(of token: [UInt8]) -> Holder? {
+  package func holder(of token: [UInt8]) -> Holder? {
     let hash = SHA256.hash(token)
     var found: Holder?
     for candidate in tokens {
@@ -59,11 +59,11 @@ struct Tokens: Sendable {
 }
 
 /// Which replica ids are whose (W-4), kept beside the file of the tokens.
-final class Owners: Sendable {
+package final class Owners: Sendable {
   private let file: URL
   private let owners: Locked<[ReplicaID: String]>
 
-  init(besides tokens: URL) throws {
+  package init(besides tokens: URL) throws {
     file = tokens.appendingPathExtension("replicas")
     var owners: [ReplicaID: String] = [:]
     if FileManager.default.fileExists(atPath: file.path) {
@@ -77,7 +77,7 @@ final class Owners: Sendable {
     self.owners = Locked(owners)
   }
 
-  func isOthers(_ replica: ReplicaID, than name: String) -> Bool {
+  package func isOthers(_ replica: ReplicaID, than name: String) -> Bool {
     owners.withLock { $0[replica].map { $0 != name } ?? false }
   }
 

@@ -1,10 +1,10 @@
 internal import MagicData
 internal import MagicJournal
-internal import NIOCore
+package import NIOCore
 
 /// One frame of the wire.
-struct Frame: Sendable {
-  enum Kind: UInt8, Sendable {
+package struct Frame: Sendable {
+  package enum Kind: UInt8, Sendable {
     case hello = 0x01
     case make = 0x02
     case held = 0x03
@@ -33,10 +33,10 @@ struct Frame: Sendable {
     case error = 0xff
   }
 
-  let kind: Kind
-  let body: ByteBuffer
+  package let kind: Kind
+  package let body: ByteBuffer
 
-  init(_ kind: Kind, _ body: ByteBuffer = ByteBuffer()) {
+  package init(_ kind: Kind, _ body: ByteBuffer = ByteBuffer()) {
     self.kind = kind
     self.body = body
   }

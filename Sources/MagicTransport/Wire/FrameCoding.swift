@@ -1,18 +1,18 @@
-internal import NIOCore
+package import NIOCore
 
 /// Cuts bytes into frames. Nothing is held for a frame before its length and kind are known to be allowed (W-1).
-struct FrameDecoder: ByteToMessageDecoder {
-  typealias InboundOut = Frame
+package struct FrameDecoder: ByteToMessageDecoder {
+  package typealias InboundOut = Frame
 
   private static let head = 5
   /// A server knows nobody before the first frame.
   private var limit: Int
 
-  init(isServer: Bool) {
+  package init(isServer: Bool) {
     limit = isServer ? WireLimits.helloBytes : WireLimits.frameBytes
   }
 
-  mutating func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
+  package mutating func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
     guard let length = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) else { return .needMoreData }
     let isFirst = limit == WireLimits.helloBytes
     guard length <= limit else {
@@ -33,7 +33,9 @@ struct FrameDecoder: ByteToMessageDecoder {
     return .continue
   }
 
-  mutating func decodeLast(context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool) throws -> DecodingState {
+  package mutating func decodeLast(context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool) throws
+    -> DecodingState
+  {
     // What is left of a frame that was cut is nothing.
     try decode(context: context, buffer: &buffer)
   }

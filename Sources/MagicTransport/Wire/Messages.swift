@@ -1,9 +1,9 @@
 internal import MagicData
-internal import MagicJournal
-internal import MagicReplication
+package import MagicJournal
+package import MagicReplication
 
 /// The client's first frame.
-struct Hello: Sendable {
+package struct Hello: Sendable {
   static let magic = Array("MAGICWIR".utf8)
   /// The one version that there is.
   static let version: UInt16 = 1
@@ -15,7 +15,7 @@ struct Hello: Sendable {
   let token: [UInt8]
   let capabilities: [String]
 
-  init(replica: ReplicaID, dataSet: DataSetID?, token: [UInt8]) {
+  package init(replica: ReplicaID, dataSet: DataSetID?, token: [UInt8]) {
     versions = Hello.version...Hello.version
     self.replica = replica
     self.dataSet = dataSet
@@ -23,7 +23,7 @@ struct Hello: Sendable {
     capabilities = Hello.capabilities
   }
 
-  init(_ frame: Frame) throws(WireError) {
+  package init(_ frame: Frame) throws(WireError) {
     self = try frame.read { reader throws(JournalError) in
       guard reader.left >= 8, try reader.take(8).elementsEqual(Hello.magic) else {
         throw JournalError(.damaged, "it does not begin with MAGICWIR", offset: 0)
@@ -42,7 +42,7 @@ struct Hello: Sendable {
     capabilities = try reader.texts()
   }
 
-  var frame: Frame {
+  package var frame: Frame {
     Frame(.hello) { writer in
       writer.append(Hello.magic)
       writer.fixed(versions.lowerBound)
@@ -55,22 +55,26 @@ struct Hello: Sendable {
   }
 }
 
-struct Rights: OptionSet, Sendable {
-  let rawValue: UInt8
+package struct Rights: OptionSet, Sendable {
+  package let rawValue: UInt8
 
-  static let read = Rights(rawValue: 1)
-  static let write = Rights(rawValue: 2)
+  package init(rawValue: UInt8) {
+    self.rawValue = rawValue
+  }
+
+  package static let read = Rights(rawValue: 1)
+  package static let write = Rights(rawValue: 2)
 }
 
 /// The server's answer.
-struct Welcome: Sendable {
+package struct Welcome: Sendable {
   let version: UInt16
   let replica: ReplicaID?
   let dataSet: DataSetID?
   let rights: Rights
   let capabilities: [String]
 
-  init(replica: ReplicaID?, dataSet: DataSetID?, rights: Rights, capabilities: [String]) {
+  package init(replica: ReplicaID?, dataSet: DataSetID?, rights: Rights, capabilities: [String]) {
     version = Hello.version
     self.replica = replica
     self.dataSet = dataSet
@@ -78,7 +82,7 @@ struct Welcome: Sendable {
     self.capabilities = capabilities
   }
 
-  init(_ frame: Frame) throws(WireError) {
+  package init(_ frame: Frame) throws(WireError) {
     self = try frame.read { reader throws(JournalError) in try Welcome(&reader) }
   }
 
@@ -90,7 +94,7 @@ struct Welcome: Sendable {
     capabilities = try reader.texts()
   }
 
-  var frame: Frame {
+  package var frame: Frame {
     Frame(.welcome) { writer in
       writer.fixed(version)
       (replica ?? .unset).encode(to: &writer)
@@ -102,20 +106,20 @@ struct Welcome: Sendable {
 }
 
 extension Frame {
-  static func dataSet(_ kind: Kind, _ dataSet: DataSetID) -> Frame { Frame(kind) { dataSet.encode(to: &$0) } }
+  package static func dataSet(_ kind: Kind, _ dataSet: DataSetID) -> Frame { Frame(kind) { dataSet.encode(to: &$0) } }
 
-  func dataSet() throws(WireError) -> DataSetID {
+  package func dataSet() throws(WireError) -> DataSetID {
     try read { reader throws(JournalError) in try Identifier(from: &reader) }
   }
 
-  static func held(_ held: [HeldRun]) -> Frame {
+  package static func held(_ held: [HeldRun]) -> Frame {
     Frame(.held) { writer in
       writer.varint(held.count)
       for run in held { writer.run(run) }
     }
   }
 
-  func held() throws(WireError) -> [HeldRun] {
+  package func held() throws(WireError) -> [HeldRun] {
     try read { reader throws(JournalError) in
       var held: [HeldRun] = []
       for _ in 0..<(try reader.count(of: 36)) { held.append(try reader.run()) }
@@ -123,7 +127,7 @@ extension Frame {
     }
   }
 
-  static func frontier(_ kind: Kind, _ frontier: Frontier) -> Frame {
+  package static func frontier(_ kind: Kind, _ frontier: Frontier) -> Frame {
     Frame(kind) { writer in
       writer.varint(frontier.replicas.count)
       for replica in frontier.replicas {
@@ -133,7 +137,7 @@ extension Frame {
     }
   }
 
-  func frontier() throws(WireError) -> Frontier {
+  package func frontier() throws(WireError) -> Frontier {
     try read { reader throws(JournalError) in
       var frontier = Frontier()
       for _ in 0..<(try reader.count(of: 24)) {
@@ -144,7 +148,7 @@ extension Frame {
     }
   }
 
-  static func standing(_ kind: Kind, _ standing: Standing) -> Frame {
+  package static func standing(_ kind: Kind, _ standing: Standing) -> Frame {
     Frame(kind) { writer in
       writer.fixed(UInt32(clamping: standing.segments))
       writer.fixed(UInt64(standing.bytes))
@@ -161,7 +165,7 @@ extension Frame {
     }
   }
 
-  func standing() throws(WireError) -> Standing {
+  package func standing() throws(WireError) -> Standing {
     try read { reader throws(JournalError) in
       let (segments, bytes) = (try reader.fixed(UInt32.self), try reader.fixed(UInt64.self))
       var parts: [Standing.Part] = []
@@ -181,35 +185,35 @@ extension Frame {
     }
   }
 
-  static func segment(_ name: String, _ head: ArraySlice<UInt8>) -> Frame {
+  package static func segment(_ name: String, _ head: ArraySlice<UInt8>) -> Frame {
     Frame(.segment) { writer in
       writer.append([UInt8](hexadecimal: name) ?? [])
       writer.append(head)
     }
   }
 
-  func segment() throws(WireError) -> (name: String, head: [UInt8]) {
+  package func segment() throws(WireError) -> (name: String, head: [UInt8]) {
     try read { reader throws(JournalError) in
       (try reader.take(16).hexadecimal, Array(try reader.take(SegmentHeader.length)))
     }
   }
 
-  static func texts(_ kind: Kind, _ texts: [String]) -> Frame { Frame(kind) { $0.texts(texts) } }
+  package static func texts(_ kind: Kind, _ texts: [String]) -> Frame { Frame(kind) { $0.texts(texts) } }
 
-  func texts() throws(WireError) -> [String] {
+  package func texts() throws(WireError) -> [String] {
     try read { reader throws(JournalError) in try reader.texts() }
   }
 
   // MARK: Contents
 
-  static func which(_ digits: [String]) -> Frame {
+  package static func which(_ digits: [String]) -> Frame {
     Frame(.which) { writer in
       writer.varint(digits.count)
       for digits in digits { writer.hash(digits) }
     }
   }
 
-  func which() throws(WireError) -> [String] {
+  package func which() throws(WireError) -> [String] {
     try read { reader throws(JournalError) in
       var all: [String] = []
       for _ in 0..<(try reader.count(of: 32, atMost: WireLimits.contents)) { all.append(try reader.hash()) }
@@ -217,14 +221,14 @@ extension Frame {
     }
   }
 
-  static func have(_ lengths: [Int?]) -> Frame {
+  package static func have(_ lengths: [Int?]) -> Frame {
     Frame(.have) { writer in
       writer.varint(lengths.count)
       for length in lengths { writer.length(length) }
     }
   }
 
-  func have() throws(WireError) -> [Int?] {
+  package func have() throws(WireError) -> [Int?] {
     try read { reader throws(JournalError) in
       var all: [Int?] = []
       for _ in 0..<(try reader.count(of: 8, atMost: WireLimits.contents)) { all.append(try reader.length()) }
@@ -233,14 +237,14 @@ extension Frame {
   }
 
   /// A content and a number: the offset of `FETCH`, the length of `STORE`.
-  static func content(_ kind: Kind, _ digits: String, _ number: Int) -> Frame {
+  package static func content(_ kind: Kind, _ digits: String, _ number: Int) -> Frame {
     Frame(kind) { writer in
       writer.hash(digits)
       writer.length(number)
     }
   }
 
-  func content() throws(WireError) -> (digits: String, number: Int) {
+  package func content() throws(WireError) -> (digits: String, number: Int) {
     try read { reader throws(JournalError) in
       let digits = try reader.hash()
       guard let number = try reader.length() else { throw reader.damaged("a number is too large") }
@@ -248,20 +252,20 @@ extension Frame {
     }
   }
 
-  static func length(_ kind: Kind, _ length: Int?) -> Frame { Frame(kind) { $0.length(length) } }
+  package static func length(_ kind: Kind, _ length: Int?) -> Frame { Frame(kind) { $0.length(length) } }
 
-  func length() throws(WireError) -> Int? {
+  package func length() throws(WireError) -> Int? {
     try read { reader throws(JournalError) in try reader.length() }
   }
 
-  static func digest(_ digest: String?) -> Frame {
+  package static func digest(_ digest: String?) -> Frame {
     Frame(.digested) { writer in
       writer.byte(digest == nil ? 0 : 1)
       writer.append([UInt8](hexadecimal: digest ?? "") ?? [])
     }
   }
 
-  func digest() throws(WireError) -> String? {
+  package func digest() throws(WireError) -> String? {
     try read { reader throws(JournalError) in
       try reader.byte() == 0 ? nil : reader.take(16).hexadecimal
     }

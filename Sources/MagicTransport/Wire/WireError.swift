@@ -1,9 +1,9 @@
-internal import MagicData
+package import MagicData
 internal import MagicJournal
 
 /// What a server refuses, as it goes over the wire (W-13).
-struct WireError: Error {
-  enum Code: UInt8 {
+package struct WireError: Error {
+  package enum Code: UInt8 {
     case protocolViolation = 1
     case version = 2
     case token = 3
@@ -17,10 +17,10 @@ struct WireError: Error {
     case notThere = 11
   }
 
-  let code: Code
-  let message: String
+  package let code: Code
+  package let message: String
 
-  init(_ code: Code, _ message: String) {
+  package init(_ code: Code, _ message: String) {
     self.code = code
     self.message = message
   }
@@ -45,7 +45,7 @@ struct WireError: Error {
     }
   }
 
-  var frame: Frame {
+  package var frame: Frame {
     Frame(.error) { writer in
       writer.byte(code.rawValue)
       writer.string(String(decoding: message.utf8.prefix(WireLimits.textBytes), as: UTF8.self))
@@ -53,7 +53,7 @@ struct WireError: Error {
   }
 
   /// As a client tells it.
-  static func said(_ frame: Frame, by remote: String) -> MagicDataError {
+  package static func said(_ frame: Frame, by remote: String) -> MagicDataError {
     let (code, message): (UInt8, String)
     do {
       (code, message) = try frame.read { reader throws(JournalError) in

@@ -1,0 +1,196 @@
+import Foundation
+import GRDB
+import MagicData
+import TestSupport
+import Testing
+
+/// The exit codes of README.md that scripts rely on, of the real tools. Others stand with what they belong to: 3 and 4 in `CommandTests`,
+/// 6 and 7 in `ServeTests`, 130 in `WatchTests`, 141 in `ReplayTests`.
+@Suite(.timeLimit(.minutes(15))) struct ExitCodeTests {
+  private let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func path(_ name: String) -> String { folder[name].path }
+
+  private func write(_ titles: [String], to name: String) async throws {
+    let magic = try await MagicData(path: folder[name])
+    try await magic.update(contentsOf: titles.map { Note($0, $0) })
+    try await magic.close()
+  }
+
+  private func digest(_ name: String) throws -> String { try Tool.sync.run("digest", path(name)).output }
+
+  /// The last line of `--json`.
+  private func summary(_ result: Tool.Result) throws -> (exit: Int?, code: String?) {
+    let line = try #require(result.lines.last)
+    let object = try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    return (object["exit"] as? Int, (object["error"] as? [String: Any])?["code"] as? String)
+  }
+
+  // MARK: 5
+
+  /// H-40: another process holds the write lock for longer than anybody waits. Reading goes on, and nothing is half done.
+  @Test func aBusyDatabaseIsATryAgain() async throws {
+    try await write(["a"], to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    try await write(["more"], to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let before = try digest("b")
+    let other = try DatabaseQueue(path: path("b/default.sqlite3"))
+    try await other.writeWithoutTransaction { db in
+      try db.execute(sql: "BEGIN IMMEDIATE")
+      let result = try Tool.sync.run("pull", path("b"), path("remote"), "--json")
+      #expect(result.status == 5, "\(result.errors)")
+      #expect(try summary(result) == (5, "busy"))
+      #expect(try digest("b") == before)
+      try db.execute(sql: "ROLLBACK")
+    }
+    try other.close()
+    #expect(try Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+    #expect(try digest("b") == digest("a"))
+  }
+
+  // MARK: 8
+
+  /// L-11: two databases wrote as one, and a third has taken the one's transactions for the other's.
+  @Test func aForkNeedsAPerson() async throws {
+    try await write(["sent"], to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    try await write(["first"], to: "a")
+    try await write(["second"], to: "copy")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("push", path("copy"), path("side"))
+    try #require(Tool.sync.run("clone", path("side"), path("third")).status == 0)
+    let before = try digest("third")
+    for command in ["pull", "push", "sync"] {
+      let result = try Tool.sync.run(command, path("third"), path("remote"), "--json")
+      #expect(result.status == 8, "\(command): \(result.errors)")
+      #expect(try summary(result) == (8, "fork"))
+    }
+    #expect(try digest("third") == before)
+    #expect(try Tool.replay.run("apply", path("remote"), path("side"), "--into", path("both")).status == 8)
+  }
+
+  // MARK: 9
+
+  #if os(Linux)
+    /// H-34: a full disk while a pull merges. All that was there is there, and the next pull brings the rest.
+    @Test(arguments: [0, 20_000, 200_000]) func aFullDiskUnderTheDatabaseChangesNothing(room: Int) async throws {
+      let disk = try FullDisk(folder)
+      try await write(["a"], to: "a")
+      try Tool.sync.run("push", path("a"), path("remote"))
+      try Tool.sync.run("clone", path("remote"), path("b"))
+      try await write((0..<3_000).map { "note \($0) \(String(repeating: "x", count: 100))" }, to: "a")
+      try Tool.sync.run("push", path("a"), path("remote"))
+      let before = try digest("b")
+      let result = try Tool.sync.run(
+        "pull", path("b"), path("remote"), "--json", environment: disk.environment(path("b/"), room))
+      #expect(result.status == 9, "\(result.errors)")
+      #expect(try summary(result) == (9, "full"))
+      #expect(try digest("b") == before)
+      #expect(try Tool.replay.run("verify", path("b")).status == 0)
+      #expect(try Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+      #expect(try digest("b") == digest("a"))
+    }
+
+    /// H-33, H-29: the same in a folder, a bundle and a database that is being made. What others see is whole.
+    @Test(arguments: ["remote", "notes.magicbundle"]) func aFullDiskUnderARemoteChangesNothing(name: String) async throws {
+      let disk = try FullDisk(folder)
+      try await write(["a"], to: "a")
+      try Tool.sync.run("push", path("a"), path(name))
+      try await write((0..<300).map { "note \($0) \(UUID())" }, to: "a")
+      let remote = disk.environment(path(name == "remote" ? "remote/" : ""), 500)
+      let result = try Tool.sync.run("push", path("a"), path(name), "--json", environment: remote)
+      #expect(result.status == 9, "\(result.errors)")
+      #expect(try summary(result) == (9, "full"))
+      #expect(try Tool.sync.run("clone", path(name), path("b")).status == 0)
+      #expect(try Tool.sync.run("push", path("a"), path(name)).status == 0)
+      #expect(try Tool.sync.run("pull", path("b"), path(name)).status == 0)
+      #expect(try digest("b") == digest("a"))
+      let rebuilt = disk.environment(path("rebuilt"), 10_000)
+      #expect(try Tool.replay.run("apply", path(name), "--into", path("rebuilt"), environment: rebuilt).status == 9)
+      #expect(try Tool.replay.run("apply", path(name), "--into", path("rebuilt")).status == 0)
+    }
+
+    /// A result that could not be written is none.
+    @Test func aFullOutputIsNoSpaceLeft() async throws {
+      try await write(["a"], to: "a")
+      try Tool.sync.run("push", path("a"), path("remote"))
+      for (tool, arguments) in [
+        (Tool.sync, ["push", path("a"), "-"]), (.sync, ["log", path("a")]), (.sync, ["digest", path("a")]),
+        (.sync, ["status", path("a"), path("remote"), "--json"]), (.replay, ["export", path("a")]),
+        (.replay, ["stats", path("a")]),
+      ] {
+        let (full, errors) = (try #require(FileHandle(forWritingAtPath: "/dev/full")), Pipe())
+        let process = try tool.start(arguments, output: full, errors: errors)
+        let message = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        #expect(process.terminationStatus == 9, "\(arguments): \(message)")
+        #expect(message.contains("standard output could not be written"), "\(arguments): \(message)")
+      }
+    }
+  #endif
+}
+
+#if os(Linux)
+  /// A disk without room, for one process: calls that write to files whose paths begin in a certain way fail with ENOSPC once so many bytes
+  /// are written. Anybody may run it, where a small file system would take an administrator.
+  private struct FullDisk {
+    private let library: URL
+
+    private static let source = """
+      #define _GNU_SOURCE
+      #include <dlfcn.h>
+      #include <errno.h>
+      #include <stdio.h>
+      #include <stdlib.h>
+      #include <string.h>
+      #include <unistd.h>
+
+      static long room = -1;
+
+      static int is_full(int file, size_t count) {
+        const char *prefix = getenv("FULL_DISK");
+        char link[64], path[4096];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+        ssize_t length = readlink(link, path, sizeof path - 1);
+        if (!prefix || length < 0) return 0;
+        path[length] = 0;
+        if (strncmp(path, prefix, strlen(prefix))) return 0;
+        if (room < 0) room = atol(getenv("FULL_DISK_ROOM"));
+        if (count > (size_t)room) { errno = ENOSPC; return 1; }
+        room -= count;
+        return 0;
+      }
+
+      ssize_t write(int file, const void *bytes, size_t count) {
+        if (is_full(file, count)) return -1;
+        return ((ssize_t (*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write"))(file, bytes, count);
+      }
+
+      ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
+        if (is_full(file, count)) return -1;
+        return ((ssize_t (*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64"))(file, bytes, count, offset);
+      }
+
+      ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) { return pwrite64(file, bytes, count, offset); }
+      """
+
+    init(_ folder: TemporaryFolder) throws {
+      library = folder["full-disk.so"]
+      let source = folder["full-disk.c"]
+      try Data(FullDisk.source.utf8).write(to: source)
+      // It comes with Swift.
+      let result = try Tool.clang.run("-shared", "-fPIC", "-o", library.path, source.path, "-ldl")
+      try #require(result.status == 0, "\(result.errors)")
+    }
+
+    func environment(_ prefix: String, _ room: Int) -> [String: String] {
+      ["LD_PRELOAD": library.path, "FULL_DISK": prefix, "FULL_DISK_ROOM": "\(room)"]
+    }
+  }
+#endif

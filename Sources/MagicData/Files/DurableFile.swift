@@ -109,8 +109,27 @@ package enum DurableFile {
   }
 
   /// Whether a file may have been left here by a crash.
-  static func isTemporary(_ name: String) -> Bool {
+  package static func isTemporary(_ name: String) -> Bool {
     name.hasPrefix(".") && name.hasSuffix(".tmp") && UUID(uuidString: String(name.dropFirst().dropLast(4))) != nil
+  }
+
+  /// When a file was last written, in seconds, and how long it is; `nil` if it is gone, or no file.
+  package static func lastWritten(_ file: URL) -> (seconds: Double, bytes: Int)? {
+    var status = stat()
+    guard lstat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    #if canImport(Darwin)
+      let time = status.st_mtimespec
+    #else
+      let time = status.st_mtim
+    #endif
+    return (Double(time.tv_sec), Int(status.st_size))
+  }
+
+  /// The time of day, in seconds, of whoever keeps a folder: a share's clock may be another than this machine's.
+  package static func clock(of folder: URL) throws -> Double {
+    let file = try writeTemporary([UInt8](), beside: folder.appendingPathComponent("clock"))
+    defer { unlink(file.path) }
+    return lastWritten(file)?.seconds ?? 0
   }
 
   /// A new file with a name of its own in the folder of another, on the disk: to be renamed, or unlinked.

@@ -4,7 +4,7 @@ package import MagicJournal
 /// Reads the journal's tables: by address for those who send it on, by object for those who fold it.
 package struct JournalReader {
   package let schema: StoredSchema
-  private let db: Database
+  let db: Database
   private let rows = RowCache()
 
   package init(_ db: Database) throws {
@@ -25,7 +25,9 @@ package struct JournalReader {
   }
 
   package func name(at sequence: UInt64, of replica: ReplicaID) throws -> TransactionName? {
-    guard let first = try firstRow(at: sequence, of: replica) else { return nil }
+    guard let first = try firstRow(at: sequence, of: replica) else {
+      return try floor(of: replica).flatMap { $0.sequence == sequence ? $0.name : nil }
+    }
     var select = try SQL(db, Statements.selectRowName)
     try select.bind(first)
     guard try select.step() else { return nil }
@@ -124,9 +126,13 @@ package struct JournalReader {
     }
   }
 
-  /// All transactions that are held, those of one replica in their order.
+  /// All transactions that are held, those of one replica in their order; before them what is kept of those at and below the floor, which have the sequence 0.
   package func forEachTransaction(_ body: (Transaction) throws -> Void) throws {
-    for replica in try frontier().replicas { try forEachTransaction(of: replica, after: 0, body) }
+    try forEachKept(body)
+    let floor = try floor()
+    for replica in try frontier().replicas {
+      try forEachTransaction(of: replica, after: floor[replica]?.sequence ?? 0, body)
+    }
   }
 
   // MARK: By object
@@ -209,7 +215,7 @@ package struct JournalReader {
 
   // MARK: Parts
 
-  private func entry(at place: EntryPlace) throws -> (Stamp, ReplicaID, StoredEntry) {
+  func entry(at place: EntryPlace) throws -> (Stamp, ReplicaID, StoredEntry) {
     let row = try row(place.row)
     guard row.parts.indices.contains(place.index) else { throw damaged("an object's entry is not there") }
     var part = row.parts[place.index]
@@ -229,7 +235,7 @@ package struct JournalReader {
     return row
   }
 
-  private func parts(of data: [UInt8]) throws -> [ByteReader] {
+  func parts(of data: [UInt8]) throws -> [ByteReader] {
     do {
       return try EntryRow.parts(of: data)
     } catch {
@@ -237,7 +243,7 @@ package struct JournalReader {
     }
   }
 
-  private func stored(_ part: inout ByteReader) throws -> StoredEntry {
+  func stored(_ part: inout ByteReader) throws -> StoredEntry {
     do {
       return try StoredEntry(from: &part, schema.types)
     } catch {
@@ -280,11 +286,13 @@ package struct JournalReader {
   static func lastSequence(_ replica: Int64, _ db: Database) throws -> UInt64 {
     var select = try SQL(db, Statements.selectLastRun)
     try select.bind(replica)
-    guard try select.step() else { return 0 }
-    return try RunOfRows(select, replica).last
+    if try select.step() { return try RunOfRows(select, replica).last }
+    var floor = try SQL(db, Statements.selectFloorSequence)
+    try floor.bind(replica)
+    return try floor.step() ? UInt64(floor.integer(0)) : 0
   }
 
-  private func damaged(_ what: String, _ cause: (any Error)? = nil) -> MagicDataError {
+  func damaged(_ what: String, _ cause: (any Error)? = nil) -> MagicDataError {
     MagicDataError(.notADatabase, "the database is damaged: \(what)", cause: cause)
   }
 }

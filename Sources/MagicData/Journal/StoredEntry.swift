@@ -77,7 +77,22 @@ struct EntryRow: Sendable {
     count += 1
   }
 
-  /// The bytes of each entry.
+  init() {}
+
+  /// A row of kept entries: each is where it was, and what went leaves a place without bytes (J-30).
+  init(kept: [(index: Int, bytes: [UInt8])]) {
+    for (index, entry) in kept {
+      while count < index { append(block: []) }
+      append(block: entry[...])
+    }
+  }
+
+  private mutating func append(block: ArraySlice<UInt8>) {
+    bytes.block(block)
+    count += 1
+  }
+
+  /// The bytes of each entry; none where one was that is not kept.
   static func parts(of data: [UInt8]) throws(JournalError) -> [ByteReader] {
     var reader = ByteReader(data)
     var parts: [ByteReader] = []
@@ -93,8 +108,7 @@ struct EntryRow: Sendable {
         var scratch = ByteWriter()
         row.append(entry, &scratch)
       } else {
-        row.bytes.block(part.rest)
-        row.count += 1
+        row.append(block: part.rest)
       }
     }
     return row

@@ -54,15 +54,17 @@ package enum JournalSource: Sendable {
     case .folder(let remote):
       var listing = try FolderListing(remote, dataSet: try remote.dataSet())
       var held = Frontier()
-      for replica in listing.replicas {
-        while let file = listing.next(after: held[replica], of: replica) {
-          guard let segment = try listing.segmentOrReject(file) else { continue }
-          for transaction in segment.transactions where transaction.sequence > held[replica] {
-            try body(transaction, segment.schema)
+      repeat {
+        for replica in listing.replicas {
+          while let file = listing.next(after: held[replica], of: replica) {
+            guard let segment = try listing.segmentOrReject(file) else { continue }
+            for transaction in segment.transactions where transaction.sequence > held[replica] {
+              try body(transaction, segment.schema)
+            }
+            held[replica] = file.name.last
           }
-          held[replica] = file.name.last
         }
-      }
+      } while try listing.lookAgain()
       // What could be read was told.
       if let file = listing.unread(beyond: held).first { throw MagicDataError(file.code, file.message) }
     }

@@ -30,6 +30,7 @@ extension MagicReplicator {
     var (report, conflicts) = (inStep ?? PullReport(), [MagicConflict]())
     if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet) }
     do {
+      try await learnMembers()
       let named =
         inStep == nil
         ? try await magic.store.read { [assets = magic.store.assets] db in
@@ -69,15 +70,17 @@ extension FolderListing {
     let meter = ProgressMeter(events, .pull, of: waiting(after: merger.held))
     try checkForks(JournalReader(db), merger.held, own: own)
     var report = PullReport()
-    for replica in replicas {
-      while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
-        guard let segment = try segmentOrReject(file) else { continue }
-        try merger.merge(segment) { try meter.moved(changes: $0) }
-        report.segments += 1
-        report.bytes += SegmentHeader.length + segment.header.storedLength
-        report.inflatedBytes += SegmentHeader.length + segment.header.bodyLength
+    repeat {
+      for replica in replicas {
+        while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
+          guard let segment = try segmentOrReject(file) else { continue }
+          try merger.merge(segment) { try meter.moved(changes: $0) }
+          report.segments += 1
+          report.bytes += SegmentHeader.length + segment.header.storedLength
+          report.inflatedBytes += SegmentHeader.length + segment.header.bodyLength
+        }
       }
-    }
+    } while try lookAgain()
     try merger.finish()
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalReader(db), merger.held, own: own)

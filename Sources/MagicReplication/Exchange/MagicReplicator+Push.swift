@@ -23,7 +23,7 @@ extension MagicReplicator {
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
     let events = source
-    var (report, hasAssets) = try await store.read { db in
+    var (report, hasAssets, pushed) = try await store.read { db in
       let snapshot = try Snapshot(db, remote, dataSet)
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
@@ -32,11 +32,13 @@ extension MagicReplicator {
       let waiting = held.replicas.flatMap { listing.holes(of: $0, through: held[$0]) }.reduce(0) { $0 + $1.count }
       var push = JournalPush(
         remote: remote, dataSet: dataSet, snapshot: snapshot, meter: ProgressMeter(events, .push, of: waiting),
-        listing: snapshot.listing)
+        floor: try snapshot.journal.floor(), listing: snapshot.listing)
       try push.send()
-      return (push.report, snapshot.journal.schema.hasAssets)
+      push.tidy()
+      return (push.report, snapshot.journal.schema.hasAssets, try snapshot.journal.named(snapshot.held))
     }
     if hasAssets { try await sendAssets(&report) }
+    try await acknowledge(pushed)
     if report.transactions > 0 || report.assets > 0 { events.tell(.sent(report)) }
     for file in report.unread { events.tell(.unread(file)) }
     return report
@@ -49,6 +51,7 @@ private struct JournalPush {
   let dataSet: DataSetID
   let snapshot: Snapshot
   let meter: ProgressMeter
+  let floor: NamedFrontier
   var listing: FolderListing
   var report = PushReport()
 
@@ -59,9 +62,23 @@ private struct JournalPush {
     let settled = try readDoubted()
     for replica in held.replicas {
       try mend(replica)
-      for hole in listing.holes(of: replica, through: held[replica]) { try send(replica, hole) }
+      for hole in holes(of: replica) { try send(replica, hole) }
     }
     for name in settled { remote.settleDoubt(name) }
+  }
+
+  /// What the remote lacks of the transactions that are held.
+  private func holes(of replica: ReplicaID) -> [ClosedRange<UInt64>] {
+    let floor = floor[replica]?.sequence ?? 0
+    return listing.holes(of: replica, through: held[replica]).compactMap { hole in
+      hole.upperBound > floor ? max(hole.lowerBound, floor + 1)...hole.upperBound : nil
+    }
+  }
+
+  /// F-18. What was to be sent is sent: that the folder cannot be tidied is no failure of the push.
+  mutating func tidy() {
+    var consolidation = Consolidation(dataSet: dataSet, writer: snapshot.state.replica, extent: .own)
+    try? consolidation.run(on: &listing)
   }
 
   /// F-16: looks at files that somebody found damaged, if what they should hold is held here.
@@ -97,7 +114,7 @@ private struct JournalPush {
         report.transactions += 1
         report.changes += transaction.entries.count
       }
-      try listing.replace(name, by: finish(writer, replica, run))
+      try finish(writer, replica, run)
     }
   }
 
@@ -108,7 +125,7 @@ private struct JournalPush {
     var writer = start(replica, first, previous)
     try journal.forEachTransaction(of: replica, after: last, through: hole.upperBound) { transaction in
       if writer.isFull {
-        _ = try finish(writer, replica, first...last)
+        try finish(writer, replica, first...last)
         writer = start(replica, transaction.sequence, previous)
         first = transaction.sequence
       }
@@ -119,7 +136,7 @@ private struct JournalPush {
       report.changes += transaction.entries.count
       try meter.moved(changes: transaction.entries.count)
     }
-    if !writer.isEmpty { _ = try finish(writer, replica, first...last) }
+    if !writer.isEmpty { try finish(writer, replica, first...last) }
   }
 
   private func start(_ replica: ReplicaID, _ first: UInt64, _ previous: TransactionName) -> SegmentWriter {
@@ -130,7 +147,7 @@ private struct JournalPush {
 
   private mutating func finish(
     _ writer: SegmentWriter, _ replica: ReplicaID, _ run: ClosedRange<UInt64>
-  ) throws -> [UInt8] {
+  ) throws {
     let (name, bytes) = try writer.finish()
     let file = SegmentFileName(replica: replica, first: run.lowerBound, last: run.upperBound, name: name)
     if let other = listing.rejected.first(where: { $0.name == file }), other.error.code == .incompatible {
@@ -140,7 +157,7 @@ private struct JournalPush {
     report.segments += 1
     report.bytes += bytes.count
     report.inflatedBytes += SegmentHeader.length + (try SegmentHeader(bytes).bodyLength)
-    return bytes
+    try listing.add(file, bytes)
   }
 }
 

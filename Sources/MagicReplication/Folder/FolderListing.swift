@@ -17,10 +17,24 @@ struct FolderListing: Sendable {
   /// Those of them that counted until they were read (F-16).
   private(set) var doubtful: [SegmentFileName] = []
 
-  private let segments: URL
+  private let remote: FolderRemote
+  private let dataSet: DataSetID
+  /// Whether a file was gone when it was read: another has taken its place, or will (F-19).
+  private var hasVanished = false
+  private var looks = 0
+
+  /// How often the folder is listed again before a file that is gone is a gap like any other.
+  private static let maxLooks = 8
 
   init(_ remote: FolderRemote, dataSet: DataSetID) throws {
-    segments = remote.segments
+    (self.remote, self.dataSet) = (remote, dataSet)
+    try look()
+    while try lookAgain() {}
+  }
+
+  private mutating func look() throws {
+    hasVanished = false
+    rejected = []
     var files: [ReplicaID: [File]] = [:]
     for text in try remote.listing(of: remote.segments).sorted() {
       guard let name = SegmentFileName(text) else { continue }
@@ -29,14 +43,21 @@ struct FolderListing: Sendable {
         files[name.replica, default: []].append(
           File(name: name, header: try FolderListing.header(of: url, name, dataSet), url: url))
       } catch let error as MagicDataError {
-        // Taken away since it was listed: as if it had never been there.
-        if error.code != .notFound { rejected.append((name, error)) }
+        if error.code == .notFound { hasVanished = true } else { rejected.append((name, error)) }
       }
     }
     runs = files.mapValues(Runs.init)
   }
 
-  func url(of name: SegmentFileName) -> URL { segments.appendingPathComponent(name.text) }
+  /// Lists the folder anew if a file was gone when it was read. `false` if none was, or it was done often enough.
+  mutating func lookAgain() throws -> Bool {
+    guard hasVanished, looks < FolderListing.maxLooks else { return false }
+    looks += 1
+    try look()
+    return true
+  }
+
+  func url(of name: SegmentFileName) -> URL { remote.segments.appendingPathComponent(name.text) }
 
   private static func header(of url: URL, _ name: SegmentFileName, _ dataSet: DataSetID) throws -> SegmentHeader {
     let (bytes, length) = try DurableFile.head(of: url, SegmentHeader.length)
@@ -79,7 +100,7 @@ struct FolderListing: Sendable {
   /// A file that turned out to be damaged where its header does not show it, or is no longer there.
   mutating func reject(_ file: File, _ error: MagicDataError) {
     runs[file.name.replica] = runs[file.name.replica].map { Runs($0.files.filter { $0.name != file.name }) }
-    if error.code != .notFound { rejected.append((file.name, error)) }
+    if error.code == .notFound { hasVanished = true } else { rejected.append((file.name, error)) }
     if error.code == .damaged { doubtful.append(file.name) }
   }
 
@@ -103,12 +124,30 @@ struct FolderListing: Sendable {
     return sequence + 1...file.name.first - 1
   }
 
-  /// A damaged file was replaced by a whole one.
-  mutating func replace(_ name: SegmentFileName, by bytes: [UInt8]) throws {
+  /// A file was written, maybe in the place of a damaged one.
+  mutating func add(_ name: SegmentFileName, _ bytes: [UInt8]) throws {
     let file = File(name: name, header: try SegmentHeader(bytes), url: url(of: name))
     rejected.removeAll { $0.name == name }
-    runs[name.replica] = Runs((runs[name.replica]?.files ?? []) + [file])
+    runs[name.replica] = Runs((runs[name.replica]?.files ?? []).filter { $0.name != name } + [file])
   }
+
+  /// Deletes a file of which the listing still knows.
+  func delete(_ name: SegmentFileName) throws {
+    guard unlink(url(of: name).path) == 0 || errno == ENOENT else {
+      throw DurableFile.failure("could not be deleted", url(of: name))
+    }
+  }
+
+  /// Files were deleted.
+  mutating func forget(_ names: Set<SegmentFileName>) {
+    rejected.removeAll { names.contains($0.name) }
+    for replica in Set(names.map(\.replica)) {
+      runs[replica] = runs[replica].map { Runs($0.files.filter { !names.contains($0.name) }) }
+    }
+  }
+
+  /// After files were deleted.
+  func syncFolder() throws { try DurableFile.sync(remote.segments) }
 
   /// Reads and checks a whole file.
   static func segment(_ file: File) throws -> Segment {
@@ -140,6 +179,19 @@ struct Runs: Sendable {
       farthest.append(self.files[before].name.last >= file.name.last ? before : index)
     }
     self.farthest = farthest
+  }
+
+  /// As few files as hold all that these hold, in their order.
+  var chain: [FolderListing.File] {
+    var chain: [FolderListing.File] = []
+    var last: UInt64 = 0
+    while let file = next(after: last)
+      ?? files.first(where: { $0.name.first > last + 1 }).flatMap({ next(after: $0.name.first - 1) })
+    {
+      chain.append(file)
+      last = file.name.last
+    }
+    return chain
   }
 
   func next(after sequence: UInt64) -> FolderListing.File? {

@@ -17,6 +17,8 @@ public struct FolderRemote: Sendable {
 
   private var marker: URL { folder.appendingPathComponent("magicdata.json") }
   var segments: URL { folder.appendingPathComponent("segments", isDirectory: true) }
+  var acks: URL { folder.appendingPathComponent("acks", isDirectory: true) }
+  var checkpoints: URL { folder.appendingPathComponent("checkpoints", isDirectory: true) }
 
   private struct Marker: Codable {
     var format: Int
@@ -91,7 +93,7 @@ public struct FolderRemote: Sendable {
     var isFolder: ObjCBool = false
     if files.fileExists(atPath: folder.path, isDirectory: &isFolder) {
       guard isFolder.boolValue else { throw MagicDataError(.exists, "\(folder.path) is a file, and a remote is a folder") }
-      let own = [segments, assets, doubts].map(\.lastPathComponent)
+      let own = [segments, assets, doubts, acks, checkpoints].map(\.lastPathComponent)
       let content = try listing(of: folder).filter { !$0.hasPrefix(".") && !own.contains($0) }
       guard content.isEmpty else {
         throw MagicDataError(.exists, "\(folder.path) is no remote, and is not empty; name a new folder, in it or elsewhere")

@@ -197,14 +197,3 @@ private struct Unfolded {
   /// Of its entries' stamps.
   let highest: Stamp
 }
-
-extension Entry {
-  /// The same, with the types and fields of the database in place of the segment's.
-  fileprivate func translated(_ learnt: [LearntType]) -> Entry {
-    let type = learnt[type]
-    var entry = self
-    entry.type = type.id
-    entry.fields = fields.map { FieldValue(field: type.fields[$0.field], value: $0.value) }.sorted { $0.field < $1.field }
-    return entry
-  }
-}

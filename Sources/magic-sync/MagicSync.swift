@@ -23,6 +23,7 @@ struct MagicSync: AsyncParsableCommand {
     version: "0.1.0",
     subcommands: [
       Init.self, Clone.self, Push.self, Pull.self, Sync.self, Remote.self, Status.self, LogCommand.self, Peers.self,
+      Compact.self,
       DigestCommand.self,
       Verify.self, Demo.self,
     ])

@@ -72,6 +72,14 @@ package enum DurableFile {
     return (try read(descriptor, min(count, Int(length)), file), Int(length))
   }
 
+  /// Bytes from the middle of a file; fewer at its end.
+  package static func part(of file: URL, at offset: Int, _ count: Int) throws -> [UInt8] {
+    let descriptor = open(file.path, O_RDONLY | O_NONBLOCK)
+    guard descriptor >= 0 else { throw failure("could not be opened", file) }
+    defer { close(descriptor) }
+    return try read(descriptor, count, file, at: offset)
+  }
+
   /// The error to throw if nobody may tell this user whether the file is there.
   package static func isHidden(_ file: URL) -> MagicDataError? {
     access(file.path, F_OK) != 0 && errno == EACCES ? failure("cannot be looked at", file) : nil
@@ -86,11 +94,11 @@ package enum DurableFile {
     return bytes
   }
 
-  private static func read(_ descriptor: Int32, _ count: Int, _ file: URL) throws -> [UInt8] {
+  private static func read(_ descriptor: Int32, _ count: Int, _ file: URL, at offset: Int = 0) throws -> [UInt8] {
     var failed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
       while filled < count {
-        let got = pread(descriptor, buffer.baseAddress! + filled, count - filled, off_t(filled))
+        let got = pread(descriptor, buffer.baseAddress! + filled, count - filled, off_t(offset + filled))
         if got < 0 && errno == EINTR { continue }
         guard got > 0 else {
           failed = got < 0

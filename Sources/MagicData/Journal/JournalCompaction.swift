@@ -167,6 +167,12 @@ package struct JournalCompaction {
     try writeFloor()
   }
 
+  /// Raises the floor alone: what is kept is as it should be.
+  package func raise() throws {
+    try writeRuns()
+    try writeFloor()
+  }
+
   /// Each entry that stays names the one before it that stays.
   private func relink(_ chain: [Link], _ key: ObjectKey, _ table: ObjectTable) throws {
     let stays = chain.filter { !$0.isBelow || $0.kept != nil }

@@ -54,7 +54,12 @@ extension JournalReader {
     if let open { try body(open) }
   }
 
-  /// The digest (M-11) of what entries in these rows fold to.
+  /// The digest (M-11) of what the kept entries fold to.
+  package func digestOfKept() throws -> Digest {
+    try digest(of: JournalCompaction(db, to: NamedFrontier()).rows)
+  }
+
+  /// The digest of what entries in these rows fold to.
   package func digest(of rows: JournalRows) throws -> Digest {
     var digest = Digest()
     for type in schema.types {

@@ -11,27 +11,14 @@ extension Segment {
     guard Zlib.checksum(stored) == header.storedChecksum else {
       throw JournalError(.damaged, "the body's checksum does not match", offset: SegmentHeader.length)
     }
-    var reader = ByteReader(try Zlib.inflate(stored, to: header.bodyLength))
-    let schema = try Schema(from: &reader)
-    var roots: [ReplicaID] = []
-    for _ in 0..<(try reader.count(of: 16)) { roots.append(try Identifier(from: &reader)) }
-    var shapes: [SegmentShape] = []
-    for _ in 0..<(try reader.count(of: 2)) { shapes.append(try SegmentShape(from: &reader, schema)) }
-    var columns = try SegmentColumns<ByteReader>(from: &reader, schema)
-    try reader.expectEnd("the body")
-
+    var body = try BodyReader(try Zlib.inflate(stored, to: header.bodyLength))
     var transactions: [Transaction] = []
-    var total = (entries: 0, size: 0)
     for sequence in header.first...header.last {
       let previous = transactions.last?.name.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
-      transactions.append(
-        try columns.transaction(
-          header.replica, sequence, first: header.first, after: previous, roots: roots, shapes: shapes, schema, &total))
-      guard total.entries <= Limits.entries, total.size <= Limits.segmentSize else {
-        throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
-      }
+      transactions.append(try body.transaction(header.replica, sequence, isFirst: transactions.isEmpty, after: previous))
     }
-    try columns.expectEnd()
+    try body.expectEnd()
+    let schema = body.schema
     guard transactions.last?.name == header.lastName else {
       throw JournalError(.damaged, "the last transaction is not the one that the header names", offset: 88)
     }
@@ -39,15 +26,63 @@ extension Segment {
   }
 }
 
+/// Takes transactions from the columns of a body: of a segment, or of a checkpoint's part.
+struct BodyReader {
+  let schema: Schema
+  private let roots: [ReplicaID]
+  private let shapes: [SegmentShape]
+  private var columns: SegmentColumns<ByteReader>
+  private(set) var entries = 0
+  private var size = 0
+
+  /// - Parameter isKept: of a checkpoint (K-11).
+  init(_ bytes: [UInt8], isKept: Bool = false) throws(JournalError) {
+    var reader = ByteReader(bytes)
+    let schema = try Schema(from: &reader)
+    var roots: [ReplicaID] = []
+    for _ in 0..<(try reader.count(of: 16)) { roots.append(try Identifier(from: &reader)) }
+    var shapes: [SegmentShape] = []
+    for _ in 0..<(try reader.count(of: 2)) { shapes.append(try SegmentShape(from: &reader, schema)) }
+    columns = try SegmentColumns<ByteReader>(from: &reader, schema)
+    columns.isKept = isKept
+    try reader.expectEnd("the body")
+    (self.schema, self.roots, self.shapes) = (schema, roots, shapes)
+  }
+
+  /// Whether all transactions were taken.
+  var isAtEnd: Bool { columns.stamps.isAtEnd }
+
+  /// The next one.
+  ///
+  /// - Parameters:
+  ///   - isFirst: of the body.
+  ///   - previous: the stamp that it has to be above, or, of a checkpoint, not below.
+  mutating func transaction(
+    _ replica: ReplicaID, _ sequence: UInt64, isFirst: Bool, after previous: Stamp?
+  ) throws(JournalError) -> Transaction {
+    let before = isFirst ? 0 : previous?.bits ?? 0
+    var total = (entries: entries, size: size)
+    let transaction = try columns.transaction(
+      replica, sequence, from: before, after: previous, roots: roots, shapes: shapes, schema, &total)
+    (entries, size) = total
+    guard entries <= Limits.entries, size <= Limits.segmentSize else {
+      throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
+    }
+    return transaction
+  }
+
+  func expectEnd() throws(JournalError) { try columns.expectEnd() }
+}
+
 extension SegmentColumns<ByteReader> {
   fileprivate mutating func transaction(
-    _ replica: ReplicaID, _ sequence: UInt64, first: UInt64, after previous: Stamp?, roots known: [ReplicaID],
+    _ replica: ReplicaID, _ sequence: UInt64, from before: UInt64, after previous: Stamp?, roots known: [ReplicaID],
     shapes: [SegmentShape], _ schema: Schema, _ total: inout (entries: Int, size: Int)
   ) throws(JournalError) -> Transaction {
     let start = stamps
-    let before = sequence == first ? 0 : previous?.bits ?? 0
     let (bits, overflow) = before.addingReportingOverflow(try stamps.varint())
-    guard !overflow, previous.map({ $0.bits < bits }) ?? true else { throw start.damaged("a replica's stamps do not rise") }
+    let rises = previous.map { isKept ? $0.bits <= bits : $0.bits < bits } ?? true
+    guard !overflow, rises else { throw start.damaged("a replica's stamps do not rise") }
     guard bits > 0 else { throw start.damaged("a stamp of 0") }
     let name = TransactionName(stamp: try Stamp(checking: bits, start), tag: try tags.fixed(UInt32.self))
     let root = known[try roots.index(below: known.count, "root")]
@@ -83,7 +118,8 @@ extension SegmentColumns<ByteReader> {
     _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema
   ) throws(JournalError) -> Entry {
     let shape = shapes[try self.shapes.index(below: shapes.count, "shape")]
-    let own = Birth(transaction: name, ordinal: ordinal)
+    let place = isKept && SegmentShape.isFirst(shape.operation) ? try types[shape.type].objects.ordinal() : ordinal
+    let own = Birth(transaction: name, ordinal: place)
     let operation: Entry.Operation
     let key: ObjectKey
     switch shape.operation {
@@ -97,7 +133,7 @@ extension SegmentColumns<ByteReader> {
         case 1: .update
         default: .revival(base: try bases.earlier(than: name.stamp))
         }
-      key = try types[shape.type].objects.key(operation, own, schema.types[shape.type])
+      key = try types[shape.type].objects.key(operation, own, schema.types[shape.type], isKept: isKept)
     }
     var fields: [FieldValue] = []
     fields.reserveCapacity(shape.fields.count)
@@ -135,8 +171,15 @@ extension ByteReader {
     return number
   }
 
+  fileprivate mutating func ordinal() throws(JournalError) -> UInt32 {
+    let start = self
+    let ordinal = try varint()
+    guard ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
+    return UInt32(ordinal)
+  }
+
   fileprivate mutating func key(
-    _ operation: Entry.Operation, _ own: Birth, _ type: TypeSchema
+    _ operation: Entry.Operation, _ own: Birth, _ type: TypeSchema, isKept: Bool
   ) throws(JournalError) -> ObjectKey {  // S-5
     let start = self
     if type.hasNumbers, rest.first == ObjectKey.birthForm {  // S-10
@@ -150,10 +193,8 @@ extension ByteReader {
     let stamp = try earlier(than: own.transaction.stamp, byAtLeast: operation == .remove && type.primary == nil ? 0 : 1)
     guard stamp > .earliest else { throw start.damaged("an object born at stamp 0") }
     let tag = try fixed(UInt32.self)
-    let ordinal = try varint()
-    guard ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
-    let birth = Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: UInt32(ordinal))
-    guard stamp < own.transaction.stamp || birth == own else {
+    let birth = Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: try ordinal())
+    guard stamp < own.transaction.stamp || birth == own || isKept && birth.transaction == own.transaction else {
       throw start.damaged("a birth at another place of its transaction")
     }
     return .birth(birth)

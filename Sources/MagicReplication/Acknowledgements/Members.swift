@@ -85,4 +85,12 @@ struct Members {
     for replica in floor.replicas { raised[replica] = max(raised[replica], floor[replica]) }
     return (raised, [])
   }
+
+  /// Whether every other member has acknowledged a floor (K-18).
+  func haveAll(_ floor: Frontier, _ held: Frontier) -> Bool {
+    others(held).allSatisfy { member in
+      guard let said = member.acknowledged?.frontier.frontier else { return false }
+      return floor.replicas.allSatisfy { said[$0] >= floor[$0] }
+    }
+  }
 }

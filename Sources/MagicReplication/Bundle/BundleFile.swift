@@ -25,6 +25,17 @@ package enum BundleFile {
       try write(Data(DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)))
       count += 1
     }
+    for checkpoint in listing.checkpoints {
+      var offset = 0
+      while offset < checkpoint.bytes {
+        try Task.checkCancellation()
+        let part = try DurableFile.part(of: checkpoint.url, at: offset, min(1 << 20, checkpoint.bytes - offset))
+        guard !part.isEmpty else { throw MagicDataError(.damaged, "\(checkpoint.url.path) became shorter while it was read") }
+        try write(Data(part))
+        offset += part.count
+      }
+      count += 1
+    }
     var writer = ByteWriter()
     writer.append(end)
     writer.fixed(count)
@@ -60,8 +71,13 @@ package enum BundleFile {
     _ = try remote.dataSet(orMake: dataSet)
     try remote.makeSegments()
     var count: UInt32 = 0
-    while let (segment, bytes) = try source.segment() {
+    while let item = try source.next() {
       try Task.checkCancellation()
+      guard case .segment(let segment, let bytes) = item else {
+        try unpackCheckpoint(from: &source, dataSet, into: remote)
+        count += 1
+        continue
+      }
       guard segment.header.dataSet == dataSet else { throw source.damaged("a segment of another data set") }
       let (header, name) = (segment.header, segment.name)
       let file = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: name)
@@ -69,6 +85,37 @@ package enum BundleFile {
       count += 1
     }
     try source.finish(count)
+  }
+
+  /// A whole checkpoint, a part at a time, checked once it is there.
+  private static func unpackCheckpoint(from source: inout Source, _ dataSet: DataSetID, into remote: FolderRemote) throws {
+    try remote.makeOwn(remote.checkpoints)
+    let aside = remote.checkpoints.appendingPathComponent("aside")
+    defer { unlink(aside.path) }
+    var head: [UInt8] = []
+    try DurableFile.write(to: aside) { append in
+      head = try source.checkpointHeader()
+      try append(Data(head))
+      while let part = try source.checkpointPart() { try append(Data(part)) }
+      try append(Data(source.checkpointEnd()))
+    }
+    do throws(JournalError) {
+      let header = try CheckpointHeader(head)
+      let file = remote.checkpoints.appendingPathComponent(CheckpointFile.name(of: header))
+      guard rename(aside.path, file.path) == 0 else { throw JournalError(.damaged, "a checkpoint could not be unpacked") }
+      do {
+        try CheckpointFile(file, dataSet).read()
+      } catch {
+        throw JournalError(.damaged, "\(error)")
+      }
+    } catch {
+      throw source.damaged("its checkpoint: \(error.message)")
+    }
+  }
+
+  private enum Item {
+    case segment(Segment, [UInt8])
+    case checkpoint
   }
 
   private struct Source {
@@ -99,19 +146,50 @@ package enum BundleFile {
       return dataSet
     }
 
+    mutating func checkpointHeader() throws -> [UInt8] {
+      let fixed = ahead + (try next(CheckpointHeader.fixedLength - ahead.count, "a checkpoint's header"))
+      do {
+        let length = try CheckpointHeader.length(fixed)
+        return fixed + (try next(length - fixed.count, "a checkpoint's header"))
+      } catch let error as JournalError {
+        throw damaged(error.message)
+      }
+    }
+
+    /// `nil` at the checkpoint's end.
+    mutating func checkpointPart() throws -> [UInt8]? {
+      let mark = try next(8, "a checkpoint")
+      guard mark != CheckpointEnd.magic else {
+        ahead = mark
+        return nil
+      }
+      let head = mark + (try next(CheckpointPartHeader.length - 8, "a checkpoint's part"))
+      do {
+        return head + (try next(CheckpointPartHeader(head).storedLength, "a checkpoint's part"))
+      } catch let error as JournalError {
+        throw damaged(error.message)
+      }
+    }
+
+    mutating func checkpointEnd() throws -> [UInt8] { ahead + (try next(CheckpointEnd.length - 8, "a checkpoint's end")) }
+
     /// `nil` at the end mark.
-    mutating func segment() throws -> (Segment, [UInt8])? {
+    mutating func next() throws -> Item? {
       let mark = try next(8, "a segment or the end")
       if mark == BundleFile.end {
         ahead = mark
         return nil
+      }
+      if mark == CheckpointHeader.magic {
+        ahead = mark
+        return .checkpoint
       }
       let start = offset - 8
       let head = mark + (try next(SegmentHeader.length - 8, "a segment's header"))
       do {
         let header = try SegmentHeader(head)
         let bytes = head + (try next(header.storedLength, "a segment"))
-        return (try Segment(bytes), bytes)
+        return .segment(try Segment(bytes), bytes)
       } catch let error as JournalError {
         throw MagicDataError(error, "\(name), the segment at byte \(start)")
       }

@@ -55,6 +55,12 @@ package enum JournalSource: Sendable {
       var listing = try FolderListing(remote, dataSet: try remote.dataSet())
       var held = Frontier()
       repeat {
+        while let checkpoint = listing.needed(by: held) {
+          guard try listing.isWhole(checkpoint) else { continue }
+          try checkpoint.read { part in for transaction in part.transactions { try body(transaction, part.schema) } }
+          let floor = checkpoint.floor.frontier
+          for replica in floor.replicas { held[replica] = max(held[replica], floor[replica]) }
+        }
         for replica in listing.replicas {
           while let file = listing.next(after: held[replica], of: replica) {
             guard let segment = try listing.segmentOrReject(file) else { continue }

@@ -60,11 +60,22 @@ private struct JournalPush {
 
   mutating func send() throws {
     let settled = try readDoubted()
+    try sendCheckpoint()
     for replica in held.replicas {
       try mend(replica)
       for hole in holes(of: replica) { try send(replica, hole) }
     }
     for name in settled { remote.settleDoubt(name) }
+  }
+
+  /// K-17.
+  private mutating func sendCheckpoint() throws {
+    guard floor.replicas.contains(where: { !listing.holes(of: $0, through: floor[$0]?.sequence ?? 0).isEmpty }) else { return }
+    if let other = listing.rejectedCheckpoints.first(where: { $0.error.code == .incompatible }) { throw other.error }
+    let checkpoint = try CheckpointFile.write(journal, snapshot.state, dataSet, into: remote)
+    listing.add(checkpoint)
+    report.checkpoints += 1
+    report.bytes += checkpoint.bytes
   }
 
   /// What the remote lacks of the transactions that are held.
@@ -87,6 +98,12 @@ private struct JournalPush {
   private mutating func readDoubted() throws -> [String] {
     let doubted = try remote.doubted()
     var settled: [String] = []
+    for text in doubted where CheckpointFile.isName(text) {
+      if let checkpoint = listing.checkpoints.first(where: { $0.url.lastPathComponent == text }) {
+        _ = try listing.isWhole(checkpoint)
+      }
+      settled.append(text)
+    }
     for (text, name) in doubted.compactMap({ text in SegmentFileName(text).map { (text, $0) } }) {
       guard let file = listing.runs[name.replica]?.files.first(where: { $0.name == name }) else {
         // What is not there, or does not count, speaks for itself.

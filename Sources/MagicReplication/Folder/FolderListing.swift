@@ -14,8 +14,12 @@ struct FolderListing: Sendable {
   private(set) var runs: [ReplicaID: Runs] = [:]
   /// The others that are named as segments are, and why they do not count.
   private(set) var rejected: [(name: SegmentFileName, error: MagicDataError)] = []
-  /// Those of them that counted until they were read (F-16).
-  private(set) var doubtful: [SegmentFileName] = []
+  /// The checkpoints that count, in the order of their names (K-12).
+  private(set) var checkpoints: [CheckpointFile] = []
+  /// The others, with their floors as far as these could be read.
+  private(set) var rejectedCheckpoints: [(url: URL, floor: Frontier?, error: MagicDataError)] = []
+  /// Those of all these that counted until they were read (F-16).
+  private(set) var doubtful: [String] = []
 
   private let remote: FolderRemote
   private let dataSet: DataSetID
@@ -47,7 +51,33 @@ struct FolderListing: Sendable {
       }
     }
     runs = files.mapValues(Runs.init)
+    try lookAtCheckpoints()
   }
+
+  private mutating func lookAtCheckpoints() throws {
+    (checkpoints, rejectedCheckpoints) = ([], [])
+    guard remote.isOwnFolder(remote.checkpoints) else { return }
+    for name in try remote.listing(of: remote.checkpoints).sorted() where CheckpointFile.isName(name) {
+      let url = remote.checkpoints.appendingPathComponent(name)
+      do {
+        checkpoints.append(try CheckpointFile(url, dataSet))
+      } catch let error as MagicDataError {
+        if error.code == .notFound { hasVanished = true } else { rejectedCheckpoints.append((url, nil, error)) }
+      }
+    }
+  }
+
+  /// K-15: for each replica the last sequence that a checkpoint stands for.
+  var covered: Frontier {
+    var covered = Frontier()
+    for floor in checkpoints.map(\.floor.frontier) {
+      for replica in floor.replicas { covered[replica] = max(covered[replica], floor[replica]) }
+    }
+    return covered
+  }
+
+  /// Of segments and checkpoints.
+  var allReplicas: [ReplicaID] { Set(replicas + covered.replicas).sorted() }
 
   /// Lists the folder anew if a file was gone when it was read. `false` if none was, or it was done often enough.
   mutating func lookAgain() throws -> Bool {
@@ -85,7 +115,7 @@ struct FolderListing: Sendable {
 
   /// F-5: for each replica the last sequence up to which none is missing.
   var frontier: Frontier {
-    var frontier = Frontier()
+    var frontier = covered
     for replica in replicas {
       while let file = next(after: frontier[replica], of: replica) { frontier[replica] = file.name.last }
     }
@@ -101,13 +131,36 @@ struct FolderListing: Sendable {
   mutating func reject(_ file: File, _ error: MagicDataError) {
     runs[file.name.replica] = runs[file.name.replica].map { Runs($0.files.filter { $0.name != file.name }) }
     if error.code == .notFound { hasVanished = true } else { rejected.append((file.name, error)) }
-    if error.code == .damaged { doubtful.append(file.name) }
+    if error.code == .damaged { doubtful.append(file.name.text) }
+  }
+
+  mutating func reject(_ checkpoint: CheckpointFile, _ error: MagicDataError) {
+    checkpoints.removeAll { $0.url == checkpoint.url }
+    if error.code == .notFound {
+      hasVanished = true
+    } else {
+      rejectedCheckpoints.append((checkpoint.url, checkpoint.floor.frontier, error))
+    }
+    if error.code == .damaged { doubtful.append(checkpoint.url.lastPathComponent) }
+  }
+
+  /// Checkpoints were deleted.
+  mutating func forget(_ urls: Set<URL>) {
+    checkpoints.removeAll { urls.contains($0.url) }
+    rejectedCheckpoints.removeAll { urls.contains($0.url) }
+  }
+
+  /// A checkpoint was written.
+  mutating func add(_ checkpoint: CheckpointFile) {
+    rejectedCheckpoints.removeAll { $0.url == checkpoint.url }
+    checkpoints.removeAll { $0.url == checkpoint.url }
+    checkpoints.append(checkpoint)
   }
 
   /// F-6: the runs, up to a sequence, that no file that counts has.
   func holes(of replica: ReplicaID, through last: UInt64) -> [ClosedRange<UInt64>] {
     var holes: [ClosedRange<UInt64>] = []
-    var next: UInt64 = 1
+    var next = covered[replica] + 1
     for file in runs[replica]?.files ?? [] where next <= last {
       if file.name.first > next { holes.append(next...min(file.name.first - 1, last)) }
       next = max(next, file.name.last + 1)
@@ -118,7 +171,7 @@ struct FolderListing: Sendable {
 
   /// H-28: the sequences that are missing before others that are there; `nil` if none are, or if there is something to take.
   func hole(after sequence: UInt64, of replica: ReplicaID) -> ClosedRange<UInt64>? {
-    guard let runs = runs[replica], runs.next(after: sequence) == nil,
+    guard covered[replica] <= sequence, let runs = runs[replica], runs.next(after: sequence) == nil,
       let file = runs.files.first(where: { $0.name.first > sequence + 1 })
     else { return nil }
     return sequence + 1...file.name.first - 1

@@ -118,8 +118,8 @@ public struct FolderRemote: Sendable {
     try DurableFile.sync(folder.deletingLastPathComponent())
   }
 
-  /// The names of the files that stand among the segments; none if there is no remote.
-  package func segmentNames() throws -> Set<String> { Set(try listing(of: segments)) }
+  /// The names of the files that stand among segments and checkpoints; none if there is no remote.
+  package func segmentNames() throws -> Set<String> { Set(try listing(of: segments) + listing(of: checkpoints)) }
 
   /// Names in a folder; none if the folder is not there.
   func listing(of folder: URL) throws -> [String] {

@@ -5,38 +5,43 @@ extension FolderListing {
   /// F-7: what the headers say of the transactions at the ends of runs must agree with each other and with the database.
   func checkForks(_ journal: JournalReader, _ held: Frontier, own: ReplicaID?) throws {
     var names: [Address: TransactionName] = [:]
-    for file in files {
-      let header = file.header
-      if header.replica == own, header.last > held[header.replica] {
+    for (address, name) in claims {
+      let (replica, sequence) = (address.replica, address.sequence)
+      if replica == own, sequence > held[replica] {
         throw MagicDataError(
           .fork,
           """
-          the remote knows transaction \(header.last) of this replica (\(header.replica)), which has only \
-          \(held[header.replica]): the database is a copy that is in use elsewhere, or was put back from a backup. Nothing \
-          was changed. Clone the remote into a new database and use that
+          the remote knows transaction \(sequence) of this replica (\(replica)), which has only \(held[replica]): the database \
+          is a copy that is in use elsewhere, or was put back from a backup. Nothing was changed. Clone the remote into a new \
+          database and use that
           """)
       }
-      var claims = [(header.last, header.lastName)]
-      if header.first > 1 { claims.append((header.first - 1, header.previous)) }
-      for (sequence, name) in claims {
-        let address = Address(replica: header.replica, sequence: sequence)
-        let known =
-          try names[address] ?? (sequence <= held[header.replica] ? journal.name(at: sequence, of: header.replica) : nil)
-        guard known ?? name == name else { throw FolderListing.fork(header.replica, sequence) }
-        names[address] = name
-      }
+      let known = try names[address] ?? (sequence <= held[replica] ? journal.name(at: sequence, of: replica) : nil)
+      guard known ?? name == name else { throw FolderListing.fork(replica, sequence) }
+      names[address] = name
     }
   }
 
-  /// The same among the headers alone.
+  /// What headers of segments and floors of checkpoints say.
+  private var claims: [(Address, TransactionName)] {
+    files.map(\.header).flatMap { header in
+      let last = (Address(replica: header.replica, sequence: header.last), header.lastName)
+      return header.first > 1
+        ? [last, (Address(replica: header.replica, sequence: header.first - 1), header.previous)] : [last]
+    }
+      + checkpoints.flatMap { checkpoint in
+        checkpoint.floor.replicas.compactMap { replica in
+          checkpoint.floor[replica].map { (Address(replica: replica, sequence: $0.sequence), $0.name) }
+        }
+      }
+  }
+
+  /// The same among the files alone.
   func checkForks() throws {
     var names: [Address: TransactionName] = [:]
-    for header in files.map(\.header) {
-      let claims = [(header.last, header.lastName)] + (header.first > 1 ? [(header.first - 1, header.previous)] : [])
-      for (sequence, name) in claims {
-        let known = names.updateValue(name, forKey: Address(replica: header.replica, sequence: sequence))
-        guard known ?? name == name else { throw FolderListing.fork(header.replica, sequence) }
-      }
+    for (address, name) in claims {
+      let known = names.updateValue(name, forKey: address)
+      guard known ?? name == name else { throw FolderListing.fork(address.replica, address.sequence) }
     }
   }
 

@@ -11,7 +11,7 @@ struct Merger {
   private var clock: Stamp
   private let own: ReplicaID
   /// Before the merge: of the journal.
-  private let mark: Int64
+  let mark: Int64
   /// From this row on, what this replica wrote is not in the remote.
   private let unsent: Int64
   /// Objects of which a write of this replica lost that the remote did not have.
@@ -69,6 +69,32 @@ struct Merger {
     }
   }
 
+  /// Whether no stamp of a checkpoint is held back (C-5).
+  mutating func mayTake(_ checkpoint: CheckpointHeader) -> Bool {
+    guard checkpoint.highest.milliseconds > latest else { return true }
+    for replica in checkpoint.floor.replicas {
+      guard let end = checkpoint.floor[replica], end.sequence > held[replica] else { continue }
+      if end.name.stamp.milliseconds > latest { heldBack[replica] = end.name.stamp }
+    }
+    return false
+  }
+
+  /// Merges kept entries. They rise by their stamps, as the entries of one object do, so mostly each wins as a whole.
+  mutating func merge(kept part: CheckpointPart, _ merged: (Int) throws -> Void) throws {
+    let learnt = try schema.learn(part.schema, db)
+    reader = JournalReader(db, schema)
+    for transaction in part.transactions {
+      try writer.beginKept(name: transaction.name, root: transaction.root, db)
+      try mergeEntries(of: transaction, learnt)
+      try merged(transaction.entries.count)
+    }
+  }
+
+  /// A checkpoint was merged.
+  mutating func raise(to floor: NamedFrontier) {
+    for replica in floor.replicas { held[replica] = max(held[replica], floor[replica]?.sequence ?? 0) }
+  }
+
   /// Folds what is left to fold, and moves the clock above all that was merged (C-2).
   mutating func finish() throws {
     for (type, objects) in unfolded {
@@ -86,6 +112,10 @@ struct Merger {
   private mutating func merge(_ transaction: Transaction, _ learnt: [LearntType]) throws {
     try writer.begin(
       replica: transaction.replica, sequence: transaction.sequence, name: transaction.name, root: transaction.root, db)
+    try mergeEntries(of: transaction, learnt)
+  }
+
+  private mutating func mergeEntries(of transaction: Transaction, _ learnt: [LearntType]) throws {
     for entry in transaction.entries { try merge(entry.translated(learnt), transaction.name.stamp) }
     try writer.finish(db)
     clock = max(clock, transaction.name.stamp)

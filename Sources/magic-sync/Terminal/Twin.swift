@@ -10,7 +10,7 @@ enum Twin {
   static func double(_ name: String) -> Double? { value(name).flatMap { Double($0) } }
   static func text(_ name: String) -> String? { value(name) }
 
-  private static let flags = ["JSON", "QUIET", "WATCH", "CHECK", "CONFLICTS"]
+  private static let flags = ["JSON", "QUIET", "WATCH", "CHECK", "CONFLICTS", "DRY_RUN"]
   private static let integers = ["LIMIT", "COMMITS"]
   private static let numbers = ["INTERVAL"]
 

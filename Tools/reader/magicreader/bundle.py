@@ -4,6 +4,8 @@ from __future__ import annotations
 import zlib
 from typing import Dict, List
 
+from . import checkpoint
+from .checkpoint import Checkpoint, read_checkpoint
 from .cursor import FormatError
 from .folder import RemoteError, SegmentName, name_of
 from .segment import HEADER_SIZE, Header, Segment, read_segment
@@ -30,6 +32,7 @@ class Bundle:
     def __init__(self, path: str) -> None:
         self.path = path
         self.held: Dict[SegmentName, Segment] = {}
+        self.kept: Dict[str, Checkpoint] = {}
         with open(path, "rb") as file:
             data = file.read()
         if data[:8] != MAGIC:
@@ -44,6 +47,9 @@ class Bundle:
     def read_segments(self, data: bytes) -> None:
         offset, count = START_SIZE, 0
         while data[offset:offset + 8] != END:
+            if data[offset:offset + 8] == checkpoint.MAGIC:
+                offset, count = self.take_checkpoint(data, offset), count + 1
+                continue
             header = data[offset:offset + HEADER_SIZE]
             if len(header) < HEADER_SIZE:
                 raise self.damaged(offset, "it ends within a segment")
@@ -59,6 +65,23 @@ class Bundle:
         end = data[offset:]
         if len(end) != END_SIZE or end[8:12] != count.to_bytes(4, "big") or end[12:] != checksum(end[:12]):
             raise self.damaged(offset, "it lacks segments, or its end is damaged")
+
+    def take_checkpoint(self, data: bytes, offset: int) -> int:
+        try:
+            size = checkpoint.length_of(data, offset)
+            taken = read_checkpoint(data[offset:offset + size])
+        except FormatError as error:
+            raise self.damaged(offset, str(error)) from error
+        if taken.data_set != self.data_set:
+            raise self.damaged(offset, "a checkpoint of another data set")
+        self.kept[taken.name] = taken
+        return offset + size
+
+    def checkpoints(self) -> List[str]:
+        return sorted(self.kept)
+
+    def read_checkpoint(self, name: str) -> Checkpoint:
+        return self.kept[name]
 
     def segments(self) -> List[SegmentName]:
         return sorted(self.held, key=lambda name: name.file_name)

@@ -86,9 +86,6 @@ struct Article: MagicObject {
     let replicator = MagicReplicator(magic, remote: FolderRemote(path: shared))
     let (pulled, pushed) = try await replicator.sync()
     print(pulled.changes, "in,", pushed.changes, "out; digest", try await magic.digest())
-
-    let (history, files) = try await replicator.compact(keeping: .seconds(90 * 86_400))
-    print(history.freedBytes, "bytes of history less;", files.newSegments, "files; waits for", history.waitsFor)
     try await magic.close()
 
     #expect(pushed.changes == 104)

@@ -25,7 +25,6 @@ extension SimulationTests {
       let replica = replicas[number]
       let isThere = FileManager.default.fileExists(atPath: folder["remote/magicdata.json"].path)
       let action = chance.below(24)
-      print("seed", seed, "step", step, "action", action, isThere)
       switch action {
       case 0..<6: try await edit(replica, &chance)
       case 6..<11:

@@ -20,7 +20,8 @@ import Testing
   }
 
   private func object(_ result: Tool.Result) throws -> [String: Any] {
-    try #require(JSONSerialization.jsonObject(with: Data(try #require(result.lines.last).utf8)) as? [String: Any])
+    let line = try #require(result.lines.last)
+    return try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
   }
 
   private func digest(_ name: String) throws -> String { try Tool.sync.run("digest", path(name)).output }

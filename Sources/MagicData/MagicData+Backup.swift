@@ -31,7 +31,7 @@ extension MagicData {
       try await store.copy(to: aside.file)
       try await MagicData.fill(Store(.file(aside, mustExist: true), store.surroundings)) { copy in
         try await copy.store.write { [surroundings = store.surroundings] db in
-          try DatabaseState.becomeReplica(surroundings, db)
+          _ = try DatabaseState.becomeReplica(surroundings, db)
         }
       }
       // Others' assets may be among them, as of what was removed meanwhile.
@@ -70,22 +70,4 @@ extension Store {
 
   /// Between two looks at whether the task was cancelled: 4 MiB.
   private static let backupPages: CInt = 1_024
-}
-
-extension DatabaseState {
-  /// Makes a copy a database of its own: nothing that it writes, and no object that is fetched from it, is taken for the original's
-  /// (H-7, H-8, L-12).
-  fileprivate static func becomeReplica(_ surroundings: Surroundings, _ db: Connection) throws {
-    var chance = Chance(surroundings)
-    // The stamps of what the original wrote are no longer one's own, so the clock has to be told (C-3).
-    let last = try DatabaseState(db).lastStamp
-    var clock = try SQL(db, Statements.moveClock)
-    try clock.bind(last)
-    try clock.run()
-    let row = try JournalWriter.row(of: .random(using: &chance), db)
-    var update = try SQL(db, Statements.becomeReplica)
-    try update.bind(row)
-    try update.bind(Identifier.random(using: &chance))
-    try update.run()
-  }
 }

@@ -55,9 +55,9 @@ enum RemotePlace: Sendable {
     let name = isPipe ? "the bundle" : text
     do {
       let wasThere = try unpack(into: remote, use)
-      let before = try remote.segmentNames()
+      let before = try remote.fileNames()
       let result = try await body(remote)
-      if use != .pull, try isPipe || !wasThere || remote.segmentNames() != before { try pack(remote) }
+      if use != .pull, try isPipe || !wasThere || remote.fileNames() != before { try pack(remote) }
       return result
     } catch let error as MagicDataError {
       // It speaks of a folder that nobody knows.

@@ -73,6 +73,10 @@ actor Reporter {
       if conflicts <= Reporter.shownConflicts { remark("lost: \(conflict.text)") }
     case .parked(let replica): tell(replica)
     case .unread(let file): trouble(file.message)
+    case .becameReplica(let replica):
+      trouble(
+        "the database is a copy, or was put back from a backup: it goes on as a replica of its own, \(replica). Nothing is lost"
+      )
     case .missing(let gap):
       trouble(
         """
@@ -127,6 +131,7 @@ actor Reporter {
       case .parked(let replica):
         try line("parked", Parked(replica: replica.replica, aheadMilliseconds: replica.aheadMilliseconds))
       case .unread(let file): try line("unread", Trouble(code: "\(file.code)", message: file.message, path: file.path))
+      case .becameReplica(let replica): try line("becameReplica", ["replica": replica])
       case .missing(let gap): try line("missing", Moved.Waiting(gap))
       case .lacking(let assets): try line("lacking", Lacking(assets: assets))
       case .forked(let error): try line("forked", Trouble(code: "\(error.code)", message: error.message))

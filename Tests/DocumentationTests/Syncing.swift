@@ -25,7 +25,7 @@ import Testing
       case .parked(let replica): show("the clock of", replica.replica, "runs ahead")
       case .forked(let error), .retrying(let error, _): show(error.message)
       case .inStep: syncing.cancel()
-      case .applied, .sent, .unread, .missing, .lacking: break
+      case .applied, .sent, .unread, .missing, .lacking, .becameReplica: break
       }
       if syncing.isCancelled { break }
     }

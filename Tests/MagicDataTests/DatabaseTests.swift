@@ -17,7 +17,9 @@ import Testing
     _ = try await MagicData(path: folder["one.sqlite"].path)
     _ = try await MagicData(path: folder["two.SQLITE3"])
     _ = try await MagicData(path: folder["three.db"])
-    let files = try folder.contents().keys.filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }
+    let files = try folder.contents().keys.filter {
+      !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") && !$0.hasSuffix("-replica")
+    }
     #expect(files.sorted() == ["notes", "notes/default.sqlite3", "one.sqlite", "three.db", "two.SQLITE3"])
     #expect(DatabaseLocation(folder["notes"]).assets.lastPathComponent == "files")
     #expect(DatabaseLocation(folder["one.sqlite"]).assets.lastPathComponent == "one.sqlite.files")

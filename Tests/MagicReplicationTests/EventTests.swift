@@ -161,15 +161,20 @@ import Testing
     try await write("x", by: a)
     try await a.replicator.push()
     try await a.magic.close()
-    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    try copyUnnoticed(folder["a"], to: folder["copy"])
     let (first, second) = (
-      try Replica(folder["a"], folder["remote"], world), try Replica(folder["copy"], folder["remote"], world)
+      try Replica(folder["a"], folder["remote"], world), try Replica(folder["copy"], folder["side"], world)
     )
     try await write("first", by: first)
     try await write("second", by: second)
     try await first.replicator.push()
-    var events = second.replicator.events.makeAsyncIterator()
-    await #expect { try await second.replicator.run() } throws: { ($0 as? MagicDataError)?.code == .fork }
+    try await second.replicator.push()
+    // One who has the copy's branch under the id that both used.
+    let third = try Replica(folder["third"], folder["side"], world)
+    try await third.replicator.pull()
+    let replicator = MagicReplicator(third.magic, remote: FolderRemote(folder["remote"]))
+    var events = replicator.events.makeAsyncIterator()
+    await #expect { try await replicator.run() } throws: { ($0 as? MagicDataError)?.code == .fork }
     guard case .forked = await events.next() else {
       Issue.record("the fork was not told")
       return

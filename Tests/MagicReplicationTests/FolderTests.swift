@@ -212,49 +212,6 @@ import Testing
     #expect(try await a.replicator.push() == PushReport())
   }
 
-  /// H-8, J-3: a copied database file is noticed, and nothing is overwritten.
-  @Test func aCopyInUseIsAFork() async throws {
-    try await push(2)
-    try await a.magic.close()
-    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
-    let (first, second) = try (Replica(folder["a"], folder["remote"], world), Replica(folder["copy"], folder["remote"], world))
-    world.advance(5)
-    try await first.magic.update(Note("x", "first"))
-    try await second.magic.update(Note("y", "second"))
-    try await first.replicator.sync()
-    let before = try folder.contents().filter { $0.key.hasPrefix("remote") }
-    for act in [
-      second.replicator.push,
-      {
-        _ = try await second.replicator.pull()
-        return PushReport()
-      },
-    ] {
-      await #expect { _ = try await act() } throws: { ($0 as? MagicDataError)?.code == .fork }
-    }
-    #expect(try await second.notes()["y"]?.title == "second")
-    #expect(try folder.contents().filter { $0.key.hasPrefix("remote") } == before)
-    // A third who holds the copy's branch does not mix the two either.
-    let side = MagicReplicator(second.magic, remote: FolderRemote(folder["side"]))
-    try await side.sync()
-    let third = try Replica(folder["third"], folder["side"], world)
-    try await third.replicator.pull()
-    try await expectRefused(.fork, try Replica(folder["third"], folder["remote"], world))
-  }
-
-  /// H-7: others know more of it than it knows itself.
-  @Test func aRestoredBackupIsAFork() async throws {
-    try await push(1)
-    try await a.magic.close()
-    try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
-    let used = try Replica(folder["a"], folder["remote"], world)
-    try await used.magic.update(Note("later", "after the backup"))
-    try await used.replicator.push()
-    let restored = try Replica(folder["backup"], folder["remote"], world)
-    try await expectRefused(.fork, restored, naming: "backup")
-    await #expect { try await restored.replicator.push() } throws: { ($0 as? MagicDataError)?.code == .fork }
-  }
-
   /// H-2, C-5: one clock that runs ahead does not drag the others along.
   @Test func whatAClockFarAheadWroteWaits() async throws {
     try await settle([a, b])

@@ -61,6 +61,41 @@ struct Photo: MagicObject {
     try await expectContents("c.sqlite", 3)
   }
 
+  @Test func aBundleCarriesContents() async throws {
+    try await write(3)
+    let file = path("photos.magicbundle")
+    #expect(try Tool.sync.run("push", path("a"), file).output.contains("pushed 3 assets: 27 bytes"))
+    #expect(try Tool.sync.run("clone", file, path("b")).output.contains("pulled 3 assets: 27 bytes"))
+    try await expectContents("b", 3)
+    #expect(try Tool.python.digest(of: file) == Tool.sync.run("digest", path("b")).output)
+
+    // What is not what its hash says is not taken, and nor is the rest.
+    let whole = try Data(contentsOf: folder["photos.magicbundle"])
+    let content = try #require(whole.range(of: Data("content 1".utf8)))
+    for place in [
+      content.lowerBound - 48, content.lowerBound - 40, content.lowerBound - 1, content.lowerBound, whole.count - 6,
+    ] {
+      var damaged = whole
+      damaged[place] ^= 0x21
+      try damaged.write(to: folder["damaged.magicbundle"])
+      let result = try Tool.sync.run("clone", path("damaged.magicbundle"), path("c"))
+      #expect(result.status == 1, "byte \(place): \(result.errors)")
+      #expect(result.errors.contains("damaged.magicbundle"), "\(result.errors)")
+      #expect(try Tool.python.digest(of: path("damaged.magicbundle")) == "", "byte \(place)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: path("c/default.sqlite3")))
+
+    // A content alone is reason enough to write the bundle anew.
+    let asset = folder["a/files/\(try #require(try files("a/files").sorted().first))"]
+    let moved = folder["moved"]
+    try FileManager.default.moveItem(at: asset, to: moved)
+    #expect(try Tool.sync.run("push", path("a"), path("less.magicbundle")).status == 0)
+    try FileManager.default.moveItem(at: moved, to: asset)
+    #expect(try Tool.sync.run("push", path("a"), path("less.magicbundle")).output.contains("pushed 1 asset"))
+    try Tool.sync.run("clone", path("less.magicbundle"), path("d"))
+    try await expectContents("d", 3)
+  }
+
   /// H-26, H-29: whoever is killed leaves whole contents; the next run does the rest.
   @Test func whoIsKilledLeavesWholeContents() async throws {
     let count = 150

@@ -235,11 +235,15 @@ struct Note: MagicObject {
     try Tool.sync.run("push", path("b"), path("elsewhere"))
     try expectFailure(7, naming: "another data set", "sync", path("b"), path("remote"))
 
-    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    try copyUnnoticed(folder["a"], to: folder["copy"])
     try await write("first", to: "a")
     try await write("second", to: "copy")
     try Tool.sync.run("push", path("a"), path("remote"))
-    try expectFailure(8, naming: "copy", "push", path("copy"), path("remote"))
+    try Tool.sync.run("push", path("copy"), path("side"))
+    try Tool.sync.run("clone", path("side"), path("third"))
+    // GRDB makes a new database's WAL by a write that leaves nothing.
+    try Tool.sync.run("digest", path("third"))
+    try expectFailure(8, naming: "in use as two", "sync", path("third"), path("remote"))
 
     for arguments in [["push"], ["frobnicate"], ["push", "a", "b", "c"], ["digest", "a", "--nonsense"]] {
       let process = try Tool.sync.start(arguments, output: FileHandle.nullDevice, errors: FileHandle.nullDevice)
@@ -247,6 +251,35 @@ struct Note: MagicObject {
       #expect(process.terminationStatus == 64, "\(arguments)")
     }
     #expect(try Tool.sync.run("--help").output.contains("Exit codes"))
+  }
+
+  /// H-7, H-8: a copy, and what was put back from a backup, go on as replicas of their own, and nothing is lost.
+  @Test(arguments: [false, true]) func copiesAndBackupsGoOn(unnoticed: Bool) async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    if unnoticed {
+      try copyUnnoticed(folder["a"], to: folder["copy"])
+    } else {
+      try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    }
+    try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
+    try await write("first", to: "a")
+    try await write("second", to: "copy")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let copy = try Tool.sync.run("sync", path("copy"), path("remote"))
+    #expect(copy.status == 0)
+    // What noticed it when it was written to has said nothing to the tool.
+    #expect(copy.errors.contains("goes on as a replica of its own") == unnoticed, "\(copy.errors)")
+    try putBack(folder["backup"], into: folder["a"], unnoticed: unnoticed)
+    let back = try Tool.sync.run("sync", path("a"), path("remote"))
+    #expect(back.errors.contains("goes on as a replica of its own"), "\(back.errors)")
+    try await write("third", to: "a")
+    for name in ["a", "copy", "b", "a", "copy"] { #expect(try Tool.sync.run("sync", path(name), path("remote")).status == 0) }
+    for name in ["copy", "b"] {
+      #expect(try Tool.sync.run("digest", path(name)).output == Tool.sync.run("digest", path("a")).output)
+    }
+    let notes = try await MagicData(path: folder["b"]).object(of: Note.self).map(\.title)
+    #expect(notes.sorted() == ["first", "second", "third", "x"])
   }
 
   @Test func aClockFarAheadIsPartlyDone() async throws {

@@ -58,6 +58,14 @@ struct Tool {
   }
 }
 
+extension Tool {
+  /// What the reader in Python says of a bundle or folder; nothing if it refuses it.
+  func digest(of path: String) throws -> String {
+    let reader = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Tools/reader")
+    return try run("-m", "magicreader", "digest", path, in: reader).output
+  }
+}
+
 /// A git repository with commits by two authors.
 func makeRepository(at url: URL, commits: Int) throws {
   try #require(Tool.git.run("init", "-q", url.path).status == 0)

@@ -32,6 +32,10 @@ package struct DatabaseLocation: Sendable, Equatable {
     self.init(path)
   }
 
+  /// Of the file's identity (J-30).
+  var mark: URL { URL(fileURLWithPath: file.path + DatabaseLocation.markSuffix) }
+  static let markSuffix = "-replica"
+
   package var exists: Bool { FileManager.default.fileExists(atPath: file.path) }
 
   /// Refuses a path that cannot be a database's, whatever is there.

@@ -3,22 +3,15 @@ internal import Foundation
 /// The gates of the files that this process has open. All openings of one file share one: SQLite lets in whoever asks at the right moment and turns away who
 /// asked too long, while at a gate each has its turn.
 enum FileGates {
-  private struct Identity: Hashable {
-    let device: UInt64
-    let number: UInt64
-  }
-
   private struct Entry {
     weak var gate: Gate?
   }
 
-  private static let entries = Locked<[Identity: Entry]>([:])
+  private static let entries = Locked<[FileIdentity: Entry]>([:])
 
   /// That of a file which is there; one of its own if that cannot be told.
   static func gate(of file: URL) -> Gate {
-    var status = stat()
-    guard stat(file.path, &status) == 0 else { return Gate(places: 1) }
-    let identity = Identity(device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
+    guard let identity = FileIdentity(of: file) else { return Gate(places: 1) }
     return entries.withLock { entries in
       if let gate = entries[identity]?.gate { return gate }
       entries = entries.filter { $0.value.gate != nil }

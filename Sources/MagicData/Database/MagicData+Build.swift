@@ -36,13 +36,15 @@ extension DatabaseLocation {
     let aside = DatabaseLocation(
       file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).sqlite3"))
     defer {
-      for suffix in ["", "-wal", "-shm", "-journal"] { unlink(aside.file.path + suffix) }
+      for suffix in ["", "-wal", "-shm", "-journal", DatabaseLocation.markSuffix] { unlink(aside.file.path + suffix) }
       if aside.hasAssets { try? FileManager.default.removeItem(at: aside.assets) }
       // Goes only if it is empty.
       if isFolderNew, let folder { rmdir(folder.path) }
     }
     let result = try await body(aside)
     try take(aside)
+    // The file is still the same.
+    rename(aside.mark.path, mark.path)
     try DurableFile.sync(file.deletingLastPathComponent())
     if isFolderNew, let folder { try DurableFile.sync(folder.deletingLastPathComponent()) }
     return result

@@ -8,7 +8,7 @@ enum Statements {
   static let create = """
     CREATE TABLE magic_database (
       id INTEGER PRIMARY KEY CHECK (id = 1), data_set BLOB NOT NULL, settled INTEGER NOT NULL,
-      replica INTEGER NOT NULL, last_stamp INTEGER NOT NULL, store BLOB NOT NULL);
+      replica INTEGER NOT NULL, last_stamp INTEGER NOT NULL, store BLOB NOT NULL, token BLOB NOT NULL);
     CREATE TABLE magic_replica (id INTEGER PRIMARY KEY, uuid BLOB NOT NULL UNIQUE);
     CREATE TABLE magic_type (
       id INTEGER PRIMARY KEY, name TEXT NOT NULL, primary_kind INTEGER NOT NULL, primary_name TEXT,
@@ -45,8 +45,10 @@ enum Statements {
       LEFT JOIN magic_run l ON l.first = (SELECT max(first) FROM magic_run)
     """
   static let insertDatabase =
-    "INSERT INTO magic_database (id, data_set, settled, replica, last_stamp, store) VALUES (1, ?, 0, ?, ?, ?)"
+    "INSERT INTO magic_database (id, data_set, settled, replica, last_stamp, store, token) VALUES (1, ?, 0, ?, ?, ?, ?)"
   static let settle = "UPDATE magic_database SET data_set = ?, settled = 1"
+  static let selectToken = "SELECT token FROM magic_database"
+  static let updateToken = "UPDATE magic_database SET token = ?"
   static let moveClock = "UPDATE magic_database SET last_stamp = max(last_stamp, ?)"
 
   static let selectReplicas = "SELECT id, uuid FROM magic_replica"
@@ -80,6 +82,13 @@ enum Statements {
       (SELECT max(sequence) FROM magic_run WHERE replica = ?1 AND sequence <= ?2), 0)
     ORDER BY m.sequence LIMIT ?3
     """
+  /// Lets a run begin with the transaction at a sequence, if it stands within another.
+  static let splitRun = """
+    INSERT INTO magic_run (first, replica, sequence, is_one)
+      SELECT first + ?3 - sequence, ?1, 1, 0 FROM magic_run
+      WHERE replica = ?2 AND sequence = (SELECT max(sequence) FROM magic_run WHERE replica = ?2 AND sequence <= ?3) AND sequence < ?3
+    """
+  static let moveRuns = "UPDATE magic_run SET replica = ?1, sequence = sequence - ?2 + 1 WHERE replica = ?3 AND sequence >= ?2"
   static let selectReplicaOfRow = "SELECT replica FROM magic_run WHERE first <= ? ORDER BY first DESC LIMIT 1"
   static let selectLastRun = """
     SELECT m.first, m.sequence, m.is_one,

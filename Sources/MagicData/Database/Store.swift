@@ -23,6 +23,7 @@ package final class Store: Sendable {
   let origin: Origin
   /// Where the assets are.
   package let assets: AssetFolder
+  let identity: Identity
   /// Of this process's writers to the file.
   let gate: Gate
   let longReads = Gate(places: maxLongReads)
@@ -42,6 +43,7 @@ package final class Store: Sendable {
     switch kind {
     case .memory:
       location = nil
+      identity = Identity(of: nil, surroundings)
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magicdata-\(UUID())", isDirectory: true)
       temporaryFolder = folder
       assets = AssetFolder(folder)
@@ -52,22 +54,31 @@ package final class Store: Sendable {
       temporaryFolder = folder
       let location = DatabaseLocation(folder)
       self.location = location
+      identity = Identity(of: nil, surroundings)
       assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: false)
       gate = FileGates.gate(of: location.file)
     case .file(let location, let mustExist):
       temporaryFolder = nil
       self.location = location
+      identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: mustExist)
       gate = FileGates.gate(of: location.file)
     }
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
-      let known = try database.read(Store.name)
-      origin = Origin(id: try known ?? database.write { db in try Store.prepare(db, surroundings) })
-      isNew = known == nil
-      if known != nil { try database.read(assets.noteDropped) }
+      isNew = try database.read(Store.name) == nil
+      if isNew {
+        try database.write { [identity] db in
+          try Store.prepare(db, surroundings)
+          try identity.markNew(db)
+        }
+      } else {
+        try Store.assure(identity, database)
+      }
+      origin = Origin(id: try database.read { db in try DatabaseState(db).store })
+      if !isNew { try database.read(assets.noteDropped) }
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
     }
@@ -172,8 +183,8 @@ package final class Store: Sendable {
   }
 
   /// Makes the tables of a database that is new, unless another process just did.
-  private static func prepare(_ db: Database, _ surroundings: Surroundings) throws -> Identifier {
-    if let name = try name(db) { return name }
+  private static func prepare(_ db: Database, _ surroundings: Surroundings) throws {
+    guard try name(db) == nil else { return }
     try db.execute(sql: Statements.create)
     var generator = Chance(surroundings)
     let replica = Identifier.random(using: &generator)
@@ -182,9 +193,8 @@ package final class Store: Sendable {
     try insert.bind(Identifier.random(using: &generator))
     try insert.bind(row)
     try insert.bind(Stamp.earliest)
-    try insert.bind(Identifier.random(using: &generator))
+    for _ in 0..<2 { try insert.bind(Identifier.random(using: &generator)) }
     try insert.run()
-    return try DatabaseState(db).store
   }
 
   /// What is known of a type without a look at the database.

@@ -150,6 +150,14 @@ package struct JournalReader {
     return highest
   }
 
+  /// The entry with the highest stamp, of an object that has entries.
+  package func latestEntry(from last: EntryPlace) throws -> (stamp: Stamp, root: ReplicaID, place: EntryPlace, entry: Entry) {
+    var place = last
+    while !place.isLatest { place = try entry(at: place).2.previous }
+    let (stamp, root, stored) = try entry(at: place)
+    return (stamp, root, place, stored.entry)
+  }
+
   private func stamp(at place: EntryPlace) throws -> Stamp {
     if let row = rows.row, row.id == place.row { return row.stamp }
     var select = try SQL(db, Statements.selectStamp)
@@ -165,8 +173,8 @@ package struct JournalReader {
     from last: EntryPlace, by replicaRow: Int64, since open: EntryPlace
   ) throws -> (stamp: Stamp, isOwn: Bool)? {
     var found: (stamp: Stamp, row: Int64)?
-    try forEachEntry(from: last) { stamp, _, row, entry in
-      if entry.operation.isRemove, found.map({ $0.stamp < stamp }) ?? true { found = (stamp, row) }
+    try forEachEntry(from: last) { stamp, _, place, entry in
+      if entry.operation.isRemove, found.map({ $0.stamp < stamp }) ?? true { found = (stamp, place.row) }
     }
     guard let found else { return nil }
     return (found.stamp, try found.row >= open.row || self.replicaRow(of: found.row) == replicaRow)
@@ -188,12 +196,12 @@ package struct JournalReader {
     return state
   }
 
-  /// An object's entries, in reverse order of arrival: stamp, root, row of the journal, entry.
-  package func forEachEntry(from last: EntryPlace, _ body: (Stamp, ReplicaID, Int64, Entry) throws -> Void) throws {
+  /// An object's entries, in reverse order of arrival: stamp, root, place, entry.
+  package func forEachEntry(from last: EntryPlace, _ body: (Stamp, ReplicaID, EntryPlace, Entry) throws -> Void) throws {
     var place = last
     while !place.isNone {
       let (stamp, root, entry) = try entry(at: place)
-      try body(stamp, root, place.row, entry.entry)
+      try body(stamp, root, place, entry.entry)
       // What came before stands before: a circle would have no end.
       guard entry.previous.bits | 1 < place.bits | 1 else { throw damaged("an object's entries have no beginning") }
       place = entry.previous

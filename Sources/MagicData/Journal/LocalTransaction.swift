@@ -33,6 +33,7 @@ struct LocalTransaction {
 
   init(_ db: Database, _ store: Store) throws {
     let surroundings = store.surroundings
+    try store.identity.assure(db)
     let state = try DatabaseState(db)
     store.forgetTypes(before: state.fieldCount)
     let stamp = try state.lastStamp.next(at: surroundings.milliseconds())

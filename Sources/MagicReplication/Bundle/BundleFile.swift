@@ -5,9 +5,10 @@ internal import MagicJournal
 /// A folder remote in one file or stream (Protocol/bundle.md).
 package enum BundleFile {
   private static let magic = Array("MAGICBUN".utf8)
+  private static let content = Array("MAGICAST".utf8)
   private static let end = Array("MAGICEND".utf8)
   private static let format: UInt16 = 1
-  private static let (headerLength, endLength) = (32, 16)
+  private static let (headerLength, contentHeaderLength, endLength) = (32, 48, 20)
 
   /// Whether bytes begin as a bundle's do.
   package static func isBundle(_ head: [UInt8]) -> Bool { head.starts(with: magic) }
@@ -19,11 +20,15 @@ package enum BundleFile {
     let dataSet = try remote.dataSet()
     let listing = try FolderListing(remote, dataSet: dataSet)
     try write(Data(header(dataSet)))
-    var count: UInt32 = 0
+    var counts = Counts()
     for file in listing.files {
       try Task.checkCancellation()
       try write(Data(DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)))
-      count += 1
+      counts.segments += 1
+    }
+    for digits in try remote.contents() {
+      try writeContent(remote.content(digits), digits, write)
+      counts.contents += 1
     }
     for checkpoint in listing.checkpoints {
       var offset = 0
@@ -34,13 +39,40 @@ package enum BundleFile {
         try write(Data(part))
         offset += part.count
       }
-      count += 1
+      counts.segments += 1
     }
     var writer = ByteWriter()
     writer.append(end)
-    writer.fixed(count)
+    writer.fixed(counts.segments)
+    writer.fixed(counts.contents)
     writer.fixed(Zlib.checksum(writer.bytes[...]))
     try write(Data(writer.bytes))
+  }
+
+  private struct Counts: Equatable {
+    var segments: UInt32 = 0
+    var contents: UInt32 = 0
+  }
+
+  private static func writeContent(_ file: URL, _ digits: String, _ write: (Data) throws -> Void) throws {
+    guard let length = PieceReader.length(of: file) else { throw MagicDataError(.damaged, "\(file.path) is gone") }
+    var writer = ByteWriter()
+    writer.append(content)
+    writer.append([UInt8](hexadecimal: digits) ?? [])
+    writer.fixed(UInt64(length))
+    try write(Data(writer.bytes))
+    var (hash, written) = (SHA256(), 0)
+    let fault = try PieceReader.forEachPiece(of: file) { piece in
+      try Task.checkCancellation()
+      hash.update(piece)
+      written += piece.count
+      try write(Data(piece))
+    }
+    if let fault { throw fault }
+    guard written == length, hash.finish().hexadecimal == digits else {
+      throw MagicDataError(
+        .damaged, "\(file.path) does not hold what its name says; delete it: whoever has the content writes it again")
+    }
   }
 
   /// Puts a folder's bundle in the place of a file, or makes it: as a whole, and on the disk.
@@ -70,21 +102,26 @@ package enum BundleFile {
     let dataSet = try source.dataSet()
     _ = try remote.dataSet(orMake: dataSet)
     try remote.makeSegments()
-    var count: UInt32 = 0
-    while let item = try source.next() {
+    var counts = Counts()
+    while let part = try source.part() {
       try Task.checkCancellation()
-      guard case .segment(let segment, let bytes) = item else {
+      switch part {
+      case .segment(let segment, let bytes):
+        guard segment.header.dataSet == dataSet else { throw source.damaged("a segment of another data set") }
+        let (header, name) = (segment.header, segment.name)
+        let file = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: name)
+        try DurableFile.write(bytes, to: remote.segments.appendingPathComponent(file.text))
+        counts.segments += 1
+      case .checkpoint:
         try unpackCheckpoint(from: &source, dataSet, into: remote)
-        count += 1
-        continue
+        counts.segments += 1
+      case .content(let digits, let length):
+        try remote.makeContents(digits)
+        try DurableFile.write(to: remote.content(digits)) { try source.content(digits, length, $0) }
+        counts.contents += 1
       }
-      guard segment.header.dataSet == dataSet else { throw source.damaged("a segment of another data set") }
-      let (header, name) = (segment.header, segment.name)
-      let file = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: name)
-      try DurableFile.write(bytes, to: remote.segments.appendingPathComponent(file.text))
-      count += 1
     }
-    try source.finish(count)
+    try source.finish(counts)
   }
 
   /// A whole checkpoint, a part at a time, checked once it is there.
@@ -111,11 +148,6 @@ package enum BundleFile {
     } catch {
       throw source.damaged("its checkpoint: \(error.message)")
     }
-  }
-
-  private enum Item {
-    case segment(Segment, [UInt8])
-    case checkpoint
   }
 
   private struct Source {
@@ -173,9 +205,16 @@ package enum BundleFile {
 
     mutating func checkpointEnd() throws -> [UInt8] { ahead + (try next(CheckpointEnd.length - 8, "a checkpoint's end")) }
 
+    enum Part {
+      case segment(Segment, [UInt8])
+      case checkpoint
+      /// What comes next is the content.
+      case content(digits: String, length: UInt64)
+    }
+
     /// `nil` at the end mark.
-    mutating func next() throws -> Item? {
-      let mark = try next(8, "a segment or the end")
+    mutating func part() throws -> Part? {
+      let mark = try next(8, "a segment, a content or the end")
       if mark == BundleFile.end {
         ahead = mark
         return nil
@@ -183,6 +222,12 @@ package enum BundleFile {
       if mark == CheckpointHeader.magic {
         ahead = mark
         return .checkpoint
+      }
+      if mark == BundleFile.content {
+        let header = try next(BundleFile.contentHeaderLength - 8, "a content's header")
+        let length = header[32...].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        guard length <= 1 << 62 else { throw damaged("a content's length is impossible") }
+        return .content(digits: Array(header[..<32]).hexadecimal, length: length)
       }
       let start = offset - 8
       let head = mark + (try next(SegmentHeader.length - 8, "a segment's header"))
@@ -195,11 +240,28 @@ package enum BundleFile {
       }
     }
 
-    mutating func finish(_ count: UInt32) throws {
+    /// Hands over a content, piece by piece, and fails behind the last one if it is another.
+    mutating func content(_ digits: String, _ length: UInt64, _ write: (Data) throws -> Void) throws {
+      var (hash, rest) = (SHA256(), length)
+      while rest > 0 {
+        try Task.checkCancellation()
+        let piece = try next(Int(min(rest, Source.pieceLength)), "a content")
+        piece.withUnsafeBytes { hash.update($0) }
+        try write(Data(piece))
+        rest -= UInt64(piece.count)
+      }
+      guard hash.finish().hexadecimal == digits else { throw damaged("a content is not what its hash says") }
+    }
+
+    private static let pieceLength: UInt64 = 1 << 20
+
+    mutating func finish(_ counts: Counts) throws {
       let end = ahead + (try next(BundleFile.endLength - 8, "the end"))
-      guard end[8..<12].elementsEqual(withUnsafeBytes(of: count.bigEndian, Array.init)),
-        end[12...].elementsEqual(checksum(end[..<12]))
-      else { throw damaged("it lacks segments, or its end is damaged") }
+      var expected = ByteWriter()
+      expected.fixed(counts.segments)
+      expected.fixed(counts.contents)
+      guard end[8..<16].elementsEqual(expected.bytes), end[16...].elementsEqual(checksum(end[..<16]))
+      else { throw damaged("it lacks parts, or its end is damaged") }
       guard try read(1).isEmpty else { throw damaged("something follows its end") }
     }
 
@@ -215,7 +277,7 @@ package enum BundleFile {
     private mutating func next(_ count: Int, _ what: String) throws -> [UInt8] {
       var bytes: [UInt8] = []
       while bytes.count < count {
-        let more = try read(min(count - bytes.count, 1 << 20))
+        let more = try read(min(count - bytes.count, Int(Source.pieceLength)))
         guard !more.isEmpty else { throw damaged("it ends within \(what)") }
         bytes += more
         offset += more.count

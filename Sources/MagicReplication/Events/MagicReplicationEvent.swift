@@ -18,6 +18,8 @@ public enum MagicReplicationEvent: Sendable {
   case missing(PullReport.Parked)
   /// Contents of assets that objects name and that are not to be had yet.
   case lacking(assets: Int)
+  /// The database is a copy of one that is in use, or was put back from a backup: it goes on as a replica of its own, of this id. Nothing is lost.
+  case becameReplica(String)
   /// One database is in use as two; nothing was changed, and a person has to decide.
   case forked(MagicDataError)
   /// Database and remote hold the same.

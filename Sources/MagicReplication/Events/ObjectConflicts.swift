@@ -1,12 +1,13 @@
 internal import Foundation
+internal import MagicData
 internal import MagicJournal
 
 /// All that was written to one object, to find out what lost to what.
 struct ObjectConflicts {
   struct Write {
     let version: Version
-    /// Of the journal: the order of arrival.
-    let row: Int64
+    /// In the journal: the order of arrival.
+    let place: EntryPlace
     /// `nil` for a remove.
     let value: Value?
     /// Of a revival.
@@ -31,13 +32,13 @@ struct ObjectConflicts {
     self.type = type
   }
 
-  mutating func add(_ entry: Entry, _ version: Version, row: Int64) {
+  mutating func add(_ entry: Entry, _ version: Version, at place: EntryPlace) {
     lives.append(
-      Write(version: version, row: row, value: entry.operation.isRemove ? nil : .null, base: entry.operation.base))
+      Write(version: version, place: place, value: entry.operation.isRemove ? nil : .null, base: entry.operation.base))
     for field in entry.fields {
       for (element, value) in field.value.parts {
         places[Place(slot: type.slots[field.field], element: element), default: []].append(
-          Write(version: version, row: row, value: value))
+          Write(version: version, place: place, value: value))
       }
     }
   }
@@ -48,17 +49,43 @@ struct ObjectConflicts {
   ///   - mark: what stands in a row beyond was merged just now.
   ///   - own: this replica.
   ///   - unsent: in rows from here on, this replica's writes were unknown to the remote.
-  func merged(after mark: Int64, own: ReplicaID, unsent: Int64) -> [MagicConflict] {
+  ///   - isTold: whether it was told already that the entry at a place lost.
+  func merged(
+    after mark: Int64, own: ReplicaID, unsent: Int64, isTold: (EntryPlace) -> Bool
+  ) -> [MagicConflict] {
     func pair(_ writes: [Write]) -> (lost: Write, won: Write)? {
-      guard let here = writes.filter({ $0.row <= mark }).max(by: { $0.version < $1.version }),
-        let come = writes.filter({ $0.row > mark }).max(by: { $0.version < $1.version }),
+      guard let here = writes.filter({ $0.place.row <= mark }).max(by: { $0.version < $1.version }),
+        let come = writes.filter({ $0.place.row > mark }).max(by: { $0.version < $1.version }),
         here.version.root != come.version.root, here.value != come.value
       else { return nil }
-      if come.version < here.version { return (come, here) }
-      return here.version.root == own && here.row >= unsent ? (here, come) : nil
+      if come.version < here.version { return isTold(come.place) ? nil : (come, here) }
+      return here.version.root == own && here.place.row >= unsent ? (here, come) : nil
     }
     if let (lost, won) = pair(lives), let conflict = wholes(lost, won) { return [conflict] }
     return sortedPlaces.compactMap { place, writes in pair(writes).map { conflict(place, $0.lost, $0.won) } }
+  }
+
+  /// What an update without elements is against a later one that sets all that it sets.
+  ///
+  /// - Parameter room: how many are described at most.
+  static func beaten(
+    _ lost: (entry: Entry, version: Version), by won: (entry: Entry, version: Version), of type: TypeSchema, room: Int
+  ) -> (count: Int, first: [MagicConflict]) {
+    var (count, first) = (0, [MagicConflict]())
+    guard lost.version.root != won.version.root else { return (count, first) }
+    for field in lost.entry.fields {
+      let slot = type.slots[field.field]
+      guard let other = won.entry.fields.first(where: { type.slots[$0.field] == slot }), other.value != field.value else {
+        continue
+      }
+      count += 1
+      guard first.count < room else { continue }
+      first.append(
+        ObjectConflicts(lost.entry.key, of: type).conflict(
+          Place(slot: slot, element: []), Write(version: lost.version, place: .none, value: field.value),
+          Write(version: won.version, place: .none, value: other.value)))
+    }
+    return (count, first)
   }
 
   // MARK: What the journal tells

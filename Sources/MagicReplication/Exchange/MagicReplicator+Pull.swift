@@ -15,10 +15,8 @@ extension MagicReplicator {
 
   private func pullOnce() async throws -> PullReport {
     let dataSet = try await agreed(remote.dataSet())
-    let remote = remote
     // What is there already costs a look at the frontiers, and no write.
-    let (listing, inStep, lacking) = try await magic.store.read { [assets = magic.store.assets] db in
-      let snapshot = try Snapshot(db, remote, dataSet)
+    let (listing, inStep, lacking) = try await withSnapshot(dataSet) { [assets = magic.store.assets] db, snapshot in
       let (listing, held) = (snapshot.listing, snapshot.held)
       guard snapshot.state.isSettled, listing.needed(by: held) == nil,
         listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil })

@@ -17,14 +17,13 @@ extension MagicReplicator {
     let dataSet = try await agreed(try await remote.dataSet(orMake: state().dataSet))
     let (remote, store) = (remote, magic.store)
     if try await !state().isSettled {
-      try await store.read { db in _ = try Snapshot(db, remote, dataSet) }
+      try await withSnapshot(dataSet) { _, _ in }
       try remote.makeSegments()
       // From here on something may flow, so both sides stand for one data set.
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
     let events = source
-    var (report, hasAssets, pushed) = try await store.read { db in
-      let snapshot = try Snapshot(db, remote, dataSet)
+    var (report, hasAssets, pushed) = try await withSnapshot(dataSet) { db, snapshot in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       try remote.makeSegments()

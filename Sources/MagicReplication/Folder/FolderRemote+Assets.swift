@@ -14,6 +14,18 @@ extension FolderRemote {
     assets.appendingPathComponent(String(digits.prefix(2)), isDirectory: true)
   }
 
+  /// The digits of all contents, in their order.
+  func contents() throws -> [String] {
+    guard case .folder = FolderRemote.kind(of: assets) else { return [] }
+    return try listing(of: assets).filter { $0.count == 2 }.sorted().flatMap { start in
+      guard case .folder = FolderRemote.kind(of: contents(start)) else { return [String]() }
+      return try listing(of: contents(start)).sorted().filter { name in
+        name.hasPrefix(start) && name.count == 64 && [UInt8](hexadecimal: name)?.hexadecimal == name
+          && PieceReader.length(of: content(name)) != nil
+      }
+    }
+  }
+
   /// Makes the folder of a content. Where a link stands, it would be written elsewhere.
   func makeContents(_ digits: String) throws {
     for folder in [assets, contents(digits)] { try makeOwn(folder) }

@@ -118,8 +118,8 @@ public struct FolderRemote: Sendable {
     try DurableFile.sync(folder.deletingLastPathComponent())
   }
 
-  /// The names of the files that stand among segments and checkpoints; none if there is no remote.
-  package func segmentNames() throws -> Set<String> { Set(try listing(of: segments) + listing(of: checkpoints)) }
+  /// The names of the files of segments and checkpoints and of the contents of assets; none if there is no remote.
+  package func fileNames() throws -> Set<String> { try Set(listing(of: segments) + listing(of: checkpoints) + contents()) }
 
   /// Names in a folder; none if the folder is not there.
   func listing(of folder: URL) throws -> [String] {

@@ -2,6 +2,23 @@ internal import MagicData
 internal import MagicJournal
 
 extension FolderListing {
+  /// The first transaction under the database's own id that the folder has and the database has not, or has another of: a copy of the database, or what it was
+  /// before it was put back from a backup, has written it (L-11). `nil` if there is none.
+  func branch(_ journal: JournalReader, _ held: Frontier, own: ReplicaID) throws -> UInt64? {
+    var first: UInt64?
+    // Below the floor no names are left to compare with (K-1).
+    let floor = try journal.floor(of: own)?.sequence ?? 0
+    for file in runs[own]?.files ?? [] where file.header.last > floor {
+      let last = file.header.last
+      guard try last > held[own] || journal.name(at: last, of: own) != file.header.lastName else { continue }
+      // If it cannot be read, nothing says that what is held of its run is another's.
+      let names = (try? FolderListing.segment(file))?.transactions.map { ($0.sequence, $0.name) } ?? []
+      let differing = try names.first { try $0.0 > floor && ($0.0 > held[own] || journal.name(at: $0.0, of: own) != $0.1) }
+      first = min(first ?? .max, differing?.0 ?? held[own] + 1)
+    }
+    return first
+  }
+
   /// F-7: what the headers say of the transactions at the ends of runs must agree with each other and with the database.
   func checkForks(_ journal: JournalReader, _ held: Frontier, own: ReplicaID?) throws {
     var names: [Address: TransactionName] = [:]
@@ -11,9 +28,8 @@ extension FolderListing {
         throw MagicDataError(
           .fork,
           """
-          the remote knows transaction \(sequence) of this replica (\(replica)), which has only \(held[replica]): the database \
-          is a copy that is in use elsewhere, or was put back from a backup. Nothing was changed. Clone the remote into a new \
-          database and use that
+          the remote knows transaction \(sequence) of this replica (\(replica)), which has only \(held[replica]): a copy of the \
+          database was at work just now. Nothing was changed; try again
           """)
       }
       let known = try names[address] ?? (sequence <= held[replica] ? journal.name(at: sequence, of: replica) : nil)
@@ -50,7 +66,7 @@ extension FolderListing {
     let sequence: UInt64
   }
 
-  private static func fork(_ replica: ReplicaID, _ sequence: UInt64) -> MagicDataError {
+  static func fork(_ replica: ReplicaID, _ sequence: UInt64) -> MagicDataError {
     MagicDataError(
       .fork,
       """

@@ -60,7 +60,6 @@ package struct DatabaseCheck: Sendable {
     guard isShown else { return }
     objects += 1
     let row = try table.row(at: place.zIndex)
-    // An array without objects is a value, and has no links to be told by.
     guard row != state.row.filter({ $0.value != .null && $0.value != .list([]) }) else { return }
     report("\(type.name) \(key.text) shows other values than its journal folds to")
   }

@@ -53,7 +53,9 @@ extension MagicReplicator {
     return try await magic.store.read { db in
       var members = try Members(db)
       for file in try remote.acknowledged(dataSet).values { members.learn(file.members.values) }
-      return try ReplicationStatus(Snapshot(db, remote, dataSet), members, now)
+      let snapshot = try Snapshot(db, remote, dataSet)
+      if let first = snapshot.branch { throw FolderListing.fork(snapshot.state.replica, first) }
+      return try ReplicationStatus(snapshot, members, now)
     }
   }
 }

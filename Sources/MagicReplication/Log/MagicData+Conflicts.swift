@@ -13,8 +13,8 @@ extension MagicData {
         for (key, place) in try table.rows() + table.absent() where !place.last.isNone {
           try Task.checkCancellation()
           var writes = ObjectConflicts(key, of: type.schema)
-          try reader.forEachEntry(from: place.last) { stamp, root, row, entry in
-            writes.add(entry, Version(stamp: stamp, root: root), row: row)
+          try reader.forEachEntry(from: place.last) { stamp, root, place, entry in
+            writes.add(entry, Version(stamp: stamp, root: root), at: place)
           }
           conflicts += writes.all()
         }

@@ -16,6 +16,8 @@ struct Merger {
   private let unsent: Int64
   /// Objects of which a write of this replica lost that the remote did not have.
   private var contested: [Int: [ObjectKey: ObjectPlace]] = [:]
+  /// Entries of which it was told that they lost.
+  private var told: Set<EntryPlace> = []
   /// Objects for which order matters. Each is folded once, at the end, however many of its entries come.
   private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
   private var reader: JournalReader
@@ -116,14 +118,16 @@ struct Merger {
   }
 
   private mutating func mergeEntries(of transaction: Transaction, _ learnt: [LearntType]) throws {
-    for entry in transaction.entries { try merge(entry.translated(learnt), transaction.name.stamp) }
+    let version = Version(stamp: transaction.name.stamp, root: transaction.root)
+    for entry in transaction.entries { try merge(entry.translated(learnt), version) }
     try writer.finish(db)
     clock = max(clock, transaction.name.stamp)
     transactions += 1
     changes += transaction.entries.count
   }
 
-  private mutating func merge(_ entry: Entry, _ stamp: Stamp) throws {
+  private mutating func merge(_ entry: Entry, _ version: Version) throws {
+    let stamp = version.stamp
     let table = ObjectTable(schema.types[entry.type], db)
     if let object = unfolded[entry.type]?[entry.key] {
       try number(entry, object.place, table)
@@ -134,6 +138,7 @@ struct Merger {
       let highest = try reader.highestStamp(from: place.last)
       guard highest < stamp, entry.operation == .remove || (entry.operation == .update && !table.type.needsFold(entry.fields))
       else {
+        if stamp < highest, try isBeaten(entry, version, place, table) { return }
         try number(entry, place, table)
         return try setAside(entry, stamp, Unfolded(place: place, highest: highest))
       }
@@ -155,6 +160,33 @@ struct Merger {
       let zIndex = try table.insert(entry.key, entry.fields, number: number, zIndex: nil, last: last)
       try writer.append(entry, zIndex: zIndex, previous: .none, db)
     }
+  }
+
+  /// Takes an update into the journal that changes nothing, since a later one of the object sets all that it sets; `false` if it is not such a one. That spares
+  /// the fold.
+  private mutating func isBeaten(_ entry: Entry, _ version: Version, _ place: ObjectPlace, _ table: ObjectTable) throws -> Bool
+  {
+    let schema = table.type.schema
+    guard entry.operation == .update, !entry.fields.contains(where: { schema.fields[$0.field].kind.hasElements }) else {
+      return false
+    }
+    let latest = try reader.latestEntry(from: place.last)
+    guard !latest.entry.operation.isRemove,
+      entry.fields.allSatisfy({ field in
+        latest.entry.fields.contains { schema.slots[$0.field] == schema.slots[field.field] }
+      })
+    else { return false }
+    let end = try append(entry, place, isLatest: false)
+    try table.setLast(entry.key, end)
+    guard latest.place.row <= mark else { return true }
+    let lost = ObjectConflicts.beaten(
+      (entry, version), by: (latest.entry, Version(stamp: latest.stamp, root: latest.root)),
+      of: schema, room: Merger.maxConflicts - conflicts.count)
+    guard lost.count > 0 else { return true }
+    told.insert(end.last)
+    conflictCount += lost.count
+    conflicts += lost.first
+    return true
   }
 
   /// What an entry says of numbers (M-16).
@@ -208,13 +240,13 @@ struct Merger {
   /// An object's entries. Those that were held and those that came may be in conflict.
   private mutating func entries(
     _ key: ObjectKey, _ place: ObjectPlace, of type: TypeSchema
-  ) throws -> [(Version, row: Int64, Entry)] {
-    var entries: [(Version, row: Int64, Entry)] = []
+  ) throws -> [(Version, EntryPlace, Entry)] {
+    var entries: [(Version, EntryPlace, Entry)] = []
     try reader.forEachEntry(from: place.last) { entries.append((Version(stamp: $0, root: $1), $2, $3)) }
-    guard entries.contains(where: { $0.row <= mark }), entries.contains(where: { $0.row > mark }) else { return entries }
+    guard entries.contains(where: { $0.1.row <= mark }), entries.contains(where: { $0.1.row > mark }) else { return entries }
     var writes = ObjectConflicts(key, of: type)
-    for (version, row, entry) in entries { writes.add(entry, version, row: row) }
-    let found = writes.merged(after: mark, own: own, unsent: unsent)
+    for (version, place, entry) in entries { writes.add(entry, version, at: place) }
+    let found = writes.merged(after: mark, own: own, unsent: unsent) { told.contains($0) }
     conflictCount += found.count
     conflicts += found.prefix(max(0, Merger.maxConflicts - conflicts.count))
     return entries

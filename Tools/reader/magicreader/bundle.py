@@ -1,6 +1,7 @@
 """A folder remote in one file (bundle.md)."""
 from __future__ import annotations
 
+import hashlib
 import zlib
 from typing import Dict, List
 
@@ -11,9 +12,11 @@ from .folder import RemoteError, SegmentName, name_of
 from .segment import HEADER_SIZE, Header, Segment, read_segment
 
 MAGIC = b"MAGICBUN"
+CONTENT = b"MAGICAST"
 END = b"MAGICEND"
 START_SIZE = 32
-END_SIZE = 16
+CONTENT_HEADER_SIZE = 48
+END_SIZE = 20
 # Where a segment's header says how long its body is in the file (segment.md).
 STORED_LENGTH = slice(108, 116)
 
@@ -42,13 +45,17 @@ class Bundle:
         if len(data) < START_SIZE or data[28:32] != checksum(data[:28]) or data[10:12] != b"\x00\x00":
             raise self.damaged(28, "the header is damaged")
         self.data_set = data[12:28]
-        self.read_segments(data)
+        self.contents: Dict[str, int] = {}
+        self.read_parts(data)
 
-    def read_segments(self, data: bytes) -> None:
-        offset, count = START_SIZE, 0
+    def read_parts(self, data: bytes) -> None:
+        offset, segments, contents = START_SIZE, 0, 0
         while data[offset:offset + 8] != END:
             if data[offset:offset + 8] == checkpoint.MAGIC:
-                offset, count = self.take_checkpoint(data, offset), count + 1
+                offset, segments = self.take_checkpoint(data, offset), segments + 1
+                continue
+            if data[offset:offset + 8] == CONTENT:
+                offset, contents = self.read_content(data, offset), contents + 1
                 continue
             header = data[offset:offset + HEADER_SIZE]
             if len(header) < HEADER_SIZE:
@@ -61,10 +68,22 @@ class Bundle:
             if segment.header.data_set != self.data_set:
                 raise self.damaged(offset, "a segment of another data set")
             self.held[name_of(segment)] = segment
-            offset, count = offset + size, count + 1
+            offset, segments = offset + size, segments + 1
         end = data[offset:]
-        if len(end) != END_SIZE or end[8:12] != count.to_bytes(4, "big") or end[12:] != checksum(end[:12]):
-            raise self.damaged(offset, "it lacks segments, or its end is damaged")
+        counts = segments.to_bytes(4, "big") + contents.to_bytes(4, "big")
+        if len(end) != END_SIZE or end[8:16] != counts or end[16:] != checksum(end[:16]):
+            raise self.damaged(offset, "it lacks parts, or its end is damaged")
+
+    def read_content(self, data: bytes, offset: int) -> int:
+        header = data[offset:offset + CONTENT_HEADER_SIZE]
+        size = int.from_bytes(header[40:], "big")
+        start = offset + CONTENT_HEADER_SIZE
+        if len(header) < CONTENT_HEADER_SIZE or size > len(data) - start:
+            raise self.damaged(offset, "it ends within a content")
+        if hashlib.sha256(data[start:start + size]).digest() != header[8:40]:
+            raise self.damaged(offset, "a content is not what its hash says")
+        self.contents[header[8:40].hex()] = size
+        return start + size
 
     def take_checkpoint(self, data: bytes, offset: int) -> int:
         try:

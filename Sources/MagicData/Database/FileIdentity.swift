@@ -1,0 +1,19 @@
+internal import Foundation
+
+/// Which file a path leads to, whatever it is called.
+struct FileIdentity: Hashable {
+  let device: UInt64
+  let number: UInt64
+
+  init(device: UInt64, number: UInt64) {
+    self.device = device
+    self.number = number
+  }
+
+  /// `nil` if there is none, or nobody may know.
+  init?(of file: URL) {
+    var status = stat()
+    guard stat(file.path, &status) == 0 else { return nil }
+    self.init(device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
+  }
+}

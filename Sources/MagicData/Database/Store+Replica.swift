@@ -1,0 +1,90 @@
+internal import GRDB
+package import MagicJournal
+
+/// A replica id is one file's alone, and no address is given twice (L-12, H-7, H-8).
+extension Store {
+  /// What an opening knows of the file's own id.
+  final class Identity: Sendable {
+    private struct State {
+      /// Whether this opening has put a token of its own into the file: nobody can have put another file in its place since.
+      var isSure = false
+      var fresh: ReplicaID?
+    }
+
+    /// `nil` for a database that goes away with its opening.
+    private let location: DatabaseLocation?
+    private let surroundings: Surroundings
+    private let state = Locked(State())
+
+    init(of location: DatabaseLocation?, _ surroundings: Surroundings) {
+      self.location = location
+      self.surroundings = surroundings
+    }
+
+    func takeFresh() -> ReplicaID? {
+      state.withLock { state in
+        defer { state.fresh = nil }
+        return state.fresh
+      }
+    }
+
+    /// Whether the file is a copy, or was put back from a backup, and has an id that may be in use elsewhere.
+    func isTwin(_ db: Database) throws -> Bool {
+      guard let location, !state.withLock(\.isSure) else { return false }
+      return try !(ReplicaMark.beside(location)?.isOf(location, DatabaseState.token(db)) ?? false)
+    }
+
+    /// The database was made just now.
+    func markNew(_ db: Database) throws {
+      guard let location else { return }
+      ReplicaMark([try DatabaseState.token(db)], of: location)?.write(beside: location)
+    }
+
+    /// Within a transaction: a twin becomes a replica of its own, and the file gets another token.
+    func assure(_ db: Database) throws {
+      guard let location, !state.withLock(\.isSure) else { return }
+      let (token, before) = (try DatabaseState.token(db), ReplicaMark.beside(location))
+      let isTwin = !(before?.isOf(location, token) ?? false)
+      let fresh = isTwin ? try DatabaseState.becomeReplica(surroundings, db) : nil
+      let next = try DatabaseState.renewToken(surroundings, db)
+      // Until this is committed, the old one is in the file: also if it never is.
+      ReplicaMark((isTwin ? [token] : before?.tokens ?? []) + [next], of: location)?.write(beside: location)
+      db.afterNextTransaction { [state] _ in
+        ReplicaMark([next], of: location)?.write(beside: location)
+        state.withLock { state in
+          state.isSure = true
+          if let fresh { state.fresh = fresh }
+        }
+      }
+    }
+
+    /// Gives up the id from a transaction on, of which somebody else has another (L-11).
+    func leave(from sequence: UInt64, _ db: Database) throws {
+      let fresh = try DatabaseState.leaveReplica(from: sequence, surroundings, db)
+      db.afterNextTransaction { [state] _ in state.withLock { $0.fresh = fresh } }
+    }
+  }
+
+  /// A twin that could not become a replica of its own when it was opened does so before it takes part in an exchange.
+  package func assureReplica() async throws {
+    guard try await read({ [identity] db in try identity.isTwin(db) }) else { return }
+    try await write { [identity] db in try identity.assure(db) }
+  }
+
+  /// Gives up the own id from a transaction on, of which somebody else has another (L-11).
+  package func leaveReplica(from sequence: UInt64) async throws {
+    try await write { [identity] db in try identity.leave(from: sequence, db) }
+  }
+
+  /// The id that this opening took in place of one that is in use elsewhere; told once.
+  package func takeFreshReplica() -> ReplicaID? { identity.takeFresh() }
+
+  /// What is known of the file's id when it is opened. If somebody else is writing to a twin, the first write has to do it.
+  static func assure(_ identity: Identity, _ database: any DatabaseWriter) throws {
+    guard try database.read(identity.isTwin) else { return }
+    try? database.writeWithoutTransaction { db in
+      guard try begins(db, within: 0) else { return }
+      try committed(db, identity.assure)
+    }
+  }
+}

@@ -1,0 +1,311 @@
+import Foundation
+import MagicData
+import MagicJournal
+import MagicReplication
+import TestSupport
+import Testing
+
+/// Databases on machines whose clocks disagree, hubs that carry files late and in parts, copies, backups, crashes, wiped hubs: all at random, from one seed. It drives the real
+/// library, SQLite and segments. Afterwards everything that was written and is still somewhere is everywhere, and all is what the naive fold makes of it.
+final class Simulation {
+  enum Carriers: CaseIterable {
+    /// One folder that all reach, where copies may be taken that nothing tells.
+    case shared
+    /// Two folders that all reach now and then.
+    case hubs
+    /// Each machine has a folder of its own, and a service carries files between them.
+    case service
+  }
+
+  let seed: UInt64
+  let carriers: Carriers
+  let folder: TemporaryFolder
+  let world: World
+  var chance: Seeded
+  private(set) var machines: [Machine] = []
+  private var backups: [(copy: URL, of: Machine)] = []
+  private var service = FileService()
+  /// Every transaction that a machine's journal had and that is still somewhere, by name.
+  private var written: [TransactionName: (Transaction, Schema)] = [:]
+  private var steps: [String] = []
+
+  init(seed: UInt64) throws {
+    self.seed = seed
+    folder = try TemporaryFolder()
+    world = World(seed: seed)
+    chance = Seeded(seed)
+    carriers = chance.pick(Carriers.allCases)
+  }
+
+  /// What happened, for a failure's message.
+  var story: Comment { "MAGIC_SEED=\(seed) \(carriers): \(steps.suffix(30).joined(separator: ", "))" }
+
+  // MARK: The world
+
+  private var places: [String] { carriers == .hubs ? ["hub 0", "hub 1"] : ["hub"] }
+
+  private func remote(_ place: String, of machine: Machine) -> FolderRemote {
+    FolderRemote(folder[carriers == .service ? "\(place) of \(machine.name)" : place])
+  }
+
+  private func addMachine(at database: URL? = nil) throws -> Machine {
+    let name = "m\(machines.count)"
+    let machine = Machine(name, database ?? folder[name], world, isOld: chance.below(3) == 0)
+    machine.skew = Int64(chance.pick([0, 0, 35, -20, 4_000]))
+    try machine.open()
+    machines.append(machine)
+    return machine
+  }
+
+  func run(steps count: Int) async throws {
+    // One data set from the beginning.
+    let first = try addMachine()
+    try await first.edit(&chance)
+    try await record(first)
+    for _ in 0..<chance.below(3) + 1 { _ = try addMachine() }
+    for machine in machines {
+      try carryAll()
+      for place in places { try await exchange(machine, place, .sync) }
+    }
+    for _ in 0..<count { try await step() }
+    try await heal()
+    try await check()
+  }
+
+  private func step() async throws {
+    world.advance(Int64(chance.pick([0, 0, 1, 3, 40, 2_000])))
+    let machine = chance.pick(machines)
+    switch chance.below(40) {
+    case 0..<20:
+      steps.append("\(machine.name) edits")
+      try await machine.edit(&chance)
+      try await record(machine)
+    case 20..<24: try await exchange(machine, chance.pick(places), .push)
+    case 24..<28: try await exchange(machine, chance.pick(places), .pull)
+    case 28..<32: try await exchange(machine, chance.pick(places), .sync)
+    case 32, 33: try carry()
+    case 34:
+      steps.append("\(machine.name) crashes")
+      try machine.crash()
+    case 35: try await copy(machine)
+    case 36: try await backUp(machine)
+    case 37: try await restore()
+    case 38: try await ruin()
+    default:
+      let skew = Int64(chance.pick([0, 35, 30_000, -500_000, 3 * 86_400_000]))
+      steps.append("\(machine.name)'s clock is \(skew) ahead")
+      machine.skew = skew
+      try await machine.reopen()
+    }
+  }
+
+  // MARK: Exchange
+
+  private enum Verb { case push, pull, sync }
+
+  private func exchange(_ machine: Machine, _ place: String, _ verb: Verb) async throws {
+    steps.append("\(machine.name) \(verb)s \(place)")
+    let replicator = MagicReplicator(machine.magic, remote: remote(place, of: machine))
+    do {
+      switch verb {
+      case .push: try await replicator.push()
+      case .pull: try await replicator.pull()
+      case .sync: try await replicator.sync()
+      }
+    } catch let error as MagicDataError where error.code == .notFound && verb == .pull {
+      // A hub that was wiped.
+    }
+  }
+
+  private func carry() throws {
+    guard carriers == .service, machines.count > 1 else { return }
+    let (from, to) = (chance.pick(machines), chance.pick(machines))
+    guard from !== to else { return }
+    steps.append("files go from \(from.name) to \(to.name)")
+    for place in places {
+      try service.carry(remote(place, of: from).folder, to: remote(place, of: to).folder, &chance)
+    }
+  }
+
+  private func carryAll() throws {
+    guard carriers == .service else { return }
+    for place in places {
+      for from in machines {
+        for to in machines where to !== from {
+          try service.carryAll(remote(place, of: from).folder, to: remote(place, of: to).folder)
+        }
+      }
+    }
+  }
+
+  // MARK: What befalls them
+
+  private func copy(_ machine: Machine) async throws {
+    guard machines.count < 6 else { return }
+    let isUnnoticed = carriers == .shared && chance.below(2) == 0
+    steps.append("\(machine.name) is copied\(isUnnoticed ? " unnoticed" : "") as m\(machines.count)")
+    try await machine.close()
+    let copy = folder["m\(machines.count)"]
+    try FileManager.default.copyItem(at: machine.database, to: copy)
+    if isUnnoticed { try claimMark(of: copy) }
+    try machine.open()
+    let made = try addMachine(at: copy)
+    made.recorded = machine.recorded
+    if carriers == .service {
+      // Its folder has what the other's has.
+      for place in places {
+        try FileManager.default.copyItem(at: remote(place, of: machine).folder, to: remote(place, of: made).folder)
+      }
+    }
+  }
+
+  private func backUp(_ machine: Machine) async throws {
+    steps.append("\(machine.name) is backed up")
+    try await machine.close()
+    let copy = folder["backup \(backups.count)"]
+    try FileManager.default.copyItem(at: machine.database, to: copy)
+    try machine.open()
+    backups.append((copy, machine))
+  }
+
+  private func restore() async throws {
+    guard !backups.isEmpty else { return }
+    let (copy, machine) = chance.pick(backups)
+    let isUnnoticed = carriers == .shared && chance.below(2) == 0
+    steps.append("\(machine.name) is put back\(isUnnoticed ? " unnoticed" : "")")
+    try await machine.close()
+    try putBack(copy, into: machine.database, unnoticed: isUnnoticed)
+    try machine.open()
+    machine.recorded = [:]
+    try await forgetWhatIsGone()
+  }
+
+  /// A hub is wiped, or set back to nothing but its mark.
+  private func ruin() async throws {
+    let machine = chance.pick(machines)
+    let hub = remote(chance.pick(places), of: machine).folder
+    guard FileManager.default.fileExists(atPath: hub.path) else { return }
+    let segments = hub.appendingPathComponent("segments")
+    guard FileManager.default.fileExists(atPath: segments.path) else { return }
+    switch chance.below(3) {
+    case 0:
+      steps.append("\(hub.lastPathComponent) is wiped")
+      for name in try FileManager.default.contentsOfDirectory(atPath: hub.path) where name != "magicdata.json" {
+        try FileManager.default.removeItem(at: hub.appendingPathComponent(name))
+      }
+    case 1:
+      let files = try FileManager.default.contentsOfDirectory(atPath: segments.path).sorted()
+      guard !files.isEmpty else { return }
+      steps.append("\(hub.lastPathComponent) loses a file")
+      try FileManager.default.removeItem(at: segments.appendingPathComponent(chance.pick(files)))
+    default:
+      let files = try FileManager.default.contentsOfDirectory(atPath: segments.path).sorted()
+      guard !files.isEmpty else { return }
+      steps.append("a file in \(hub.lastPathComponent) is cut")
+      let file = segments.appendingPathComponent(chance.pick(files))
+      try Data(contentsOf: file).dropLast(1 + chance.below(60)).write(to: file)
+    }
+    try await forgetWhatIsGone()
+  }
+
+  // MARK: What is written
+
+  private func record(_ machine: Machine) async throws {
+    let recorded = machine.recorded
+    let (transactions, schema, frontier) = try await machine.magic.store.read { db in
+      let journal = try JournalReader(db)
+      let own = try DatabaseState(db).replica
+      var transactions: [Transaction] = []
+      try journal.forEachTransaction(of: own, after: recorded[own] ?? 0) { transactions.append($0) }
+      return (transactions, journal.schema.schema, [own: try journal.frontier()[own]])
+    }
+    machine.recorded.merge(frontier) { $1 }
+    for transaction in transactions { written[transaction.name] = (transaction, schema) }
+  }
+
+  /// What only a machine that was put back, or a hub that was ruined, had.
+  private func forgetWhatIsGone() async throws {
+    let left = Box<Set<TransactionName>>([])
+    for machine in machines {
+      try await JournalSource.database(machine.magic).forEachTransaction { transaction, _ in left.value.insert(transaction.name)
+      }
+      for place in places {
+        let remote = remote(place, of: machine)
+        guard remote.isThere else { continue }
+        for name in try remote.wholeNames() { left.value.insert(name) }
+      }
+    }
+    written = written.filter { left.value.contains($0.key) }
+  }
+
+  // MARK: The end
+
+  private func heal() async throws {
+    steps.append("all is healed")
+    world.advance(10 * 86_400_000)
+    for machine in machines {
+      machine.skew = 0
+      try await machine.reopen()
+    }
+    for _ in 0..<machines.count * 2 + 6 {
+      var moved = 0
+      for machine in machines {
+        try carryAll()
+        for place in places {
+          let (pull, push) = try await MagicReplicator(machine.magic, remote: remote(place, of: machine)).sync()
+          moved += pull.transactions + push.transactions + pull.assets + push.assets
+        }
+      }
+      if moved == 0 { return }
+    }
+    Issue.record("the machines do not come to rest: \(story)")
+  }
+
+  private func check() async throws {
+    var fold = NaiveFold()
+    for (transaction, schema) in written.values { fold.add(transaction, schema) }
+    let expected = fold.dump
+    let digest = try await machines[0].magic.digest()
+    for machine in machines {
+      let dump = try await Dump(machine.magic)
+      #expect(dump == expected, story)
+      #expect(try await machine.magic.digest() == digest, story)
+      let faults = try await DatabaseCheck(machine.magic).faults
+      #expect(faults.isEmpty, "\(faults.prefix(2)) \(story)")
+      let names = Box<Set<TransactionName>>([])
+      try await JournalSource.database(machine.magic).forEachTransaction { transaction, _ in
+        names.value.insert(transaction.name)
+      }
+      #expect(Set(written.keys).subtracting(names.value).isEmpty, story)
+    }
+    let newcomer = Machine("newcomer", folder["newcomer"], world, isOld: false)
+    try newcomer.open()
+    for place in places {
+      try await MagicReplicator(newcomer.magic, remote: remote(place, of: machines[0])).pull()
+    }
+    #expect(try await newcomer.magic.digest() == digest, story)
+  }
+}
+
+/// For closures that run one after the other.
+private final class Box<Value>: @unchecked Sendable {
+  var value: Value
+
+  init(_ value: Value) {
+    self.value = value
+  }
+}
+
+extension FolderRemote {
+  /// The names of the transactions in all files that are whole.
+  fileprivate func wholeNames() throws -> [TransactionName] {
+    let segments = folder.appendingPathComponent("segments")
+    guard FileManager.default.fileExists(atPath: segments.path) else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: segments.path).flatMap { name -> [TransactionName] in
+      guard name.hasSuffix(".segment"), let data = try? Data(contentsOf: segments.appendingPathComponent(name)) else {
+        return []
+      }
+      return (try? Segment([UInt8](data)))?.transactions.map(\.name) ?? []
+    }
+  }
+}

@@ -1,0 +1,178 @@
+import Foundation
+import MagicData
+import MagicJournal
+import MagicReplication
+import TestSupport
+import Testing
+
+/// Databases that were copied, or put back from a backup, with a replica id that another has or had: nothing is lost, and no address is given twice (L-11, L-12, H-7, H-8).
+@Suite struct TwinTests {
+  let folder: TemporaryFolder
+  let world = World()
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func open(_ name: String, _ remote: String = "remote") throws -> Replica {
+    try Replica(folder[name], folder[remote], world)
+  }
+
+  private func write(_ title: String, by replica: Replica) async throws {
+    world.advance(5)
+    try await replica.magic.update(Note(title, title))
+  }
+
+  private func id(_ replica: Replica) async throws -> String {
+    try await replica.magic.store.read { db in try DatabaseState(db).replica.description }
+  }
+
+  /// A database with one note in the remote and one that is not, closed.
+  private func makeOriginal() async throws -> String {
+    let original = try open("a")
+    try await write("sent", by: original)
+    try await original.replicator.push()
+    try await write("unsent", by: original)
+    let id = try await id(original)
+    try await original.magic.close()
+    return id
+  }
+
+  @Test func aCopyIsAReplicaOfItsOwn() async throws {
+    let id = try await makeOriginal()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    let (original, copy) = try (open("a"), open("copy"))
+    #expect(try await self.id(original) == id)
+    #expect(try await self.id(copy) != id)
+    try await write("first", by: original)
+    try await write("second", by: copy)
+    try await settle([original, copy])
+    try await expectEqual([original, copy])
+    #expect(try await Set(copy.notes().keys) == ["sent", "unsent", "first", "second"])
+    // Objects of the one are none of the other.
+    let note = try #require(try await original.notes()["sent"])
+    note.stars = 3
+    try await copy.magic.update(note)
+    #expect(try await copy.notes()["sent"]?.stars == 3)
+  }
+
+  @Test func aDatabaseThatIsMovedOrOpenedAgainKeepsItsID() async throws {
+    let id = try await makeOriginal()
+    try FileManager.default.moveItem(at: folder["a"], to: folder["moved"])
+    for title in ["1", "2"] {
+      let moved = try open("moved")
+      let beside = try open("moved")
+      try await write(title, by: moved)
+      try await write(title + " beside", by: beside)
+      #expect(try await [self.id(moved), self.id(beside)] == [id, id])
+      try await moved.magic.close()
+      try await beside.magic.close()
+    }
+    // A transaction that is rolled back leaves the old token in the file.
+    struct Stop: Error {}
+    let replica = try open("moved")
+    for _ in 0..<2 {
+      await #expect(throws: Stop.self) {
+        try await replica.magic.transaction { tx in
+          try await tx.update(Note("no", "no"))
+          throw Stop()
+        }
+      }
+    }
+    try await replica.magic.close()
+    #expect(try await self.id(open("moved")) == id)
+  }
+
+  @Test(arguments: [false, true]) func whatWasPutBackTakesAnotherID(isPushed: Bool) async throws {
+    let id = try await makeOriginal()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
+    let used = try open("a")
+    try await write("later", by: used)
+    if isPushed { try await used.replicator.push() }
+    try await used.magic.close()
+    try putBack(folder["backup"], into: folder["a"])
+    let restored = try open("a")
+    #expect(try await self.id(restored) != id)
+    try await write("after", by: restored)
+    try await restored.replicator.sync()
+    #expect(try await (restored.notes()["later"] != nil) == isPushed)
+    let other = try open("other")
+    try await other.replicator.pull()
+    try await expectEqual([restored, other])
+  }
+
+  /// What the mark cannot tell shows in the remote: the copy moves what it wrote under the id.
+  @Test(arguments: [0, 1, 3]) func anUnnoticedCopyLeavesTheID(writes: Int) async throws {
+    let id = try await makeOriginal()
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    let (original, copy) = try (open("a"), open("copy"))
+    #expect(try await self.id(copy) == id)
+    for number in 0..<2 { try await write("first \(number)", by: original) }
+    for number in 0..<writes { try await write("second \(number)", by: copy) }
+    try await original.replicator.sync()
+    var events = copy.replicator.events.makeAsyncIterator()
+    try await copy.replicator.sync()
+    guard case .becameReplica(let fresh) = await events.next() else {
+      Issue.record("it was not told")
+      return
+    }
+    #expect(try await fresh == self.id(copy))
+    #expect(fresh != id)
+    try await write("after", by: copy)
+    let late = try open("late")
+    try await settle([original, copy, late])
+    try await expectEqual([original, copy, late])
+    #expect(try await late.notes().count == 2 + 2 + writes + 1)
+    #expect(try await self.id(original) == id)
+    // It is over: nothing moves any more, and nobody takes another id.
+    #expect(try await copy.replicator.push() == PushReport())
+    #expect(try await fresh == self.id(copy))
+    #expect(try await DatabaseCheck(copy.magic).faults == [])
+  }
+
+  /// Put back so that nothing tells, with less than the remote has, and written to.
+  @Test(arguments: [0, 2]) func anUnnoticedBackupComesToWhatItLost(writes: Int) async throws {
+    _ = try await makeOriginal()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
+    let used = try open("a")
+    try await write("later", by: used)
+    try await used.replicator.push()
+    try await used.magic.close()
+    try putBack(folder["backup"], into: folder["a"], unnoticed: true)
+    let restored = try open("a")
+    for number in 0..<writes { try await write("after \(number)", by: restored) }
+    try await restored.replicator.push()
+    try await restored.replicator.pull()
+    #expect(try await restored.notes()["later"] != nil)
+    let other = try open("other")
+    try await settle([restored, other])
+    try await expectEqual([restored, other])
+    #expect(try await other.notes().count == 3 + writes)
+  }
+
+  /// Only where a third has taken the copy's branch for the original's does a person have to decide; nothing is changed (J-3).
+  @Test func aBranchThatOthersHoldIsAFork() async throws {
+    _ = try await makeOriginal()
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    let (original, copy) = try (open("a"), open("copy", "side"))
+    try await write("first", by: original)
+    try await write("second", by: copy)
+    try await original.replicator.push()
+    try await copy.replicator.push()
+    let third = try open("third", "side")
+    try await third.replicator.pull()
+    let replicator = MagicReplicator(third.magic, remote: FolderRemote(folder["remote"]))
+    let before = try await (Dump(third.magic), third.frontier())
+    let files = try folder.contents().filter { $0.key.hasPrefix("remote") }
+    await #expect { try await replicator.pull() } throws: { ($0 as? MagicDataError)?.code == .fork }
+    await #expect { try await replicator.push() } throws: { ($0 as? MagicDataError)?.code == .fork }
+    #expect(try await Dump(third.magic) == before.0)
+    #expect(try await third.frontier() == before.1)
+    #expect(try folder.contents().filter { $0.key.hasPrefix("remote") } == files)
+    // The copy itself comes to terms with the remote.
+    let own = MagicReplicator(copy.magic, remote: FolderRemote(folder["remote"]))
+    try await own.sync()
+    try await original.replicator.sync()
+    try await expectEqual([original, copy])
+  }
+}

@@ -15,6 +15,10 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 
+func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
+let tls: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+
 let package = Package(
   name: "MagicData",
   platforms: [.macOS(.v13), .iOS(.v16)],
@@ -28,6 +32,9 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
   ],
   targets: [
     // 0
@@ -41,15 +48,23 @@ let package = Package(
     .target(
       name: "MagicReplication", dependencies: ["MagicJournal", "MagicData"], swiftSettings: strict),
     // 4
-    .target(name: "MagicTransport", dependencies: ["MagicReplication"], swiftSettings: strict),
+    .target(
+      name: "MagicTransport",
+      dependencies: [
+        "MagicReplication", "MagicData", "MagicJournal", nio("NIOCore"), nio("NIOPosix"), tls, logging,
+      ],
+      swiftSettings: strict),
     // 5
+    .target(
+      name: "Console", dependencies: ["MagicReplication", "MagicData", "MagicJournal", arguments], swiftSettings: strict),
+    // 6
     .executableTarget(
       name: "magic-sync",
-      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
+      dependencies: ["Console", "MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments, logging],
       swiftSettings: strict),
     .executableTarget(
       name: "magic-replay",
-      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
+      dependencies: ["Console", "MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
       swiftSettings: strict),
 
     .target(
@@ -63,7 +78,12 @@ let package = Package(
       name: "MagicReplicationTests", dependencies: ["MagicReplication", "MagicData", "MagicJournal", "TestSupport", grdb],
       swiftSettings: strict),
     .testTarget(
-      name: "DocumentationTests", dependencies: ["MagicReplication", "MagicData", "TestSupport"], swiftSettings: strict),
+      name: "MagicTransportTests",
+      dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", "TestSupport", logging],
+      swiftSettings: strict),
+    .testTarget(
+      name: "DocumentationTests", dependencies: ["MagicTransport", "MagicReplication", "MagicData", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "ToolTests",
       dependencies: ["magic-sync", "magic-replay", "MagicTransport", "MagicReplication", "MagicData", "TestSupport", "CSpawn"],

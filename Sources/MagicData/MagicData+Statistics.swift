@@ -69,6 +69,8 @@ extension MagicStatistics {
     self.replicas = replicas.sorted { $0.id < $1.id }
   }
 
+  package static func fileBytes(_ db: Connection) throws -> Int { try numbers(db, Statements.selectSize)[0] }
+
   private static func numbers(_ db: Connection, _ sql: String, count: Int32 = 1) throws -> [Int] {
     var select = try SQL(db, sql)
     guard try select.step() else { throw MagicDataError(.failed, "the database could not be counted") }

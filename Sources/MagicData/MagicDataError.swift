@@ -31,6 +31,10 @@ public struct MagicDataError: Error, Sendable, CustomStringConvertible {
     case full
     /// The file or its folder may not be read or written.
     case notAllowed
+    /// Nobody answers at a remote's address, or the connection broke; try again.
+    case unreachable
+    /// A remote wants a token, and was given none or another one.
+    case unauthorized
     /// Bytes from a remote do not hold what they should.
     case damaged
     /// One database is in use as two (a copy, a restored backup); a person has to decide.

@@ -1,10 +1,34 @@
 import ArgumentParser
+import Console
 
 @main
-struct MagicReplay: AsyncParsableCommand {
+struct MagicReplay: Program {
   static let configuration = CommandConfiguration(
     commandName: "magic-replay",
-    abstract: "Reads the journals of MagicData.",
+    abstract: "Reads, rebuilds and explains the journals of MagicData.",
+    discussion: """
+      SOURCE is a database, a folder remote, a segment file, a bundle or an export, as a path or a file: URL.
+      TIME is 2026-01-31T12:00:00Z or less of it (without a zone: local time), 2h ago, a sequence as 17, or 1a2b3c4d:17 as log prints it.
+
+      Examples:
+        magic-replay log notes --since "2h ago"
+        magic-replay state notes --at 2026-01-31 --type Note
+        magic-replay apply /mnt/share/notes --into rebuilt
+
+      Options have twins in the environment: MAGIC_REPLAY_JSON=1 stands for --json. Colours honour NO_COLOR.
+
+      Exit codes: 0 done, 1 failed, 3 partly done (damaged or missing parts are named), 4 differs, 5 try again, 6 not allowed, 7 incompatible, 8 a fork needs a \
+      person, 9 no space, 64 usage, 130 interrupted.
+      """,
     version: "0.1.0",
-    subcommands: [Log.self])
+    subcommands: [
+      Log.self, Stats.self, History.self, Blame.self, State.self, Diff.self, Apply.self, Verify.self, Undo.self, Export.self,
+      Import.self,
+      Bisect.self,
+    ])
+
+  static let twins = Twin.Names(
+    flags: ["FOLLOW", "CSV", "CHECK", "SHUFFLE", "FORCE", "DRY_RUN", "YES"], integers: ["LIMIT", "SEED"])
+
+  static func main() async { await begin() }
 }

@@ -7,23 +7,28 @@ import MagicTransport
 /// What a remote's address means to a command.
 enum RemotePlace: Sendable {
   case folder(FolderRemote)
+  case server(SocketRemote)
   case bundle(URL)
   /// Standard input or output.
   case pipe
 
-  init(_ address: String) throws {
+  init(_ address: String, _ options: SocketRemote.Options) throws {
     guard address != "-" else {
       self = .pipe
       return
     }
-    let remote = try RemoteAddress.remote(at: address)
-    self = remote.folder.pathExtension.lowercased() == "magicbundle" ? .bundle(remote.folder) : .folder(remote)
+    switch try RemoteAddress(address, options: options) {
+    case .folder(let remote):
+      self = remote.folder.pathExtension.lowercased() == "magicbundle" ? .bundle(remote.folder) : .folder(remote)
+    case .server(let remote): self = .server(remote)
+    }
   }
 
   /// As messages and `remote list` have it; to be found from any folder.
   var text: String {
     switch self {
     case .folder(let remote): remote.folder.path
+    case .server(let remote): remote.address
     case .bundle(let file): file.path
     case .pipe: "-"
     }
@@ -32,6 +37,8 @@ enum RemotePlace: Sendable {
   var isThere: Bool {
     switch self {
     case .folder(let remote): remote.isThere
+    // What a server has shows when it is asked.
+    case .server: true
     case .bundle(let file): FileManager.default.fileExists(atPath: file.path)
     case .pipe: false
     }
@@ -44,7 +51,16 @@ enum RemotePlace: Sendable {
   }
 
   /// Runs `body` on the folder that is meant: of a bundle, on one that it is unpacked into for the time, and packed again if that grew.
-  func use<Result>(_ use: Use, _ body: (FolderRemote) async throws -> Result) async throws -> Result {
+  func use<Result>(_ use: Use, _ body: (any MagicReplication.Remote) async throws -> Result) async throws -> Result {
+    if case .server(let remote) = self { return try await body(remote) }
+    return try await useFolder(use, body)
+  }
+
+  /// The same for what looks at files.
+  func useFolder<Result>(_ use: Use, _ body: (FolderRemote) async throws -> Result) async throws -> Result {
+    if case .server(let remote) = self {
+      throw ValidationError("\(remote.address) is a server, whose files are not to be seen from here; verify them there.")
+    }
     if case .folder(let remote) = self {
       if use == .pull { try remote.check() }
       return try await body(remote)

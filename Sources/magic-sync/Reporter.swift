@@ -1,3 +1,4 @@
+import Console
 import Foundation
 import MagicData
 import MagicReplication

@@ -3,7 +3,7 @@ import MagicData
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct Observing {
+@Suite(.timeLimit(.minutes(15))) struct Observing {
   @Test func whatIsThereIsShownAndKeptUpToDate() async throws {
     let magic = try await MagicData(type: .temporary)
     let (shown, continuation) = AsyncStream.makeStream(of: Int.self)

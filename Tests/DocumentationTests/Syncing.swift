@@ -1,10 +1,11 @@
 import Foundation
 import MagicData
 import MagicReplication
+import MagicTransport
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct Syncing {
+@Suite(.timeLimit(.minutes(15))) struct Syncing {
   @Test func anAppIsKeptInStep() async throws {
     let temporary = try TemporaryFolder()
     let shared = temporary["shared"].path
@@ -36,5 +37,31 @@ import Testing
     for await text in shown { texts.append(text) }
     #expect(texts == [#"[1, "of", 1]"#])
     #expect(try await magic.object(of: Note.self).map(\.title) == ["Buy milk"])
+  }
+
+  @Test func aDatabaseIsServed() async throws {
+    let temporary = try TemporaryFolder()
+    let magic = try await MagicData(path: temporary["served"])
+    try await magic.update(Note(title: "Buy milk"))
+    let other = try await MagicData(path: temporary["other"])
+    let (shown, continuation) = AsyncStream.makeStream(of: String.self)
+    @Sendable func show(_ text: String, _ addresses: [String]) { continuation.yield(addresses[0]) }
+
+    let server = MagicServer(magic, at: ["tcp://127.0.0.1:0"])
+    let serving = Task { try await server.run { addresses in show("listening at", addresses) } }
+
+    var found: String?
+    for await address in shown {
+      found = address
+      break
+    }
+    let address = try #require(found)
+
+    let remote = try SocketRemote(address)
+    try await MagicReplicator(other, remote: remote).sync()
+
+    #expect(try await other.object(of: Note.self).map(\.title) == ["Buy milk"])
+    serving.cancel()
+    try await serving.value
   }
 }

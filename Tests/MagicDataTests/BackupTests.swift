@@ -4,7 +4,7 @@ import MagicJournal
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct BackupTests {
+@Suite(.timeLimit(.minutes(15))) struct BackupTests {
   let folder: TemporaryFolder
 
   init() throws {

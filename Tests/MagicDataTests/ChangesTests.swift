@@ -3,7 +3,7 @@ import MagicData
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ChangesTests {
+@Suite(.timeLimit(.minutes(15))) struct ChangesTests {
   let folder: TemporaryFolder
 
   init() throws {

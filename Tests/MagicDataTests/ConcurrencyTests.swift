@@ -15,7 +15,7 @@ private struct Count: MagicObject {
 }
 
 /// Tasks of one process, each with instances of its own, and two openings of one file.
-@Suite(.timeLimit(.minutes(2))) struct ConcurrencyTests {
+@Suite(.timeLimit(.minutes(15))) struct ConcurrencyTests {
   private static let (tasks, rounds) = (8, 12)
 
   enum Place: CaseIterable {

@@ -10,7 +10,7 @@ private func cats(_ magic: MagicData) -> Elements<[String]> {
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct ObservationTests {
+@Suite(.timeLimit(.minutes(15))) struct ObservationTests {
   let folder: TemporaryFolder
 
   init() throws {

@@ -3,7 +3,7 @@ import MagicData
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct QueryObservationTests {
+@Suite(.timeLimit(.minutes(15))) struct QueryObservationTests {
   let folder: TemporaryFolder
 
   init() throws {

@@ -44,6 +44,7 @@ import Testing
     #expect(try await Dump(magic).objects.values.first?["weight real"] == .real(Double(bitPattern: bits)))
   }
 
+  /// H-6: values are bits, and NaN is one.
   @Test func floatsKeepTheirBits() throws {
     for bits: UInt32 in [0x7fc0_0001, 0xffc1_2345, 0x7fa0_0001, 0x8000_0000, 1, 0x7f7f_ffff] {
       #expect(try Float(magicValue: Float(bitPattern: bits).magicValue).bitPattern == bits)

@@ -6,7 +6,7 @@ import Testing
 
 /// Random edits of assets on three replicas and two folders whose files are damaged and lost all the while. Afterwards the replicas are equal, and a
 /// content that somebody has everybody has.
-@Suite(.timeLimit(.minutes(3))) struct AssetSimulationTests {
+@Suite(.timeLimit(.minutes(15))) struct AssetSimulationTests {
   @Test(arguments: seeds(8)) func contentsEndEverywhere(seed: UInt64) async throws {
     let folder = try TemporaryFolder()
     let world = World(seed: seed)

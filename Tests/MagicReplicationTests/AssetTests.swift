@@ -18,7 +18,7 @@ struct Photo: MagicObject {
 }
 
 /// Contents of assets on their way through folders (F-12 to F-16).
-@Suite(.timeLimit(.minutes(2))) struct AssetTests {
+@Suite(.timeLimit(.minutes(15))) struct AssetTests {
   let folder: TemporaryFolder
   let world = World()
   let a: Replica

@@ -5,7 +5,7 @@ import MagicReplication
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct BackupTests {
+@Suite(.timeLimit(.minutes(15))) struct BackupTests {
   let folder: TemporaryFolder
   let world = World()
 

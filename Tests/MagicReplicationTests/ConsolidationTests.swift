@@ -112,7 +112,7 @@ import Testing
     try await expectWhole("another")
   }
 
-  /// A file that goes while somebody reads is looked for again (F-19).
+  /// A file that goes while somebody reads is looked for again (F-20).
   @Test func readersDoNotMindFilesThatGo() async throws {
     try await push(30)
     let remote = FolderRemote(folder["remote"])

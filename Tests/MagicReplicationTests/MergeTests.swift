@@ -259,7 +259,7 @@ import Testing
     #expect(try await c.notes().keys.sorted() == ["c", "d"])
   }
 
-  /// L-26, H-10.
+  /// L-26, H-10 (H-18: what a remote refuses costs nobody anything here).
   @Test func twoSettledDataSetsAreNotMixed() async throws {
     try await share()
     let other = try Replica(folder["c"], folder["elsewhere"], world)

@@ -146,7 +146,7 @@ import Testing
     #expect(stored.objects.values.first?["colour text"] == nil)
   }
 
-  /// H-22: the older app comes to a data set that only newer ones have written so far.
+  /// H-22: the older app comes to a data set that only newer ones have written so far (H-21: an object that lacks what a type needs holds nothing up).
   @Test func theOlderAppReadsADataSetOfTheNewer() async throws {
     let page = New.Page()
     (page.id, page.heading, page.colour) = ("p", "first", "red")

@@ -4,7 +4,7 @@ import MagicReplication
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ObservationTests {
+@Suite(.timeLimit(.minutes(15))) struct ObservationTests {
   let folder: TemporaryFolder
   let world = World()
 
@@ -16,6 +16,7 @@ import Testing
     try Replica(folder[name], folder["remote"], world)
   }
 
+  /// H-37: an app can tell what a merge brought from what it wrote itself.
   @Test func aPullGivesObserversWhatItMerged() async throws {
     let (a, b) = (try replica("a"), try replica("b"))
     try await a.magic.update(Note("1", "first"))

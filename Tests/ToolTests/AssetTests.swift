@@ -15,7 +15,7 @@ struct Photo: MagicObject {
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct AssetTests {
+@Suite(.timeLimit(.minutes(15))) struct AssetTests {
   let folder: TemporaryFolder
 
   init() throws {

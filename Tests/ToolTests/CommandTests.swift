@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Each command as a process: results on standard output, the rest on standard error, and its exit code.
-@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+@Suite(.timeLimit(.minutes(15))) struct CommandTests {
   let folder: TemporaryFolder
 
   init() throws {
@@ -141,6 +141,7 @@ import Testing
     #expect(peers.contains { ($0["lastSeen"] as? String)?.hasSuffix("Z") == true })
   }
 
+  /// H-44: what lost is told, with what it lost to.
   @Test func theLogShowsEntriesAndWhatLost() async throws {
     try await write("first", to: "a", id: "n")
     try Tool.sync.run("push", path("a"), path("remote"))

@@ -4,7 +4,7 @@ import MagicReplication
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ObservationTests {
+@Suite(.timeLimit(.minutes(15))) struct ObservationTests {
   private struct Line: MagicObject {
     @PrimaryMagicValue var id: String
     @MagicValue var text: String

@@ -1,58 +1,282 @@
 import Foundation
 import MagicData
+import MagicReplication
 import TestSupport
 import Testing
 
-@Suite struct ReplayTests {
+/// A journal with a history, and what programs get of it. Its clock is in the test's hands.
+struct ReplayFixture {
   let folder: TemporaryFolder
+  let world = World(start: 1_750_000_000_000)  // 2025-06-15T15:06:40Z
 
   init() throws {
     folder = try TemporaryFolder()
   }
 
-  struct Line: Decodable, Equatable {
-    var time: String
-    var replica: String
-    var sequence: Int
-    var type: String
-    var object: String
-    var op: String
-    var fields: [String: String]
+  func path(_ name: String) -> String { folder[name].path }
+
+  func open(_ name: String) throws -> MagicData {
+    MagicData(store: try Store(.file(DatabaseLocation(folder[name]), mustExist: false), world.surroundings()))
   }
 
-  @Test func theLogIsTheSameFromADatabaseAFolderAndASegment() async throws {
-    let magic = try await MagicData(path: folder["a"])
-    let note = Note("n", "first \u{7} \"line\"\n")
-    try await magic.update(note)
-    note.title = "second"
-    try await magic.update(note)
-    try await magic.remove(note)
-    try Tool.sync.run("push", folder["a"].path, folder["remote"].path)
-    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: folder["remote/segments"].path).first)
-    let logs = try ["a", "remote", "remote/segments/\(name)"].map { source in
-      try Tool.replay.run("log", folder[source].path, "--json").lines.map { line in
-        try JSONDecoder().decode(Line.self, from: Data(line.utf8))
+  /// Opens, works and closes; then an hour passes.
+  func work(_ name: String, _ body: (MagicData) async throws -> Void) async throws {
+    let magic = try open(name)
+    try await body(magic)
+    try await magic.close()
+    world.advance(3_600_000)
+  }
+
+  func write(_ title: String, to name: String, id: String) async throws {
+    try await work(name) { magic in
+      if try await magic.has(of: Note.self, primary: id) {
+        let note = try await magic.object(of: Note.self, primary: id)
+        note.title = title
+        try await magic.update(note)
+      } else {
+        try await magic.update(Note(id, title))
       }
     }
-    #expect(logs[0] == logs[1])
-    #expect(logs[0] == logs[2])
-    #expect(logs[0].map(\.op) == ["update", "update", "remove"])
-    #expect(logs[0].map(\.fields) == [["title": "first \u{7} \"line\"\n"], ["title": "second"], [:]])
-    #expect(logs[0].map(\.sequence) == [1, 2, 3])
-    #expect(logs[0].allSatisfy { $0.type == "Note" && $0.object == "n" })
-    let text = try Tool.replay.run("log", folder["a"].path, "--limit", "2")
+  }
+
+  func remove(_ id: String, from name: String) async throws {
+    try await work(name) { magic in try await magic.remove(magic.object(of: Note.self, primary: id)) }
+  }
+
+  func segments(_ remote: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: path("\(remote)/segments")).sorted().map {
+      path("\(remote)/segments/\($0)")
+    }
+  }
+
+  /// The lines of JSON of a command; the last one is the summary.
+  func json(_ arguments: String..., status: Int32 = 0, environment: [String: String] = [:]) throws -> [[String: Any]] {
+    let pipe = Pipe()
+    let process = try Tool.replay.start(arguments + ["--json"], output: pipe, environment: environment)
+    let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    #expect(process.terminationStatus == status, "\(arguments): \(output)")
+    return try output.split(separator: "\n").map {
+      try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+    }
+  }
+}
+
+extension [[String: Any]] {
+  func events(_ name: String) -> [[String: Any]] { filter { $0["event"] as? String == name } }
+  func texts(_ name: String) -> [String] { compactMap { $0[name] as? String } }
+}
+
+@Suite(.timeLimit(.minutes(15))) struct ReplayLogTests {
+  let fixture: ReplayFixture
+
+  init() throws {
+    fixture = try ReplayFixture()
+  }
+
+  private func titles(_ arguments: String..., environment: [String: String] = [:]) throws -> [String] {
+    let pipe = Pipe()
+    let process = try Tool.replay.start(["log"] + arguments + ["--json"], output: pipe, environment: environment)
+    let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    #expect(process.terminationStatus == 0, "\(arguments): \(output)")
+    return try output.split(separator: "\n").dropLast().map {
+      let line = try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+      return (line["fields"] as? [String: Any])?["title"] as? String ?? line["op"] as? String ?? ""
+    }
+  }
+
+  @Test func theLogIsTheSameFromEverySource() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.write("first \u{7} \"line\"\n", to: "a", id: "n")
+    try await f.write("second", to: "a", id: "n")
+    try await f.remove("n", from: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("push", path("a"), path("a.magicbundle"))
+    let exported = try f.json("log", path("a"))
+    #expect(exported.count == 4)
+    let logs = try [path("a"), path("remote"), "file://" + path("remote"), f.segments("remote")[0], path("a.magicbundle")].map {
+      try Tool.replay.run("log", $0, "--json").output
+    }
+    #expect(Set(logs).count == 1)
+    let entries = exported.events("entry")
+    #expect(entries.texts("op") == ["update", "update", "remove"])
+    #expect(
+      entries.compactMap { $0["fields"] as? [String: String] } == [
+        ["title": "first \u{7} \"line\"\n"], ["title": "second"], [:],
+      ])
+    #expect(entries.compactMap { $0["sequence"] as? Int } == [1, 2, 3])
+    #expect(entries.texts("time") == ["2025-06-15T15:06:40.000Z", "2025-06-15T16:06:40.000Z", "2025-06-15T17:06:40.000Z"])
+    #expect(entries.allSatisfy { $0["type"] as? String == "Note" && $0["object"] as? String == "n" })
+    #expect(exported.last?["event"] as? String == "summary")
+    #expect(exported.last?["entries"] as? Int == 3)
+    let text = try Tool.replay.run("log", path("a"), "--limit", "2")
     #expect(text.lines.count == 2)
     #expect(text.lines.last?.contains("remove Note n") == true)
   }
 
+  @Test func entriesAreChosen() async throws {
+    let (f, path) = (fixture, fixture.path)
+    for title in ["1", "2", "3"] { try await f.write(title, to: "a", id: title == "2" ? "other" : "n") }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    try await f.write("4", to: "b", id: "n")
+    try await f.remove("n", from: "b")
+    try Tool.sync.run("push", path("b"), path("remote"))
+    try Tool.sync.run("pull", path("a"), path("remote"))
+    for source in ["a", "remote"] {
+      #expect(try titles(path(source)) == ["1", "2", "3", "4", "remove"])
+      #expect(try titles(path(source), "--primary", "n") == ["1", "3", "4", "remove"])
+      #expect(try titles(path(source), "--op", "remove") == ["remove"])
+      #expect(try titles(path(source), "--op", "update", "--limit", "2") == ["3", "4"])
+      #expect(try titles(path(source), "--type", "Else") == [])
+      // The hours after 15:06:40, and their ends, belong to the window.
+      #expect(
+        try titles(path(source), "--since", "2025-06-15T16:06:40Z", "--until", "2025-06-15T18:06:40Z") == ["2", "3", "4"])
+      #expect(try titles(path(source), "--since", "2025-06-15T18:06:40.001+00:00") == ["remove"])
+      #expect(try titles(path(source), "--until", "2025-06-15 17:06:40", environment: ["TZ": "UTC"]) == ["1", "2", "3"])
+      #expect(try titles(path(source), "--until", "2025-06-15 17:06:40", environment: ["TZ": "Asia/Tokyo"]) == [])
+      #expect(try titles(path(source), "--since", "1h ago") == [])
+      #expect(try titles(path(source), "--since", "52000 weeks ago").count == 5)
+      let replica = try #require(f.json("log", path(source)).events("entry").texts("replica").first)
+      #expect(try titles(path(source), "--replica", String(replica.prefix(8))) == ["1", "2", "3"])
+      // A sequence of a replica is a moment for all of them.
+      #expect(try titles(path(source), "--since", "\(replica.prefix(8)):3") == ["3", "4", "remove"])
+      #expect(try titles(path(source), "--replica", replica, "--until", "2") == ["1", "2"])
+      #expect(try titles(path(source), "--limit", "0") == [])
+    }
+    // In a database, a sequence alone is its own replica's.
+    #expect(try titles(path("a"), "--until", "2") == ["1", "2"])
+    let ambiguous = try Tool.replay.run("log", path("remote"), "--until", "2")
+    #expect(ambiguous.status == 1)
+    #expect(ambiguous.errors.contains("replica:sequence"))
+    #expect(try Tool.replay.run("log", path("a"), "--until", "99").status == 1)
+  }
+
+  @Test(arguments: ["yesterday", "2026-13-01", "2026-02-30", "1 fortnight ago", "0", "12:00", "2026-01-01T25:00", ""])
+  func whatIsNoTimeIsAWrongArgument(text: String) throws {
+    #expect(try Tool.replay.run("log", ".", "--since", text).status == 64)
+  }
+
   @Test func whatIsNoJournalIsNamed() throws {
-    try Data("A letter".utf8).write(to: folder["letter"])
+    try Data("A letter".utf8).write(to: fixture.folder["letter"])
     for name in ["letter", "nothing", "."] {
-      let result = try Tool.replay.run("log", folder[name].path)
+      let result = try Tool.replay.run("log", fixture.path(name))
       #expect(result.status == 1)
       #expect(result.output.isEmpty)
-      #expect(result.errors.contains("Error: "))
+      #expect(result.errors.hasPrefix("magic-replay: "), "\(result.errors)")
+    }
+    for address in ["tcp://host:1", "https://host/x"] {
+      #expect(try Tool.replay.run("log", address).errors.contains("file: URL"))
     }
     #expect(try Tool.replay.run("log").status == 64)
+  }
+
+  /// H-32: of a damaged file as much as its bytes still say, and the place from which on they do not.
+  @Test func aDamagedSegmentIsShownAsFarAsItGoes() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.work("a") { magic in
+      for number in 0..<300 { try await magic.update(Note("\(number)", String(UUID().uuidString.dropLast()))) }
+    }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let file = try f.segments("remote")[0]
+    let whole = try Data(contentsOf: URL(fileURLWithPath: file))
+    let all = try Tool.replay.run("log", file).lines
+    let cut = path("cut.segment")
+    try whole.prefix(whole.count - 2_000).write(to: URL(fileURLWithPath: cut))
+    let shown = try Tool.replay.run("log", cut)
+    #expect(shown.status == 3)
+    #expect((1..<300).contains(shown.lines.count))
+    #expect(shown.lines == Array(all.prefix(shown.lines.count)))
+    #expect(shown.errors.contains("byte") && shown.errors.contains("to 300 cannot be read"), "\(shown.errors)")
+    // Nothing that anybody can do to the bytes is a crash.
+    var chance = Seeded(seeds(1)[0])
+    for length in [0, 3, 8, 50, 123, 124, 200] + (0..<6).map({ _ in chance.below(whole.count) }) {
+      var bytes = whole
+      if chance.below(2) == 0 { bytes = whole.prefix(length) } else { bytes[length] ^= UInt8(1 + chance.below(255)) }
+      try bytes.write(to: URL(fileURLWithPath: cut))
+      #expect([1, 3, 7].contains(try Tool.replay.run("log", cut).status), "\(length)")
+    }
+  }
+
+  @Test func whatIsWholeInAFolderAndABundleIsShown() async throws {
+    let (f, path) = (fixture, fixture.path)
+    for title in ["1", "2", "3"] {
+      try await f.write(title, to: "a", id: "n")
+      try Tool.sync.run("push", path("a"), path("remote"))
+      try Tool.sync.run("push", path("a"), path("a.magicbundle"))
+    }
+    let second = URL(fileURLWithPath: try f.segments("remote")[1])
+    var bytes = try Data(contentsOf: second)
+    bytes[bytes.count - 1] ^= 1
+    try bytes.write(to: second)
+    let lines = try f.json("log", path("remote"), status: 3)
+    #expect(lines.events("entry").compactMap { $0["sequence"] as? Int } == [1, 3])
+    #expect(lines.events("unread").texts("path") == [second.path])
+    #expect(lines.events("missing").compactMap { $0["firstMissing"] as? Int } == [2])
+    let bundle = fixture.folder["a.magicbundle"]
+    try Data(contentsOf: bundle).dropLast(40).write(to: bundle)
+    let rest = try f.json("log", path("a.magicbundle"), status: 3)
+    #expect(rest.events("entry").compactMap { $0["sequence"] as? Int } == [1, 2])
+    #expect(rest.events("unread").texts("message").contains { $0.contains("byte") })
+  }
+
+  @Test func aDamagedTransactionOfADatabaseIsNamed() async throws {
+    let (f, path) = (fixture, fixture.path)
+    for title in ["1", "2", "3"] { try await f.write(title, to: "a", id: "n") }
+    let change =
+      "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(\"UPDATE magic_journal SET data = x'05ff' WHERE id = 2\"); c.commit()"
+    #expect(try Tool.python.run("-c", change, path("a/default.sqlite3")).status == 0)
+    let lines = try f.json("log", path("a"), status: 3)
+    #expect(lines.events("entry").compactMap { $0["sequence"] as? Int } == [1, 3])
+    #expect(lines.events("unread").texts("message").first?.contains(":2") == true)
+  }
+
+  @Test func whoeverReadsNoFurtherEndsIt() async throws {
+    try await fixture.work("a") { magic in
+      try await magic.update(
+        contentsOf: (0..<20_000).map { Note("\($0)", "a title of some length, so that a pipe cannot hold all of them") })
+    }
+    let pipe = Pipe()
+    let process = try Tool.replay.start(["log", fixture.path("a")], output: pipe)
+    #expect(try pipe.fileHandleForReading.read(upToCount: 10)?.count == 10)
+    try pipe.fileHandleForReading.close()
+    #expect(process.terminationStatus == 128 + SIGPIPE)
+  }
+
+  @Test func aLogIsFollowed() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.write("1", to: "a", id: "n")
+    let pipe = Pipe()
+    let process = try Tool.replay.start(["log", path("a"), "--follow", "--json"], output: pipe)
+    var read = ""
+    func reads(_ text: String) -> Bool {
+      while !read.contains(text) {
+        let more = pipe.fileHandleForReading.availableData
+        guard !more.isEmpty else { return false }
+        read += String(decoding: more, as: UTF8.self)
+      }
+      return true
+    }
+    #expect(reads(#""title":"1""#))
+    try await f.write("2", to: "a", id: "n")
+    #expect(reads(#""title":"2""#))
+    kill(process.processIdentifier, SIGINT)
+    #expect(reads(#""event":"summary""#))
+    #expect(process.terminationStatus == 0)
+    try Tool.sync.run("push", path("a"), path("remote"))
+    #expect(try Tool.replay.run("log", f.segments("remote")[0], "--follow").errors.contains("does not grow"))
+  }
+
+  @Test func everyCommandHasExamples() throws {
+    let help = try Tool.replay.run("--help").output
+    let commands =
+      help.components(separatedBy: "SUBCOMMANDS:").last?.split(separator: "\n").filter {
+        $0.hasPrefix("  ") && !$0.hasPrefix("   ")
+      }
+      .compactMap { $0.split(separator: " ").first.map(String.init) } ?? []
+    #expect(commands.count > 2)
+    for command in commands where command != "See" {
+      #expect(try Tool.replay.run(command, "--help").output.contains("Example"), "\(command)")
+    }
+    #expect(try Tool.replay.run("tell").errors.contains("there is no command 'tell'"))
   }
 }

@@ -150,8 +150,7 @@ struct Note: MagicObject {
   @Test func addressesOfOtherKindsAreRefused() async throws {
     try await write("x", to: "a")
     try expectFailure(1, naming: "gopher: is no kind of remote", "push", path("a"), "gopher://host/x")
-    try expectFailure(1, naming: "tcp: remotes are not in this version", "sync", path("a"), "tcp://localhost:1")
-    try expectFailure(1, naming: "tcp: remotes are not in this version", "push", path("a"), "tcp:localhost:1")
+    try expectFailure(1, naming: "no address of a server", "push", path("a"), "tcp:localhost:1")
     try expectFailure(1, naming: "of this machine", "pull", path("a"), "file://elsewhere/x")
     try expectFailure(1, naming: "empty", "push", path("a"), "")
     try expectFailure(1, naming: "empty", "init", "")

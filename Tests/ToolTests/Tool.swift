@@ -14,6 +14,7 @@ struct Tool {
   static let sync = Tool("magic-sync")
   static let replay = Tool("magic-replay")
   static let python = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["python3"])
+  static let openssl = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["openssl"])
   static let git = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["git"])
 
   private let path: URL
@@ -59,10 +60,14 @@ struct Tool {
 }
 
 extension Tool {
-  /// What the reader in Python says of a bundle or folder; nothing if it refuses it.
+  /// The folder of the reader in Python.
+  static var reader: URL {
+    URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Tools/reader")
+  }
+
+  /// What the reader in Python says of a bundle, a folder or a server; nothing if it refuses it.
   func digest(of path: String) throws -> String {
-    let reader = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Tools/reader")
-    return try run("-m", "magicreader", "digest", path, in: reader).output
+    try run("-m", "magicreader", "digest", path, in: Tool.reader).output
   }
 }
 

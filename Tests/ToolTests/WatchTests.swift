@@ -4,7 +4,7 @@ import MagicReplication
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct WatchTests {
+@Suite(.timeLimit(.minutes(15))) struct WatchTests {
   let folder: TemporaryFolder
 
   init() throws {

@@ -19,6 +19,7 @@ from magicreader.notation import (objects_json, parse_transaction, parse_value, 
                                   transaction_json, value_json)
 from magicreader.segment import read_segment
 from magicreader.values import read_only_value
+from magicreader.wire import Replay
 
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Protocol/vectors")
 SHUFFLES = 8
@@ -158,6 +159,20 @@ def checkpoint_checks(content: Any) -> NamedChecks:
     return checks
 
 
+def wire_checks(content: Any) -> NamedChecks:
+    """The sessions in which all was pulled: this reader, told what the server said, arrives at the same."""
+
+    def check_session(session: Any) -> None:
+        said = [each["frame"] for each in session["frames"] if each["from"] == "server"]
+        server = Replay("recorded", bytes.fromhex("".join(said)))
+        found = sorted(name.file_name for name in server.segments())
+        expected = sorted(path.split("/")[1] for path in session["before"] if path.startswith("segments/"))
+        expect_equal(found, expected, "the segments")
+
+    return [(session["name"], lambda session=session: check_session(session))
+            for session in content["sessions"] if session["name"].startswith("all is pulled")]
+
+
 def ordered(objects: List[Any]) -> List[Any]:
     """Neither objects nor their elements stand in any particular order."""
     objects = [{**each, "elements": ordered(each["elements"])} if "elements" in each else each
@@ -171,6 +186,7 @@ CHECKS: Dict[str, Callable[[Any], NamedChecks]] = {
     "merge.json": merge_checks,
     "segments.json": segment_checks,
     "checkpoints.json": checkpoint_checks,
+    "wire.json": wire_checks,
 }
 
 

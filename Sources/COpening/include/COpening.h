@@ -8,10 +8,12 @@
 typedef struct {
   /// A reference that is owned.
   void *_Nonnull storage;
-  /// The type whose wrappers they are; lives for good.
-  const void *_Nonnull type;
+  /// The places of its type's wrappers; they stay for good.
+  const void *_Nonnull places;
   /// Where the first wrapper's file name stands in memory.
   const void *_Nonnull file;
+  /// How many they are.
+  int32_t count;
   /// The slot that the next wrapper gets.
   int32_t next;
 } COpening;

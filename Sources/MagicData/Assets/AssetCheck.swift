@@ -10,6 +10,8 @@ package struct AssetCheck: Sendable {
   /// Files that do not hold what their names say.
   package private(set) var damaged: [String] = []
 
+  package init() {}
+
   package init(_ store: Store, _ db: Connection) throws {
     var named: Set<String> = []
     for type in try StoredSchema(db).types {

@@ -42,6 +42,9 @@ extension AssetFolder {
     }
   }
 
+  /// Where contents are until they are whole; its name is none of an asset.
+  package var coming: URL { url.appendingPathComponent(".incoming", isDirectory: true) }
+
   /// The file of an asset that is here, or would be.
   package func place(of name: String) -> URL { file(name) }
 

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import GRDB
+package import GRDB
 
 /// Access for callers that hold up their thread.
 extension Store {
@@ -30,10 +30,22 @@ extension Store {
     return try body()
   }
 
-  func readBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
+  package func readBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
     func read() throws -> Result { try Store.failing("the database could not be read") { try database.read(body) } }
     // In memory there is one connection, and a transaction may be open on it.
     return database is DatabaseQueue ? try exclusivelyBlocking(read) : try read()
+  }
+
+  /// Writes on the caller's thread, when its turn has come.
+  package func writeInTurnBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    defer { commits.committed() }
+    return try exclusivelyBlocking {
+      try writeBlocking { db in
+        let result = try body(db)
+        try assets.noteDropped(db)
+        return result
+      }
+    }
   }
 
   /// Runs `body` in an SQLite transaction, which is rolled back if it throws; its own error comes out as it is. The caller has passed the gate.

@@ -12,6 +12,15 @@ extension MagicData {
     try await location.make { aside in try await fill(Store(.file(aside, mustExist: false)), body) }
   }
 
+  /// The same in place of a database that is there: that one goes when the other is whole, and stays if `body` throws. Nobody may have it open.
+  package static func build<Result>(
+    inPlaceOf location: DatabaseLocation, _ body: (MagicData) async throws -> Result
+  ) async throws -> Result {
+    // What it takes the place of has to be a database of ours, or nothing.
+    if location.exists { try await MagicData(store: Store(.file(location, mustExist: true))).close() }
+    return try await location.make(replacing: true) { aside in try await fill(Store(.file(aside, mustExist: false)), body) }
+  }
+
   /// Runs `body` on a database that nobody else knows of, and closes it with everything in its file.
   static func fill<Result>(_ store: Store, _ body: (MagicData) async throws -> Result) async throws -> Result {
     let magic = MagicData(store: store)
@@ -29,7 +38,11 @@ extension MagicData {
 extension DatabaseLocation {
   /// Moves what `body` makes aside, in the folder where it belongs, to this location, where nothing may be yet. The database file comes
   /// last and is never there without its assets; what is there is on the disk.
-  func make<Result>(_ body: (_ aside: DatabaseLocation) async throws -> Result) async throws -> Result {
+  ///
+  /// - Parameter replacing: whether what is there makes way.
+  func make<Result>(
+    replacing: Bool = false, _ body: (_ aside: DatabaseLocation) async throws -> Result
+  ) async throws -> Result {
     try check()
     let isFolderNew = folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? false
     try makeFolder()
@@ -42,12 +55,22 @@ extension DatabaseLocation {
       if isFolderNew, let folder { rmdir(folder.path) }
     }
     let result = try await body(aside)
+    if replacing { try clear() }
     try take(aside)
     // The file is still the same.
     rename(aside.mark.path, mark.path)
     try DurableFile.sync(file.deletingLastPathComponent())
     if isFolderNew, let folder { try DurableFile.sync(folder.deletingLastPathComponent()) }
     return result
+  }
+
+  private func clear() throws {
+    for suffix in ["-wal", "-shm", "-journal", ""] {
+      guard unlink(file.path + suffix) == 0 || errno == ENOENT else {
+        throw MagicDataError(.notAllowed, "\(file.path)\(suffix) could not be removed: \(String(cString: strerror(errno)))")
+      }
+    }
+    if hasAssets { try FileManager.default.removeItem(at: assets) }
   }
 
   var hasAssets: Bool { FileManager.default.fileExists(atPath: assets.path) }

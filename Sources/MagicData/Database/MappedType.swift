@@ -10,7 +10,12 @@ final class MappedType: Sendable {
   let inOrder: [(index: Int, field: Int)]
   /// What a fetch reads: the fields, and for each property the column of the row and its kind.
   let columns: [Int]
-  let reads: [(column: Int32, kind: Value.Kind)?]
+  let reads: [ColumnRead]
+  let columnNames: String
+  /// The same as statements, by which objects are read; and where the birth is in their rows, of a type that has such.
+  let (selectAll, selectByKey, selectByZIndex, selectByZIndexes): (String, String, String, String)
+  let birth: Int32?
+  let hasNumbers: Bool
   /// By property that was stored in other kinds before: where those are in the row.
   let former: [Int: [(column: Int32, kind: FormerKind)]]
   /// The fields of those kinds.
@@ -33,12 +38,23 @@ final class MappedType: Sendable {
     columns = zip(layout.properties, fields).compactMap { $0.kind.isLinked ? nil : $1 } + rest
     // Before the fields stand the z index, the key and the last entry.
     var column: Int32 = 2
-    let reads = zip(layout.properties, fields).map { property, field -> (column: Int32, kind: Value.Kind)? in
-      if property.kind.isLinked { return nil }
-      guard field != nil else { return (column: 1, kind: stored.keyKind) }
+    let reads = zip(layout.properties, fields).map { property, field -> ColumnRead in
+      let isUUID = if case .uuid = property.codec { true } else { false }
+      if property.kind.isLinked { return ColumnRead(column: -1, kind: property.kind, isUUID: false, isRequired: false) }
+      // An object whose claim has not arrived has no number (M-19).
+      guard field != nil else {
+        return ColumnRead(column: 1, kind: stored.keyKind, isUUID: isUUID, isRequired: stored.schema.hasNumbers)
+      }
       column += 1
-      return (column: column, kind: property.kind)
+      return ColumnRead(column: column, kind: property.kind, isUUID: isUUID, isRequired: !property.canBeAbsent)
     }
+    columnNames = stored.columns(columns)
+    selectAll = stored.select(columns)
+    selectByKey = stored.select(columns, by: .key)
+    selectByZIndex = stored.select(columns, by: .zIndex)
+    selectByZIndexes = stored.select(columns, by: .zIndexes)
+    hasNumbers = stored.schema.hasNumbers
+    birth = stored.schema.hasBirths ? hasNumbers ? Int32(3 + columns.count) : 1 : nil
     relations = layout.properties.enumerated().compactMap { index, property in
       guard let codec = property.relation, let relation = fields[index].flatMap({ stored.relations[$0] }) else { return nil }
       return (index, codec, relation)

@@ -34,6 +34,25 @@ extension ObjectTable {
     return try absent.step() ? try ObjectKey(value: absent.value(0, type.keyKind), of: type.schema) : nil
   }
 
+  /// What tables of links have of owners that have no row, as sentences.
+  package func orphanLinks() throws -> [String] {
+    try type.linked.compactMap { field in
+      guard let relation = type.relations[field] else { return nil }
+      var count = try SQL(
+        db, "SELECT count(*) FROM \(relation.table) WHERE owner NOT IN (SELECT z_index FROM \(type.quotedTable))")
+      guard try count.step(), count.integer(0) > 0 else { return nil }
+      return "\(relation.unquoted) has \(count.integer(0)) links of owners that have no row"
+    }
+  }
+
+  /// Takes these away.
+  package func removeOrphanLinks() throws {
+    for field in type.linked {
+      guard let relation = type.relations[field] else { continue }
+      try SQL(db, "DELETE FROM \(relation.table) WHERE owner NOT IN (SELECT z_index FROM \(type.quotedTable))").run()
+    }
+  }
+
   // MARK: Links
 
   /// The z index that an owner's row has for one object.

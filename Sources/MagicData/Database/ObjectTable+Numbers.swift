@@ -25,7 +25,7 @@ extension ObjectTable {
   }
 
   /// What a number that the app sets means (J-28).
-  func named(by key: ObjectKey) throws -> ObjectKey {
+  package func named(by key: ObjectKey) throws -> ObjectKey {
     guard type.schema.hasNumbers, case .primary(.integer(let number)) = key else { return key }
     return try claim(showing: number).map { .birth($0.birth) } ?? key
   }
@@ -105,7 +105,7 @@ extension ObjectTable {
     var select = try SQL(db, Statements.selectClaims)
     try select.bind(type.id)
     while try select.step() {
-      let known = Claim(number: select.integer(2), birth: try Birth(bytes: select.bytes(1)))
+      let known = Claim(number: select.integer(2), birth: try select.birth(1))
       before[known.birth] = select.integer(0)
       if known != removed { claims.append(known) }
     }
@@ -140,7 +140,7 @@ extension ObjectTable {
     var select = try SQL(db, Statements.selectClaim)
     try select.bind(type.id)
     try select.bind(number)
-    return try select.step() ? Claim(number: select.integer(1), birth: try Birth(bytes: select.bytes(0))) : nil
+    return try select.step() ? Claim(number: select.integer(1), birth: try select.birth(0)) : nil
   }
 
   private func insert(_ claim: Claim, showing number: Int64) throws {

@@ -2,7 +2,7 @@ package import GRDB
 package import MagicJournal
 
 /// Where an object is in this database.
-package struct ObjectPlace: Sendable {
+package struct ObjectPlace: Sendable, Equatable {
   package let zIndex: Int64
   /// Its entry that came last.
   package let last: EntryPlace
@@ -55,13 +55,24 @@ package struct ObjectTable {
 
   /// All objects that have a row, in the order of their z indexes.
   package func rows() throws -> [(key: ObjectKey, place: ObjectPlace)] {
-    var select = try SQL(db, type.selectKeys)
     var rows: [(key: ObjectKey, place: ObjectPlace)] = []
+    try forEachRow { rows.append(($0, $1)) }
+    return rows
+  }
+
+  /// The same one by one, for who changes nothing meanwhile.
+  package func forEachRow(_ body: (ObjectKey, ObjectPlace) throws -> Void) throws {
+    var select = try SQL(db, type.selectKeys)
     while try select.step() {
       let key = try ObjectKey(value: select.value(1, type.keyKind), of: type.schema)
-      rows.append((key, ObjectPlace(zIndex: select.integer(0), last: select.place(2))))
+      try body(key, ObjectPlace(zIndex: select.integer(0), last: select.place(2)))
     }
-    return rows
+  }
+
+  /// Every object that was ever named, with a row or without.
+  package func forEachPlace(_ body: (ObjectKey, ObjectPlace) throws -> Void) throws {
+    try forEachRow(body)
+    try forEachAbsent(body)
   }
 
   /// Whether there may be objects that have a z index and no row.
@@ -73,14 +84,19 @@ package struct ObjectTable {
 
   /// All objects that have a z index and no row.
   package func absent() throws -> [(key: ObjectKey, place: ObjectPlace)] {
+    var rows: [(key: ObjectKey, place: ObjectPlace)] = []
+    try forEachAbsent { rows.append(($0, $1)) }
+    return rows
+  }
+
+  /// The same one by one, for who changes nothing meanwhile.
+  package func forEachAbsent(_ body: (ObjectKey, ObjectPlace) throws -> Void) throws {
     var select = try SQL(db, Statements.selectAllAbsent)
     try select.bind(type.id)
-    var rows: [(key: ObjectKey, place: ObjectPlace)] = []
     while try select.step() {
       let key = try ObjectKey(value: select.value(0, type.keyKind), of: type.schema)
-      rows.append((key, ObjectPlace(zIndex: select.integer(1), last: select.place(2))))
+      try body(key, ObjectPlace(zIndex: select.integer(1), last: select.place(2)))
     }
-    return rows
   }
 
   /// The row of an object that was never named here; `nil` if it has one.

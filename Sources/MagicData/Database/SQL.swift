@@ -140,6 +140,18 @@ package struct SQL: ~Copyable {
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column))))
   }
 
+  func birth(_ column: Int32) throws -> Birth {
+    // Without an array for each.
+    guard sqlite3_column_bytes(pointer, column) == 16, let start = sqlite3_column_blob(pointer, column),
+      case let stamp = Stamp(UInt64(bigEndian: start.loadUnaligned(as: UInt64.self))), stamp <= .latest
+    else { return try Birth(bytes: bytes(column)) }
+    let (tag, ordinal) = (
+      start.loadUnaligned(fromByteOffset: 8, as: UInt32.self), start.loadUnaligned(fromByteOffset: 12, as: UInt32.self)
+    )
+    return Birth(
+      transaction: TransactionName(stamp: stamp, tag: UInt32(bigEndian: tag)), ordinal: UInt32(bigEndian: ordinal))
+  }
+
   package func identifier(_ column: Int32) throws -> Identifier {
     guard let identifier = Identifier(bytes(column)) else {
       throw MagicDataError(.notADatabase, "the database is damaged: an id of a replica or data set has not 16 bytes")
@@ -149,20 +161,20 @@ package struct SQL: ~Copyable {
 
   /// A value as SQLite holds it; `kind` tells bytes from coded values, and the two reals that are kept as blobs.
   package func value(_ column: Int32, _ kind: Value.Kind) -> Value {
-    switch sqlite3_column_type(pointer, column) {
-    case SQLITE_INTEGER: .integer(integer(column))
-    case SQLITE_FLOAT: .real(sqlite3_column_double(pointer, column))
-    case SQLITE_TEXT: kind == .asset ? .asset(text(column)) : .text(text(column))
-    case SQLITE_BLOB: blob(bytes(column), kind)
-    default: .null
-    }
+    Value(stored: sqlite3_column_value(pointer, column), kind)
   }
 
-  private func blob(_ bytes: [UInt8], _ kind: Value.Kind) -> Value {
-    switch kind {
-    case .real where bytes.count == 8: .real(Double(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) }))  // V-11
-    case .coded: .coded(bytes)
-    default: .bytes(bytes)
+  /// The same in the form in which an instance holds it.
+  func slot(_ read: ColumnRead) -> Slot {
+    // One look-up of the column for all that is asked of its value. SQLite calls that unsafe where several threads use the connection.
+    let value = sqlite3_column_value(pointer, read.column)
+    return switch sqlite3_value_type(value) {
+    case SQLITE_INTEGER: .integer(sqlite3_value_int64(value))
+    case SQLITE_FLOAT: .real(sqlite3_value_double(value))
+    case SQLITE_NULL: .null
+    case SQLITE_TEXT where read.isUUID: Slot(uuidText: Value.text(value))
+    case SQLITE_TEXT where read.kind != .asset: .text(Value.text(value))
+    default: Slot(stored: Value(stored: value, read.kind))
     }
   }
 

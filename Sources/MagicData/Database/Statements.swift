@@ -114,10 +114,11 @@ enum Statements {
       SELECT m.first, coalesce(
         (SELECT min(n.first) - 1 FROM magic_run n WHERE n.first > m.first), (SELECT max(id) FROM magic_journal), 0)
       FROM magic_run m WHERE m.sequence < 0)
-    SELECT j.stamp, j.tag, r.uuid, j.data
+    SELECT j.stamp, j.tag, r.uuid, j.id
     FROM kept k CROSS JOIN magic_journal j ON j.id BETWEEN k.first AND k.last JOIN magic_replica r ON r.id = j.root
     ORDER BY j.stamp, j.tag, r.uuid, j.id
     """
+  static let selectRootOfRow = "SELECT r.uuid FROM magic_journal j JOIN magic_replica r ON r.id = j.root WHERE j.id = ?"
   static let selectRowSizes = "SELECT count(*), sum(length(data)) FROM magic_journal WHERE id BETWEEN ? AND ?"
 
   static let createSurvivors = """
@@ -139,10 +140,15 @@ enum Statements {
 
   static let selectPosition = "SELECT max(id) FROM magic_journal"
   static let selectTypeID = "SELECT id FROM magic_type WHERE name = ? AND primary_kind = ?"
-  static let selectDataAfter = "SELECT data FROM magic_journal WHERE id > ? ORDER BY id"
+  static let selectDataAfter = "SELECT data, id FROM magic_journal WHERE id > ? ORDER BY id"
   static let selectArrivals = "SELECT id, stamp, entries, data FROM magic_journal WHERE id > ? ORDER BY id"
   static let selectOriginOfRow = """
     SELECT m.replica, r.uuid FROM magic_run m CROSS JOIN magic_replica r ON r.id = m.replica
+    WHERE m.first <= ? ORDER BY m.first DESC LIMIT 1
+    """
+
+  static let selectAddressOfRow = """
+    SELECT m.first, m.sequence, m.is_one, r.uuid FROM magic_run m CROSS JOIN magic_replica r ON r.id = m.replica
     WHERE m.first <= ? ORDER BY m.first DESC LIMIT 1
     """
 

@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Foundation
 package import GRDB
 internal import GRDBSQLite
@@ -83,6 +84,23 @@ extension Store {
   {
     guard let queue = try lookUp() else { return try await readShortly(body) }
     return try Store.failing("the database could not be read") { try queue.unsafeRead(body) }
+  }
+
+  /// Runs what takes long on a thread that nobody else waits for; `body` asks now and then whether it is still wanted.
+  @inline(never) package static func atLength<Result: Sendable>(
+    _ body: @Sendable @escaping (_ checkCancelled: @escaping () throws -> Void) throws -> Result
+  ) async throws -> Result {
+    let isCancelled = Locked(false)
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue.global().async {
+          continuation.resume(
+            with: Swift.Result { try body { if isCancelled.withLock({ $0 }) { throw CancellationError() } } })
+        }
+      }
+    } onCancel: {
+      isCancelled.withLock { $0 = true }
+    }
   }
 
   /// For a caller that cannot wait: on its own thread.

@@ -19,8 +19,7 @@ package final class Store: Sendable {
   /// Whether this opening made the database.
   package let isNew: Bool
   /// Names the file to the objects that are fetched from it.
-  var id: Identifier { origin.id }
-  let origin: Origin
+  let id: Identifier
   /// Where the assets are.
   package let assets: AssetFolder
   let identity: Identity
@@ -77,7 +76,7 @@ package final class Store: Sendable {
       } else {
         try Store.assure(identity, database)
       }
-      origin = Origin(id: try database.read { db in try DatabaseState(db).store })
+      id = try database.read { db in try DatabaseState(db).store }
       if !isNew { try database.read(assets.noteDropped) }
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
@@ -115,9 +114,9 @@ package final class Store: Sendable {
 
   /// The connection for single look-ups; `nil` for a database in memory, which has one connection for everything.
   func lookUp() throws -> DatabaseQueue? {
-    guard let location, database is DatabasePool else { return nil }
-    return try lookUps.withLock { queue in
+    try lookUps.withLock { queue in
       if let queue { return queue }
+      guard let location, database is DatabasePool else { return nil }
       var configuration = Store.configuration(mustExist: true)
       configuration.readonly = true
       let made = try DatabaseQueue(path: location.file.path, configuration: configuration)

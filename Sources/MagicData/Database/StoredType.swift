@@ -18,10 +18,10 @@ package final class StoredType: Sendable {
   /// The fields that name assets.
   let assets: [Int]
 
-  private let quotedColumns: [String]
+  let quotedColumns: [String]
   private let texts = StatementTexts()
   let quotedTable: String
-  private let quotedKey: String
+  let quotedKey: String
 
   init(id: Int, schema: TypeSchema, table: String, columns: [String] = [], relations: [StoredRelation?] = []) {
     self.id = id
@@ -234,27 +234,26 @@ package final class StoredType: Sendable {
     /// As many as a `ZIndexBatch` has.
     case zIndexes
 
-    fileprivate func sql(_ quotedKey: String) -> [String] {
+    fileprivate func sql(_ quotedKey: String) -> String {
       switch self {
-      case .nothing: []
-      case .key: ["\(quotedKey) = ?"]
-      case .zIndex: ["z_index = ?"]
-      case .zIndexes: ["z_index IN (\(ZIndexBatch.marks))"]
+      case .nothing: ""
+      case .key: " WHERE \(quotedKey) = ?"
+      case .zIndex: " WHERE z_index = ?"
+      case .zIndexes: " WHERE z_index IN (\(ZIndexBatch.marks))"
       }
     }
   }
 
-  /// z index, primary value or birth, last entry and `fields`, of the objects that have one of each group of `required`. With numbers, the
-  /// birth comes last.
-  func select(_ fields: [Int], required: [[Int]] = [], by condition: Condition = .nothing) -> String {
-    texts[.select(fields, required: required, condition)] {
-      let columns =
-        ["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] } + (schema.hasNumbers ? ["magic_birth"] : [])
-      let conditions =
-        (condition == .key ? required.map { isThere($0) } : shown(required))
-        + condition.sql(quotedKey)
-      return "SELECT \(columns.joined(separator: ", ")) FROM \(quotedTable)"
-        + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")) + " ORDER BY z_index"
+  /// What a fetch reads; see `select`.
+  func columns(_ fields: [Int]) -> String {
+    (["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] } + (schema.hasNumbers ? ["magic_birth"] : []))
+      .joined(separator: ", ")
+  }
+
+  /// z index, primary value or birth, last entry and `fields`. With numbers, the birth comes last.
+  func select(_ fields: [Int], by condition: Condition = .nothing) -> String {
+    texts[.select(fields, condition)] {
+      "SELECT \(columns(fields)) FROM \(quotedTable)\(condition.sql(quotedKey)) ORDER BY z_index"
     }
   }
 
@@ -281,7 +280,7 @@ private final class StatementTexts: Sendable {
     case last
     case insert([Int])
     case update([Int], isBirth: Bool)
-    case select([Int], required: [[Int]], StoredType.Condition)
+    case select([Int], StoredType.Condition)
   }
 
   private let texts = Locked<[Use: String]>([:])

@@ -1,14 +1,14 @@
-internal import Foundation
+package import Foundation
 
 /// Writes a file of any length under a temporary name, which goes away with this unless it is finished.
-final class PieceWriter {
+package final class PieceWriter {
   private let temporary: URL
   private let descriptor: Int32
   private var isFinished = false
-  private(set) var count = 0
+  package private(set) var count = 0
 
   /// - Parameter target: in whose folder it is.
-  init(beside target: URL) throws {
+  package init(beside target: URL) throws {
     temporary = DurableFile.temporary(beside: target)
     descriptor = open(temporary.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { throw DurableFile.failure("could not be made", temporary) }
@@ -21,7 +21,7 @@ final class PieceWriter {
     if !isFinished { unlink(temporary.path) }
   }
 
-  func append(_ piece: UnsafeRawBufferPointer) throws {
+  package func append(_ piece: UnsafeRawBufferPointer) throws {
     var rest = piece[...]
     while !rest.isEmpty {
       let written = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
@@ -32,9 +32,9 @@ final class PieceWriter {
     }
   }
 
-  /// Brings it to the disk. From here on it is the caller's.
-  func finish() throws -> URL {
-    guard DurableFile.flush(descriptor) else { throw DurableFile.failure("could not be synced", temporary) }
+  /// Brings it to the disk, unless it is soon to be gone again. From here on it is the caller's.
+  package func finish(isDurable: Bool = true) throws -> URL {
+    guard !isDurable || DurableFile.flush(descriptor) else { throw DurableFile.failure("could not be synced", temporary) }
     isFinished = true
     return temporary
   }

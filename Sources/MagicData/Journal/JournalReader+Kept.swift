@@ -31,27 +31,58 @@ extension JournalReader {
     return named
   }
 
-  /// What is kept of each transaction at and below the floor, rising by stamp, tag and root, as a transaction with the sequence 0 whose replica is its root.
-  /// One at a time in memory.
-  package func forEachKept(_ body: (Transaction) throws -> Void) throws {
+  /// Rows of one transaction at or below the floor of which something is kept.
+  package struct KeptTransaction: Sendable {
+    package let name: TransactionName
+    package let root: ReplicaID
+    fileprivate var rows: [Int64]
+  }
+
+  /// Of each transaction at and below the floor what is kept, rising by stamp, tag and root. Takes some fifty bytes of memory for each.
+  package func keptTransactions() throws -> [KeptTransaction] {
     var select = try SQL(db, Statements.selectKept)
-    var open: Transaction?
+    var kept: [KeptTransaction] = []
     while try select.step() {
       let name = TransactionName(stamp: select.stamp(0), tag: UInt32(truncatingIfNeeded: select.integer(1)))
-      let root = try select.identifier(2)
-      if let done = open, done.name != name || done.root != root {
-        try body(done)
-        open = nil
+      let (root, row) = (try select.identifier(2), select.integer(3))
+      if let last = kept.last, last.name == name, last.root == root {
+        kept[kept.count - 1].rows.append(row)
+      } else {
+        kept.append(KeptTransaction(name: name, root: root, rows: [row]))
       }
-      var transaction = open ?? Transaction(replica: root, sequence: 0, name: name, root: root, entries: [])
-      for var part in try parts(of: select.bytes(3)) where !part.isAtEnd {
+    }
+    return kept
+  }
+
+  /// As a transaction with the sequence 0 whose replica is its root; `nil` if none of its entries is left.
+  package func transaction(_ kept: KeptTransaction) throws -> Transaction? {
+    var transaction = Transaction(replica: kept.root, sequence: 0, name: kept.name, root: kept.root, entries: [])
+    for row in kept.rows {
+      var select = try SQL(db, Statements.selectData)
+      try select.bind(row)
+      guard try select.step() else { throw damaged("kept entries are not there") }
+      for var part in try parts(of: select.bytes(0)) where !part.isAtEnd {
         let entry = try stored(&part).entry
-        guard entry.isPossible(keptOf: name) else { throw damaged("an entry is of another time than its transaction") }
+        guard entry.isPossible(keptOf: kept.name) else { throw damaged("an entry is of another time than its transaction") }
         transaction.entries.append(entry)
       }
-      open = transaction.entries.isEmpty ? nil : transaction
     }
-    if let open { try body(open) }
+    return transaction.entries.isEmpty ? nil : transaction
+  }
+
+  /// What is kept of each transaction at and below the floor, rising by stamp, tag and root. One at a time in memory.
+  package func forEachKept(_ body: (Transaction) throws -> Void) throws {
+    for kept in try keptTransactions() {
+      if let transaction = try transaction(kept) { try body(transaction) }
+    }
+  }
+
+  /// Who wrote the transaction of a row first.
+  func root(ofRow id: Int64) throws -> ReplicaID {
+    var select = try SQL(db, Statements.selectRootOfRow)
+    try select.bind(id)
+    guard try select.step() else { throw damaged("a row of the journal is not there") }
+    return try select.identifier(0)
   }
 
   /// The digest (M-11) of what the kept entries fold to.
@@ -67,8 +98,8 @@ extension JournalReader {
       let table = ObjectTable(type, db)
       for (key, place) in try table.rows() + table.absent() {
         var state = ObjectState()
-        try forEachEntry(from: place.last) { stamp, root, row, entry in
-          guard rows.contains(row) else { return }
+        try forEachEntry(from: place.last) { stamp, root, place, entry in
+          guard rows.contains(place.row) else { return }
           state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
         }
         guard state.updated != nil || state.removed != nil else { continue }

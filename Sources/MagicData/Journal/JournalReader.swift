@@ -54,12 +54,55 @@ package struct JournalReader {
     } catch is EndOfRun {}
   }
 
+  /// Some of the transactions of a replica from a sequence on, for who takes them at leisure: at most `count`, and few if they are large.
+  /// None at the end.
+  package func transactions(of replica: ReplicaID, from sequence: UInt64, atMost count: Int) throws -> [Transaction] {
+    var transactions: [Transaction] = []
+    var entries = 0
+    do {
+      try forEach(of: replica, after: sequence - 1, atMost: Int64(count)) { transaction in
+        transactions.append(transaction)
+        entries += transaction.entries.count
+        if transactions.count >= count || entries >= JournalReader.entriesAtOnce { throw EndOfRun() }
+      }
+    } catch is EndOfRun {}
+    return transactions
+  }
+
+  /// So many entries are held at once.
+  private static let entriesAtOnce = 4_096
+
+  /// The first sequence of a replica whose transaction is stamped at or above `stamp`; one above the last if there is none.
+  package func firstSequence(of replica: ReplicaID, from stamp: Stamp, through last: UInt64) throws -> UInt64 {
+    // A replica's stamps rise with its sequences (J-2).
+    var (low, high): (UInt64, UInt64) = ((try floor(of: replica)?.sequence ?? 0) + 1, last + 1)
+    while low < high {
+      let middle = (low + high) / 2
+      guard let name = try name(at: middle, of: replica) else { throw damaged("a transaction is not there") }
+      if name.stamp < stamp { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  /// The address of the transaction that a row of the journal belongs to; of what is kept, its root and the sequence 0.
+  package func address(ofRow id: Int64) throws -> (replica: ReplicaID, sequence: UInt64) {
+    var select = try SQL(db, Statements.selectAddressOfRow)
+    try select.bind(id)
+    guard try select.step() else { throw damaged("a row of the journal is in no run") }
+    if select.integer(1) < 0 { return (try root(ofRow: id), 0) }
+    let run = try JournalRun(
+      checking: select.integer(0), replica: 0, sequence: select.integer(1), isOne: select.integer(2) != 0, lastRow: id)
+    return (try select.identifier(3), run.lastSequence(id))
+  }
+
   private struct EndOfRun: Error {}
 
-  private func forEach(of replica: ReplicaID, after sequence: UInt64, _ body: (Transaction) throws -> Void) throws {
+  private func forEach(
+    of replica: ReplicaID, after sequence: UInt64, atMost count: Int64 = -1, _ body: (Transaction) throws -> Void
+  ) throws {
     guard let row = try row(of: replica) else { return }
     var (next, last) = (sequence + 1, Stamp.earliest)
-    for run in try runs(of: row, from: next) {
+    for run in try runs(of: row, from: next, atMost: count) {
       guard let first = run.row(of: next) else {
         guard run.last < next else { throw damaged("the transactions of a replica do not follow each other") }
         continue
@@ -135,6 +178,20 @@ package struct JournalReader {
     }
   }
 
+  /// Every entry in the order of arrival, with its place and its object's z index: for who mends what other tables say.
+  package func forEachStoredEntry(_ body: (Entry, EntryPlace, _ zIndex: Int64) throws -> Void) throws {
+    var select = try SQL(db, Statements.selectDataAfter)
+    try select.bind(0)
+    while try select.step() {
+      let id = select.integer(1)
+      for (index, part) in try parts(of: select.bytes(0)).enumerated() where !part.isAtEnd {
+        var part = part
+        let stored = try stored(&part)
+        try body(stored.entry, EntryPlace(row: id, index: index, isLatest: false), stored.zIndex)
+      }
+    }
+  }
+
   // MARK: By object
 
   /// The highest stamp among an object's entries.
@@ -186,11 +243,12 @@ package struct JournalReader {
     return try select.step() ? select.integer(0) : nil
   }
 
-  /// The object, folded from all its entries.
-  package func state(from last: EntryPlace, of type: Int) throws -> ObjectState {
+  /// The object, folded from all its entries, or from those up to a stamp.
+  package func state(from last: EntryPlace, of type: Int, until: Stamp = .latest) throws -> ObjectState {
     let schema = try self.type(type).schema
     var state = ObjectState()
     try forEachEntry(from: last) { stamp, root, _, entry in
+      guard stamp <= until else { return }
       state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: schema)
     }
     return state
@@ -208,7 +266,7 @@ package struct JournalReader {
     }
   }
 
-  /// Every object that the journal speaks of, folded, alive or not. Memory holds one object at a time, and the keys of one type.
+  /// Every object that the journal speaks of, folded, alive or not. Memory holds one object at a time.
   package func forEachObject(_ body: (StoredType, ObjectKey, ObjectState) throws -> Void) throws {
     for type in schema.types { try forEachObject(of: type) { try body(type, $0, $1) } }
   }
@@ -216,8 +274,8 @@ package struct JournalReader {
   /// The same of one type.
   package func forEachObject(of type: StoredType, _ body: (ObjectKey, ObjectState) throws -> Void) throws {
     let table = ObjectTable(type, db)
-    for (key, place) in try table.rows() + table.absent() where !place.last.isNone {
-      try body(key, try state(from: place.last, of: type.id))
+    try table.forEachPlace { key, place in
+      if !place.last.isNone { try body(key, try state(from: place.last, of: type.id)) }
     }
   }
 

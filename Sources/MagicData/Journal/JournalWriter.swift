@@ -209,7 +209,7 @@ struct JournalRun: Sendable {
     try JournalRun.insert(first, replica, Int64(sequence), isOne, db)
   }
 
-  /// Rows of kept entries, which have no sequences: their run has its own first row's number in their place, below 0 (J-30).
+  /// Rows of kept entries, which have no sequences: their run has its own first row's number in their place, below 0 (J-32).
   static func insertKept(from first: Int64, root: Int64, _ db: Connection) throws {
     try insert(first, root, -first, false, db)
   }
@@ -225,7 +225,7 @@ struct JournalRun: Sendable {
 
   /// Whether a transaction in the next row belongs to it.
   func goesOn(_ replica: Int64, _ sequence: UInt64, at row: Int64) -> Bool {
-    !isOne && self.replica == replica && sequence - self.sequence == UInt64(row - first)
+    !isOne && self.replica == replica && sequence >= self.sequence && sequence - self.sequence == UInt64(row - first)
   }
 
   /// The sequence of its last transaction, if its last row is this one.

@@ -16,7 +16,7 @@ extension LocalTransaction {
     for (key, place) in try table.rows() { try remove(key, place, table) }
   }
 
-  private mutating func remove(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
+  mutating func remove(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
     willRemove(table.type)
     let entry = Entry(type: table.type.id, key: key, operation: .remove, fields: [])
     if hasEntry(place.last) {

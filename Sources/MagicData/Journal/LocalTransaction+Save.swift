@@ -120,18 +120,19 @@ extension LocalTransaction {
   private mutating func meet(
     _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable, _ relations: SavedRelations?
   ) throws -> SavedObject? {
-    let row = try FetchedRows(type, db, key: key, complete: false)
+    let row = try FetchedRows(type, db, key: key, mayBeIncomplete: true)
     guard row.count == 1 else { return nil }
+    let stored = try row.stored(0)
     // Whoever has the number is meant (J-28).
     let key = row.birth(0).map { .birth($0) } ?? key
     let (object, links) = try resolved(object, against: .row(row.places[0].zIndex), type, relations)
     var changed = PropertySet()
     for index in object.values.indices where object.edited.contains(index) {
       // Of objects only what differs from the row is left.
-      if type.layout.properties[index].relation != nil || object.values[index] != row.values[index] { changed.insert(index) }
+      if type.layout.properties[index].relation != nil || object.values[index] != stored[index] { changed.insert(index) }
     }
     let place = try write(type.fields(of: changed, object), key, row.places[0], table)
-    return SavedObject(place: place, key: key, extent: .edits(row: row.values), links: links)
+    return SavedObject(place: place, key: key, extent: .edits(row: stored), links: links)
   }
 
   /// Mostly an object that the app made is new: this asks for nothing beforehand. `nil` if it may be held or was removed.
@@ -183,7 +184,7 @@ extension LocalTransaction {
   /// The row and the entry of an object that has no row.
   ///
   /// - Parameter number: of an object that is named by its birth.
-  private mutating func insert(
+  mutating func insert(
     _ entry: Entry, _ absent: ObjectPlace?, number: Int64?, _ table: ObjectTable
   ) throws -> ObjectPlace {
     if let absent, hasEntry(absent.last) {

@@ -79,7 +79,7 @@ struct EntryRow: Sendable {
 
   init() {}
 
-  /// A row of kept entries: each is where it was, and what went leaves a place without bytes (J-30).
+  /// A row of kept entries: each is where it was, and what went leaves a place without bytes (J-32).
   init(kept: [(index: Int, bytes: [UInt8])]) {
     for (index, entry) in kept {
       while count < index { append(block: []) }

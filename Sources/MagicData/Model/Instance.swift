@@ -21,6 +21,12 @@ struct Instance {
     places = try layout.places(of: object)
   }
 
+  /// Of an instance that is of no other type.
+  init<Object: MagicObject>(at object: UnsafePointer<Object>, _ layout: Layout) throws {
+    self.layout = layout
+    places = try layout.places(at: object)
+  }
+
   /// The storage that knows where the object stands in a database.
   var first: Storage {
     switch places {
@@ -79,11 +85,11 @@ struct Instance {
     let primary = try primary()
     if let record {
       let isAsKnown = try primary == storedPrimary()
-      if record.origin.id == database.id, isAsKnown || primary == nil { return try key(record) }
+      if record.database == database.id, isAsKnown || primary == nil { return try key(record) }
       // A number that another database gave may be any object's here.
       if record.birth != nil, isAsKnown { return nil }
     }
-    if let removed { return removed.origin.id == database.id ? .birth(removed.birth) : nil }
+    if let removed { return removed.database == database.id ? .birth(removed.birth) : nil }
     return primary.map { .primary($0) }
   }
 
@@ -155,11 +161,11 @@ struct Instance {
     if let record {
       let primary = try storedPrimary()
       object.record = record.key(primary).map {
-        ObjectSave.Record(database: record.origin.id, place: record.place, key: $0, primary: primary)
+        ObjectSave.Record(database: record.database, place: record.place, key: $0, primary: primary)
       }
     }
     object.primary = layout.primary.flatMap { object.values[$0] == .null ? nil : object.values[$0] }
-    object.removed = removed.map { ObjectSave.Removed(database: $0.origin.id, birth: $0.birth) }
+    object.removed = removed.map { ObjectSave.Removed(database: $0.database, birth: $0.birth) }
     return (ObjectSave(object), mark)
   }
 
@@ -189,7 +195,7 @@ struct Instance {
       return
     }
     var (members, names) = try relation.members(of: held)
-    if !state.isEdited, state.isStored, record?.origin.id == database.id {
+    if !state.isEdited, state.isStored, record?.database == database.id {
       // Nothing was put in since; what the database does not know any more was removed, and is not made again by the way.
       let isKnown = members.map { $0.record != nil }
       if isKnown.contains(false) {
@@ -223,7 +229,7 @@ struct Instance {
     guard !held.isMissing else { return links.map { RelationSave.Member(key: nil, link: $0) } }
     return try zip(relation.members(of: held).instances, links).map { member, link in
       // A member may have been removed since, or saved in another database.
-      guard let known = member.record, known.origin.id == record?.origin.id, known.place.zIndex == link.target else {
+      guard let known = member.record, known.database == record?.database, known.place.zIndex == link.target else {
         return RelationSave.Member(key: nil, link: link)
       }
       return RelationSave.Member(key: try member.key(known), link: link)
@@ -280,7 +286,7 @@ struct Instance {
       }
     }
     let birth: Birth? = if case .birth(let birth) = saved.key { birth } else { nil }
-    record = Record(origin: database.origin, keeper: layout.asks ? database : nil, place: saved.place, birth: birth)
+    record = Record(database: database.id, keeper: layout.asks ? database : nil, place: saved.place, birth: birth)
   }
 
   /// - Parameter links: as they are in the database; `nil` if the save left them as they were.
@@ -313,7 +319,7 @@ struct Instance {
     guard let record else { return removed }
     guard let birth = record.birth, let index = layout.primary else { return nil }
     let (storage, slot) = property(index)
-    return storage[slot].isEdited ? nil : RemovedNumber(record.origin, birth, edits: storage[slot].edits)
+    return storage[slot].isEdited ? nil : RemovedNumber(record.database, birth, edits: storage[slot].edits)
   }
 
   // MARK: Rolling back
@@ -357,7 +363,7 @@ struct Instance {
 
   /// Puts a memory back, unless the instance was saved in another database since.
   fileprivate func restore(_ content: InstanceMemory.Content, of database: Store, _ undone: UndoneEntries) {
-    guard record.map({ $0.origin.id == database.id }) ?? true else { return }
+    guard record.map({ $0.database == database.id }) ?? true else { return }
     let isThere = !undone.haveMade(record)
     switch content {
     case .new(let edited):
@@ -391,37 +397,74 @@ struct Instance {
 
   // MARK: Fetching
 
-  /// Takes over a row. A value that cannot be read as its property's type counts as not arrived (L-8, M-6): a property that can be absent is
-  /// left as it is, for another the error is thrown.
-  func fetched(_ rows: FetchedRows, _ row: Int, in database: Store) throws {
-    let start = row * layout.properties.count
-    for index in layout.properties.indices {
-      // Objects come when all of them are there.
-      if layout.relational.contains(index) { continue }
-      let (storage, slot) = property(index)
-      let value = rows.values[start + index]
-      do {
-        let fetched = try layout.codecs[index].slot(of: value)
-        if !layout.assets.isEmpty, case .held(let held) = fetched { held.asset?.place.isKept(in: database.assets) }
-        guard fetched.hasValue || layout.roles[index] == .optional && !storage[slot].slot.hasValue else {
-          // Its default, or what a migration fills in, stands for what is not stored.
-          try fillIn(index, storage, slot)
-          storage.setStored(.null, at: slot, isEdited: false)
-          continue
-        }
-        storage[slot].slot = fetched
-        storage.setStored(at: slot)
-      } catch let error as MagicDataError where error.code == .value {
-        let property = layout.properties[index]
-        guard property.canBeAbsent else {
-          throw MagicDataError(.value, "a \(layout.name) cannot be read: \(property.name): \(error.message)", cause: error)
-        }
-        try fillIn(index, storage, slot)
-        storage.setStored(Slot(stored: value), at: slot, isEdited: false)
-      }
+  /// Makes an instance of a row. A value that cannot be read as its property's type counts as not arrived
+  /// (L-8, M-6): a property that can be absent is left as it is, for another the error is thrown.
+  static func make<Object: MagicObject>(
+    _ object: UnsafeMutablePointer<Object>, _ layout: Layout, _ rows: FetchedRows, _ row: Int, in database: Store
+  ) throws {
+    let record = Record(
+      database: database.id, keeper: layout.asks ? database : nil, place: rows.places[row], birth: rows.birth(row))
+    if layout.compose(object, of: rows[row], record) { return }
+    object.initialize(to: Object())
+    do {
+      try fill(object, layout, rows[row], record, in: database)
+    } catch {
+      object.deinitialize(count: 1)
+      throw error
     }
-    record = Record(
-      origin: database.origin, keeper: layout.asks ? database : nil, place: rows.places[row], birth: rows.birth(row))
+  }
+
+  private static func fill<Object: MagicObject>(
+    _ object: UnsafePointer<Object>, _ layout: Layout, _ stored: UnsafeMutablePointer<Slot>, _ record: Record,
+    in database: Store
+  ) throws {
+    // Mostly all wrappers share a storage and all values are what slots hold: then this does nothing but move them.
+    guard let storage = layout.storage(of: object) else {
+      let instance = try Instance(at: object, layout)
+      for index in layout.properties.indices { try instance.fetched(index, &stored[index], in: database) }
+      instance.record = record
+      return
+    }
+    try storage._withUnsafeGuaranteedRef { storage in
+      for index in 0..<layout.fetches.count {
+        let fetch = layout.fetches[index]
+        if storage.properties[fetch.slot].take(&stored[index], as: fetch.codec) { continue }
+        try Instance(at: object, layout).fetched(index, &stored[index], in: database)
+      }
+      storage.header.record = record
+    }
+  }
+
+  private func fetched(_ index: Int, _ stored: inout Slot, in database: Store) throws {
+    // Objects come when all of them are there.
+    if layout.relational.contains(index) { return }
+    let (storage, slot) = property(index)
+    if storage[slot].take(&stored, as: layout.codecs[index]) { return }
+    try fetched(index, stored, in: database)
+  }
+
+  /// A value that has to be read by its property's type.
+  private func fetched(_ index: Int, _ stored: Slot, in database: Store) throws {
+    let (storage, slot) = property(index)
+    let value = try stored.value() ?? .null
+    do {
+      let fetched = try layout.codecs[index].slot(of: value)
+      if !layout.assets.isEmpty, case .held(let held) = fetched { held.asset?.place.isKept(in: database.assets) }
+      guard fetched.hasValue || layout.roles[index] == .optional && !storage[slot].slot.hasValue else {
+        // Its default, or what a migration fills in, stands for what is not stored.
+        try fillIn(index, storage, slot)
+        return storage.setStored(.null, at: slot, isEdited: false)
+      }
+      storage[slot].slot = fetched
+      storage.setStored(at: slot)
+    } catch let error as MagicDataError where error.code == .value {
+      let property = layout.properties[index]
+      guard property.canBeAbsent else {
+        throw MagicDataError(.value, "a \(layout.name) cannot be read: \(property.name): \(error.message)", cause: error)
+      }
+      try fillIn(index, storage, slot)
+      storage.setStored(stored, at: slot, isEdited: false)
+    }
   }
 
   private func fillIn(_ index: Int, _ storage: Storage, _ slot: Int) throws {
@@ -482,13 +525,6 @@ struct Instance {
 
   private func unset(_ property: Layout.Property) -> MagicDataError {
     MagicDataError(.unsetValue, "\(layout.name).\(property.name) was never set; give it a value before the object is saved")
-  }
-}
-
-extension Slot {
-  /// What a database holds, which no property's type has read.
-  fileprivate init(stored value: Value) {
-    self = value == .null ? .null : .held(RawValue(value))
   }
 }
 

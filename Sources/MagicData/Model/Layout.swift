@@ -26,6 +26,15 @@ final class Layout: Sendable {
     var kind: Value.Kind { field.kind }
   }
 
+  /// What each fetched object asks of a property.
+  struct Fetch {
+    let codec: Codec
+    let slot: Int
+    /// Whether nil is as good a value as any, and what `init()` leaves.
+    let mayBeNull: Bool
+    let initialEdits: UInt32
+  }
+
   let type: any MagicObject.Type
   let name: Name
   /// Never empty.
@@ -33,16 +42,23 @@ final class Layout: Sendable {
   /// What each object asks of each property, apart: a whole `Property` would be copied, reference by reference.
   let codecs: [Codec]
   let roles: [PropertyRole]
+  /// The same with the slots: what a fetched object asks of each property. It stays for good, as layouts do, so that nobody counts who uses it.
+  nonisolated(unsafe) let fetches: UnsafeBufferPointer<Fetch>
   let initialEdits: [UInt32]
   let relational: PropertySet
   /// By property: what an object shows that has no value for it.
   let fillIns: [Int: Value]
   /// By property: its slot in a storage that all share. Reverses have slots between them.
   let slots: [Int]
-  /// Where each wrapper is in an instance, and after them those of reverses; `nil` if the type's instances have to be looked through one by one.
-  private let offsets: [Int]?
+  /// Where each wrapper is in an instance, and its slot, and after them those of reverses, whose slots do not matter; `nil` if the type's instances have to be looked through one by one.
+  nonisolated(unsafe) private let offsets: UnsafeBufferPointer<(offset: Int, slot: Int32?)>?
+  private let isClass: Bool
+  /// Where the first wrapper is declared of a struct that is nothing but the wrappers of its values, one after the other: then an instance can be put
+  /// together of a row. `nil` for any other type.
+  nonisolated(unsafe) let firstPlace: Place?
 
   let primary: Int?
+  private let primaryKind: Value.Kind?
   /// The properties of each index that the model declares, in their order.
   let indexes: [[Int]]
   /// The type as replication knows it: a field for each property but the primary one, and behind them one for each of their former kinds.
@@ -132,17 +148,24 @@ final class Layout: Sendable {
     let offsets = offsets(of: inOrder(all), in: probe)
     let same = offsets == Layout.offsets(of: inOrder(wrappers(of: second)), in: second)
     let slots = all.indices.filter { Swift.type(of: all[$0].wrapper).role != .reverse }
+    // A wrapper that already shares a storage belongs to places that are known.
+    let headers = all.map(\.wrapper.property.storage.header)
+    let places = headers.allSatisfy { $0.count == 1 } ? headers.map(\.place) : []
+    // A small property may stand in the gap behind a wrapper, so they are counted as well.
+    let mirror = Mirror(reflecting: probe)
+    let isWrappers =
+      mirror.displayStyle == .struct && !(probe is any CustomReflectable) && mirror.children.count == all.count
+      && slots.count == all.count && same && offsets == all.indices.map { $0 * MemoryLayout<PropertySlot>.stride }
+      && MemoryLayout<Object>.stride == all.count * MemoryLayout<PropertySlot>.stride
     let layout = Layout(
       type, name, properties, targets, slots, hasReverses: slots.count < all.count, offsets: same ? offsets : nil,
-      indexes: try MagicIndex.properties(of: type))
-    // A wrapper that already shares a storage belongs to places that are known.
-    let places = all.map(\.wrapper.property.storage.header)
-    return (layout, places.allSatisfy { $0.count == 1 } ? places.map(\.place) : [])
+      indexes: try MagicIndex.properties(of: type), firstPlace: isWrappers ? places.first : nil)
+    return (layout, places)
   }
 
   private init(
     _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], _ slots: [Int],
-    hasReverses: Bool, offsets: [Int]?, indexes: [[Int]]
+    hasReverses: Bool, offsets: [Int]?, indexes: [[Int]], firstPlace: Place?
   ) {
     self.type = type
     self.slots = slots
@@ -160,9 +183,18 @@ final class Layout: Sendable {
     self.relational = relational
     fillIns = Dictionary(
       uniqueKeysWithValues: properties.enumerated().compactMap { index, property in property.fillIn.map { (index, $0) } })
-    self.offsets = offsets
+    self.offsets = offsets.map { Layout.forGood($0.enumerated().map { ($1, $0 < slots.count ? Int32(slots[$0]) : nil) }) }
+    fetches = Layout.forGood(
+      zip(properties, slots).map {
+        Fetch(
+          codec: $0.codec, slot: $1, mayBeNull: $0.role == .optional && $0.initialEdits == 0 && $0.relation == nil,
+          initialEdits: $0.initialEdits)
+      })
+    self.firstPlace = firstPlace
+    isClass = type is AnyClass
     self.indexes = indexes
     primary = properties.firstIndex { $0.role == .primary }
+    primaryKind = primary.map { properties[$0].kind }
     let fields = properties.map(\.field)
     let former = properties.flatMap { property in
       property.formerKinds.map { TypeSchema.Field(name: property.field.name, kind: $0.kind) }
@@ -170,6 +202,22 @@ final class Layout: Sendable {
     schema = TypeSchema(
       name: name, primary: primary.map { fields[$0] },
       fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1) + former)
+  }
+
+  /// What a primary value is looked up as.
+  func key(_ primary: some MagicalPrimary) throws -> ObjectKey {
+    let value = try primary.magicValue
+    guard let index = self.primary else {
+      throw MagicDataError(.model, "\(name) has no primary value, so its objects cannot be looked up by one")
+    }
+    guard primaryKind == value.kind else {
+      throw MagicDataError(
+        .model,
+        """
+        \(name).\(properties[index].name) is of kind \(properties[index].kind), and a \(Swift.type(of: primary)) was given
+        """)
+    }
+    return .primary(value)
   }
 
   /// Whether a property is a number that the database gives (J-27).
@@ -208,23 +256,74 @@ final class Layout: Sendable {
       throw MagicDataError(
         .model, "a \(Swift.type(of: object)) was given as a \(Object.self); a model is a struct or a final class")
     }
-    guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object))) }
-    return try Layout.withBytes(of: object) { bytes in
-      // `offsets` found a wrapper here in two instances, and a type's layout does not change.
-      let first = bytes.loadUnaligned(fromByteOffset: offsets[0], as: UnsafeRawPointer.self)
-      let isShared =
-        offsets.allSatisfy { bytes.loadUnaligned(fromByteOffset: $0, as: UnsafeRawPointer.self) == first }
-        && slots.indices.allSatisfy { index in
-          bytes.loadUnaligned(fromByteOffset: offsets[index] + Layout.slotOffset, as: Int32.self) == Int32(slots[index])
-        }
-      if isShared { return .shared(Unmanaged<Storage>.fromOpaque(first).takeUnretainedValue()) }
-      let properties = offsets.map { bytes.load(fromByteOffset: $0, as: PropertySlot.self) }
-      guard properties[0].slot == 0 else {
-        throw MagicDataError(
-          .model, "\(name) cannot be stored: its first property is declared where another type's is, as by a macro")
-      }
-      return .apart(properties)
+    return try withUnsafePointer(to: object) { try places(at: $0) }
+  }
+
+  /// The same for an instance that is of no other type.
+  func places<Object: MagicObject>(at object: UnsafePointer<Object>) throws -> Instance.Places {
+    guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object.pointee))) }
+    if let storage = storage(of: object) { return .shared(storage.takeUnretainedValue()) }
+    let bytes = start(of: object)
+    let properties = offsets.map { bytes.load(fromByteOffset: $0.offset, as: PropertySlot.self) }
+    guard properties[0].slot == 0 else {
+      throw MagicDataError(
+        .model, "\(name) cannot be stored: its first property is declared where another type's is, as by a macro")
     }
+    return .apart(properties)
+  }
+
+  /// The storage that all wrappers of an instance share, each with the slot that is its property's; `nil` if they do not.
+  func storage<Object: MagicObject>(of object: UnsafePointer<Object>) -> Unmanaged<Storage>? {
+    guard let offsets else { return nil }
+    let bytes = start(of: object)
+    let first = bytes.load(fromByteOffset: offsets[0].offset, as: UnsafeRawPointer.self)
+    for index in 0..<offsets.count {
+      let (offset, slot) = offsets[index]
+      guard bytes.load(fromByteOffset: offset, as: UnsafeRawPointer.self) == first,
+        slot == nil || bytes.load(fromByteOffset: offset + Layout.slotOffset, as: Int32.self) == slot
+      else { return nil }
+    }
+    return .fromOpaque(first)
+  }
+
+  /// Puts an instance together that shows what a row holds, as `init()` and an assignment of each value would; `false` if not all of the row is
+  /// what its properties' slots hold.
+  ///
+  /// The struct is its wrappers and nothing else (`firstPlace`), and a wrapper is a `PropertySlot`, so to initialize these is to initialize it.
+  func compose<Object: MagicObject>(
+    _ object: UnsafeMutablePointer<Object>, of stored: UnsafeMutablePointer<Slot>, _ record: Record
+  ) -> Bool {
+    guard let firstPlace, let offsets else { return false }
+    for index in 0..<fetches.count {
+      if case .null = stored[index], fetches[index].mayBeNull { continue }
+      guard fetches[index].codec.takes(stored[index]) else { return false }
+    }
+    let storage = Storage.make(fetches.count, firstPlace) { properties in
+      for index in 0..<fetches.count {
+        let property = Storage.Property(slot: (stored + index).move(), isStored: true, edits: fetches[index].initialEdits)
+        (properties + index).initialize(to: property)
+        (stored + index).initialize(to: .null)
+      }
+    }
+    storage.header.record = record
+    let wrappers = UnsafeMutableRawPointer(object)
+    for index in 0..<fetches.count {
+      (wrappers + offsets[index].offset).initializeMemory(
+        as: PropertySlot.self, to: PropertySlot(storage: storage, slot: Int32(index)))
+    }
+    return true
+  }
+
+  /// Where `offsets` count from. They found a wrapper each in two instances, and a type's layout does not change.
+  private func start<Object>(of object: UnsafePointer<Object>) -> UnsafeRawPointer {
+    let start = UnsafeRawPointer(object)
+    return isClass ? start.load(as: UnsafeRawPointer.self) : start
+  }
+
+  private static func forGood<Element>(_ elements: [Element]) -> UnsafeBufferPointer<Element> {
+    let copy = UnsafeMutableBufferPointer<Element>.allocate(capacity: elements.count)
+    _ = copy.initialize(from: elements)
+    return UnsafeBufferPointer(copy)
   }
 
   static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {

@@ -23,7 +23,7 @@ extension MagicData {
 extension Instance {
   fileprivate func zIndex(in database: Store) -> Int? {
     // With another primary value it is meant as another object.
-    guard let record, record.origin.id == database.id, (try? isAsRecorded()) == true else { return nil }
+    guard let record, record.database == database.id, (try? isAsRecorded()) == true else { return nil }
     return Int(record.place.zIndex)
   }
 }

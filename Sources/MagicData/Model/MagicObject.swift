@@ -29,7 +29,8 @@ public protocol MagicObject: Magical, Codable {
   /// ```
   static var magicIndexes: [MagicIndex] { get }
 
-  /// Makes an instance with no values but the defaults. It is called to learn the type's layout and to fetch objects.
+  /// Makes an instance with no values but the defaults. It is called to learn the type's layout and to fetch objects; not for an object of a
+  /// struct that has no properties but magical ones, whose values are all stored.
   init()
 
   /// What changed in the model that stored objects do not show by themselves. By default nothing.

@@ -144,16 +144,3 @@ struct SavedObject: Sendable {
     }
   }
 }
-
-/// Rows on their way to instances.
-struct FetchedRows: Sendable {
-  var places: [ObjectPlace] = []
-  /// Of objects that are named by their births; empty if the type has none such.
-  var births: [Birth?] = []
-  /// Row by row, by property.
-  var values: [Value] = []
-
-  var count: Int { places.count }
-
-  func birth(_ row: Int) -> Birth? { births.isEmpty ? nil : births[row] }
-}

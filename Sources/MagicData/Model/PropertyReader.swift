@@ -53,23 +53,3 @@ extension Codec {
     }
   }
 }
-
-extension Value {
-  /// As `SQL.value` reads a column.
-  fileprivate init(stored value: OpaquePointer?, _ kind: Kind) {
-    switch sqlite3_value_type(value) {
-    case SQLITE_INTEGER: self = .integer(sqlite3_value_int64(value))
-    case SQLITE_FLOAT: self = .real(sqlite3_value_double(value))
-    case SQLITE_TEXT:
-      let bytes = sqlite3_value_text(value).map { UnsafeBufferPointer(start: $0, count: Int(sqlite3_value_bytes(value))) }
-      self = .text(String(decoding: bytes ?? UnsafeBufferPointer(start: nil, count: 0), as: UTF8.self))
-    case SQLITE_BLOB:
-      let bytes = sqlite3_value_blob(value).map {
-        Array(UnsafeRawBufferPointer(start: $0, count: Int(sqlite3_value_bytes(value))))
-      }
-      // NaN and -0.0 are any real's (V-11).
-      self = kind == .real ? .real(0) : kind == .coded ? .coded(bytes ?? []) : .bytes(bytes ?? [])
-    default: self = .null
-    }
-  }
-}

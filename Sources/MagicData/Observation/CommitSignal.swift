@@ -30,7 +30,7 @@ final class CommitSignal: Sendable {
   }
 
   /// How long a commit of another process may stay unnoticed. A poll takes some ten microseconds.
-  private static let pollNanoseconds: UInt64 = 100_000_000
+  private static let pollNanoseconds: UInt64 = 50_000_000
 
   private let state = Locked(State())
 

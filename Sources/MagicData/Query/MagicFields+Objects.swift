@@ -107,7 +107,7 @@ extension Instance {
   fileprivate func name() throws -> ObjectName? {
     if let record, try isAsRecorded() {
       // A number that another database gave may be any object's here.
-      return ObjectName(place: (record.origin.id, record.place.zIndex), primary: record.birth == nil ? try primary() : nil)
+      return ObjectName(place: (record.database, record.place.zIndex), primary: record.birth == nil ? try primary() : nil)
     }
     guard !isRemoved else { return nil }
     return try primary().map { ObjectName(place: nil, primary: $0) }

@@ -118,6 +118,8 @@ struct QueryPlan: Sendable {
   private(set) var order: [Key] = []
   var limit: Int?
   var offset = 0
+  /// Whether only some of those that fulfil the condition are asked for.
+  var isPart: Bool { limit != nil || offset > 0 }
   /// What went wrong first while the query was made.
   private var failure: MagicDataError?
 

@@ -104,10 +104,10 @@ struct QueryCursor: Sendable {
     case .listed(let zIndexes):
       let batch = Array(zIndexes.prefix(QueryCursor.batch))
       place = batch.count < zIndexes.count ? .listed(zIndexes.dropFirst(batch.count)) : .end
-      guard !batch.isEmpty else { return FetchedRows() }
+      guard !batch.isEmpty else { return FetchedRows(types.type) }
       return try FetchedRows(types.type, db, .objects(plan, at: batch, types, db)).ordered(as: batch)
     case .end:
-      return FetchedRows()
+      return FetchedRows(types.type)
     }
   }
 
@@ -120,7 +120,7 @@ struct QueryCursor: Sendable {
       (skipped.limit, skipped.offset) = (1, skip - 1)
       guard let last = try QueryText.keys(skipped, types, db).zIndexes(db).first else {
         place = .end
-        return FetchedRows()
+        return FetchedRows(types.type)
       }
       zIndex = last
     }
@@ -133,21 +133,5 @@ struct QueryCursor: Sendable {
       place = .after(zIndex: rows.places.last?.zIndex ?? zIndex, skip: 0, limit: rest)
     }
     return rows
-  }
-}
-
-extension FetchedRows {
-  /// The same rows in the order of some z indexes, among which theirs are.
-  fileprivate func ordered(as order: [Int64]) -> FetchedRows {
-    guard count > 1 else { return self }
-    let rows = Dictionary(uniqueKeysWithValues: places.enumerated().map { ($1.zIndex, $0) })
-    let width = values.count / count
-    var ordered = FetchedRows()
-    for row in order.compactMap({ rows[$0] }) {
-      ordered.places.append(places[row])
-      if !births.isEmpty { ordered.births.append(births[row]) }
-      ordered.values += values[(row * width)..<((row + 1) * width)]
-    }
-    return ordered
   }
 }

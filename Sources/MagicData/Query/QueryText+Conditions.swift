@@ -9,7 +9,7 @@ extension QueryText {
     let table: String
 
     func column(_ property: Int) -> String {
-      "\(name).\(Statements.quoted(type.fields[property].map { type.stored.columns[$0] } ?? type.stored.keyColumn))"
+      "\(name).\(type.fields[property].map { type.stored.quotedColumns[$0] } ?? type.stored.quotedKey)"
     }
   }
 

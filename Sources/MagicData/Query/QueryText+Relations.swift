@@ -10,7 +10,7 @@ extension QueryText {
 
   /// A table that comes into scope, under its own name or, if that is there already, `Author~2` and so on.
   mutating func subject(_ type: MappedType) -> Subject {
-    let (name, table) = named(Statements.quoted(type.stored.table), type.stored.table)
+    let (name, table) = named(type.stored.quotedTable, type.stored.table)
     return Subject(type: type, name: name, table: table)
   }
 

@@ -59,11 +59,12 @@ struct QueryText {
 
   // MARK: Statements
 
-  /// What `FetchedRows` reads.
+  /// What `FetchedRows` reads. Which objects can be shown and read is asked by SQL only if it tells how many come: who makes objects of
+  /// the rows finds out by the way.
   static func objects(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    let all = text.select(text.objectColumns)
-    text.append(plan, of: all)
+    let all = text.select(types.type.columnNames, shown: plan.isPart)
+    text.append(plan, of: all, readable: plan.isPart)
     return text
   }
 
@@ -77,7 +78,7 @@ struct QueryText {
 
   static func count(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    if plan.limit == nil, plan.offset == 0 {
+    if !plan.isPart {
       let all = text.select("count(*)")
       text.append(plan.condition, of: all, isRoot: true)
       text.appendReadable(all)
@@ -95,7 +96,7 @@ struct QueryText {
   /// Some of the objects, in the order of their z indexes, if they (still) fulfil the condition.
   static func objects(_ plan: QueryPlan, at zIndexes: [Int64], _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    let all = text.select(text.objectColumns)
+    let all = text.select(types.type.columnNames)
     text.add("z_index IN ")
     text.appendList(zIndexes.map { .integer($0) })
     // Out of the planner's sight, so that the z indexes are looked up.
@@ -111,7 +112,7 @@ struct QueryText {
     _ plan: QueryPlan, after zIndex: Int64, count: Int, _ types: QueryTypes, _ db: Connection
   ) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    let all = text.select(text.objectColumns)
+    let all = text.select(types.type.columnNames)
     text.add("z_index > ? AND ", .integer(zIndex))
     text.append(plan.condition, of: all, isFound: true, isRoot: true)
     text.appendReadable(all)
@@ -130,25 +131,17 @@ struct QueryText {
     values += more
   }
 
-  private var objectColumns: String {
-    let stored = types.type.stored
-    return
-      (["z_index", Statements.quoted(stored.keyColumn), "magic_last"]
-      + types.type.columns.map { Statements.quoted(stored.columns[$0]) } + (stored.schema.hasNumbers ? ["magic_birth"] : []))
-      .joined(separator: ", ")
-  }
-
   /// Up to the condition.
-  private mutating func select(_ columns: String) -> Subject {
+  private mutating func select(_ columns: String, shown: Bool = true) -> Subject {
     let all = subject(types.type)
     add("SELECT \(columns) FROM \(all.table) WHERE ")
-    appendShown(all)
+    if shown { appendShown(all) }
     return all
   }
 
-  private mutating func append(_ plan: QueryPlan, of all: Subject) {
+  private mutating func append(_ plan: QueryPlan, of all: Subject, readable: Bool = true) {
     append(plan.condition, of: all, isRoot: true)
-    appendReadable(all)
+    if readable { appendReadable(all) }
     add(" ORDER BY ")
     for key in plan.order {
       appendExpression(key.route, of: all)
@@ -161,7 +154,7 @@ struct QueryText {
   }
 
   private mutating func appendPart(_ plan: QueryPlan) {
-    guard plan.limit != nil || plan.offset > 0 else { return }
+    guard plan.isPart else { return }
     add(" LIMIT ?", .integer(Int64(plan.limit ?? -1)))
     if plan.offset > 0 { add(" OFFSET ?", .integer(Int64(plan.offset))) }
   }

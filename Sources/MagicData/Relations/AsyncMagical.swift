@@ -181,7 +181,7 @@ public struct AsyncMagicalStream<Wrapped: AsyncMagicalCollection>: AsyncSequence
         links.removeFirst(part.count)
         let objects = try await property.fetch(Array(part), Wrapped.AsyncObject.self).all(Wrapped.AsyncObject.self)
         batch = try part.compactMap { link in
-          try objects?.byZIndex[link.target].map { try Wrapped.asyncElement($0, name: link.name) }
+          try objects?.find(link.target).map { try Wrapped.asyncElement($0.pointee, name: link.name) }
         }[...]
       }
       return batch.popFirst()
@@ -292,7 +292,7 @@ struct StoredProperty {
   ) async throws -> Wrapped.Element? {
     guard let link else { return nil }
     let objects = try await fetch([link], Wrapped.AsyncObject.self).all(Wrapped.AsyncObject.self)
-    return try objects?.byZIndex[link.target].map { try Wrapped.asyncElement($0, name: link.name) }
+    return try objects?.find(link.target).map { try Wrapped.asyncElement($0.pointee, name: link.name) }
   }
 
   private static func layout<Object: MagicObject>(_ type: Object.Type) throws -> Layout { try Layout.of(type) }

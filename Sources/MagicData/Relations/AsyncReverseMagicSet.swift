@@ -94,7 +94,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
       let owners = try type.owners(of: zIndex, in: property, after: last, limit: size, db)
       return (try FetchedGraph(FetchedRows(type, db, at: owners), types, db), owners.count == size ? owners.last : nil)
     }
-    return (try scope.make(graph).compactMap { $0 }, end)
+    return (try scope.make(graph), end)
   }
 
   /// Which of the owner's properties a key path means.

@@ -6,13 +6,14 @@ struct FetchedGraph: Sendable {
   /// The rows of one type, each once.
   struct OfType: Sendable {
     let type: MappedType
-    var rows = FetchedRows()
+    let rows: FetchedRows
     /// For each relation of the type, for each row.
     var links: [[[Link]]]
-    fileprivate var rowsByZIndex: [Int64: Int] = [:]
+    fileprivate(set) var rowsByZIndex: [Int64: Int] = [:]
 
-    init(_ type: MappedType) {
+    init(_ type: MappedType, _ rows: FetchedRows? = nil) {
       self.type = type
+      self.rows = rows ?? FetchedRows(type)
       links = type.relations.map { _ in [] }
     }
   }
@@ -26,40 +27,32 @@ struct FetchedGraph: Sendable {
   ///
   /// - Parameter types: where the types of all objects are that it may meet; the first is that of `rows`.
   init(_ rows: FetchedRows, _ types: [MappedType], _ db: Database) throws {
-    self.types = types.map(OfType.init)
+    self.types = types.enumerated().map { OfType($1, $0 == 0 ? rows : nil) }
     count = rows.count
     indexes = Dictionary(uniqueKeysWithValues: types.enumerated().map { (ObjectIdentifier($1.layout.type), $0) })
     // Level by level, without recursion.
     var next: [Int: [Int64]] = [:]
-    add(rows, 0)
+    number(0, from: 0)
     try follow(0, from: 0, into: &next, db)
     while !next.isEmpty {
       let level = next
       next = [:]
       for (index, zIndexes) in level.sorted(by: { $0.key < $1.key }) {
         let first = self.types[index].rows.count
-        add(try FetchedRows(self.types[index].type, db, at: zIndexes), index)
+        try self.types[index].rows.read(self.types[index].type, db, at: zIndexes)
+        number(index, from: first)
         try follow(index, from: first, into: &next, db)
       }
     }
   }
 
-  private mutating func add(_ rows: FetchedRows, _ index: Int) {
-    let first = types[index].rows.count
-    for (row, place) in rows.places.enumerated() { types[index].rowsByZIndex[place.zIndex] = first + row }
-    if types[index].rows.count == 0 {
-      types[index].rows = rows
-    } else {
-      types[index].rows.places += rows.places
-      types[index].rows.births += rows.births
-      types[index].rows.values += rows.values
-    }
+  private mutating func number(_ index: Int, from first: Int) {
+    for row in first..<types[index].rows.count { types[index].rowsByZIndex[types[index].rows.places[row].zIndex] = row }
   }
 
   /// Reads the links of rows, and notes what they lead to and is not there yet.
   private mutating func follow(_ index: Int, from first: Int, into next: inout [Int: [Int64]], _ db: Database) throws {
     let type = types[index].type
-    let width = type.layout.properties.count
     for (number, relation) in type.relations.enumerated() {
       guard !relation.codec.isAsync, let target = indexes[ObjectIdentifier(relation.codec.target)] else {
         types[index].links[number] += Array(repeating: [], count: types[index].rows.count - first)
@@ -69,7 +62,7 @@ struct FetchedGraph: Sendable {
       var links: [[Link]] = Array(repeating: [], count: types[index].rows.count - first)
       if !relation.stored.kind.isLinked {
         for row in links.indices {
-          guard case .integer(let zIndex) = types[index].rows.values[(first + row) * width + relation.index] else { continue }
+          guard case .integer(let zIndex) = types[index].rows[first + row][relation.index] else { continue }
           links[row] = [Link(target: zIndex)]
         }
       } else if links.count == 1 {
@@ -91,16 +84,5 @@ struct FetchedGraph: Sendable {
       if !asked.isEmpty { next[target, default: []] += asked }
       types[index].links[number] += links
     }
-  }
-}
-
-extension FetchedRows {
-  /// The objects at some z indexes, of those that can be shown.
-  init(_ type: MappedType, _ db: Database, at zIndexes: [Int64]) throws {
-    guard zIndexes.count > 4 else {
-      for zIndex in zIndexes { try read(type, db, at: zIndex) }
-      return
-    }
-    for batch in ZIndexBatch.all(zIndexes) { try read(type, db, batch) }
   }
 }

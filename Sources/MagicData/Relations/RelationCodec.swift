@@ -32,8 +32,8 @@ struct OneCodec<Target: MagicObject>: RelationCodec {
   }
 
   func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot? {
-    guard let link = links.first, let object = objects.all(Target.self)?.byZIndex[link.target] else { return nil }
-    return .held(HeldRelation(object, stored: links))
+    guard let link = links.first, let object = objects.all(Target.self)?.find(link.target) else { return nil }
+    return .held(HeldRelation(object.pointee, stored: links))
   }
 }
 
@@ -49,17 +49,20 @@ struct ManyCodec<Members: RelationMembers & Magical>: RelationCodec {
 
   func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot? {
     // A link to an object that is not there is hidden (L-8).
-    var shown: [Link] = []
-    var members: [Members.Target] = []
-    let objects = objects.all(Members.Target.self)
+    var shown = links
     var hidden: Set<Int64> = []
-    for link in links {
-      guard let object = objects?.byZIndex[link.target] else {
-        if kind == .list { hidden.insert(link.target) }
-        continue
+    let objects = objects.all(Members.Target.self)
+    let members = [Members.Target](unsafeUninitializedCapacity: links.count) { members, count in
+      for link in links {
+        if let object = objects?.find(link.target), let start = members.baseAddress {
+          (start + count).initialize(to: object.pointee)
+          shown[count] = link
+          count += 1
+        } else if kind == .list {
+          hidden.insert(link.target)
+        }
       }
-      shown.append(link)
-      members.append(object)
+      shown.removeLast(links.count - count)
     }
     let names = kind == .dictionary ? shown.map(\.name) : []
     let held = HeldRelation(try Members(members: members, names: names), stored: shown)
@@ -100,21 +103,4 @@ extension Codec {
   private static func one<Target: MagicObject>(_: Target.Type) -> any RelationCodec { OneCodec<Target>() }
 
   private static func many<Members: RelationMembers & Magical>(_: Members.Type) -> any RelationCodec { ManyCodec<Members>() }
-}
-
-/// The objects of one fetch: one instance for each row, whoever holds it.
-final class FetchedObjects {
-  final class OfType<Object: MagicObject> {
-    var byZIndex: [Int64: Object] = [:]
-  }
-
-  private var types: [ObjectIdentifier: AnyObject] = [:]
-
-  func all<Object: MagicObject>(_: Object.Type) -> OfType<Object>? {
-    types[ObjectIdentifier(Object.self)].map { unsafeDowncast($0, to: OfType<Object>.self) }
-  }
-
-  func add<Object: MagicObject>(_ objects: OfType<Object>) {
-    types[ObjectIdentifier(Object.self)] = objects
-  }
 }

@@ -49,13 +49,13 @@ enum Opening {
     let openings = c_openings()
     if openings.pointee.depth > 0 {
       let top = openings.top
-      let type = Unmanaged<OpenType>.fromOpaque(top.pointee.type).takeUnretainedValue()
-      if type.places[Int(top.pointee.next)].isNext(place), top.pointee.file == UnsafeRawPointer(place.file) {
-        let slot = top.pointee.next
+      let places = top.pointee.places.assumingMemoryBound(to: Place.self)
+      let slot = top.pointee.next
+      if places[Int(slot)].isNext(place), top.pointee.file == UnsafeRawPointer(place.file) {
         top.pointee.next += 1
         let storage = Unmanaged<Storage>.fromOpaque(top.pointee.storage)
         // The last wrapper takes over the thread's reference.
-        guard slot + 1 == type.places.count else { return (storage.takeUnretainedValue(), slot) }
+        guard slot + 1 == top.pointee.count else { return (storage.takeUnretainedValue(), slot) }
         openings.pointee.depth -= 1
         return (storage.takeRetainedValue(), slot)
       }
@@ -65,12 +65,12 @@ enum Opening {
 
   private static func open(_ place: Place, _ openings: UnsafeMutablePointer<COpenings>) -> (storage: Storage, slot: Int32) {
     guard let type = type(openings, place) else { return (Storage.make(1, place), 0) }
-    let storage = Storage.make(type.places.count, place)
-    guard type.places.count > 1 else { return (storage, 0) }
+    let storage = Storage.make(type.count, place)
+    guard type.count > 1 else { return (storage, 0) }
     if openings.pointee.depth == COpeningDepth { openings.dropOldest() }
     openings.pointee.depth += 1
     openings.top.pointee = COpening(
-      storage: Unmanaged.passRetained(storage).toOpaque(), type: Unmanaged.passUnretained(type).toOpaque(), file: place.file,
+      storage: Unmanaged.passRetained(storage).toOpaque(), places: type.places, file: place.file, count: Int32(type.count),
       next: 1)
     return (storage, 0)
   }
@@ -108,8 +108,9 @@ extension UnsafeMutablePointer<COpenings> {
 
 /// A type whose wrappers' places are known. It lives for good, as types do.
 final class OpenType: Sendable {
-  // A place holds addresses of literals alone.
-  nonisolated(unsafe) let places: [Place]
+  // Never changed, and for good as well; a place holds addresses of literals alone.
+  nonisolated(unsafe) let places: UnsafePointer<Place>
+  let count: Int
 
   private struct Registry {
     var types: [Place: OpenType] = [:]
@@ -120,7 +121,10 @@ final class OpenType: Sendable {
   private static let registry = Locked(Registry())
 
   private init(_ places: [Place]) {
-    self.places = places
+    count = places.count
+    let copy = UnsafeMutablePointer<Place>.allocate(capacity: count)
+    copy.initialize(from: places, count: count)
+    self.places = UnsafePointer(copy)
   }
 
   /// From here on the wrappers of instances find each other, if their places tell them apart.

@@ -5,6 +5,10 @@ struct PropertySlot {
   let storage: Storage
   let slot: Int32
 
+  init(storage: Storage, slot: Int32) {
+    (self.storage, self.slot) = (storage, slot)
+  }
+
   init(_ place: Place) {
     (storage, slot) = Opening.slot(at: place)
   }

@@ -90,6 +90,16 @@ enum Codec: Sendable {
       }
   }
 
+  /// Whether what a database holds is what a slot of this type holds.
+  func takes(_ stored: Slot) -> Bool {
+    switch (self, stored) {
+    case (.text, .text), (.real, .real), (.date, .real), (.uuid, .uuid): true
+    case (.integer, .integer(let number)): Int(exactly: number) != nil
+    case (.bool, .integer(let number)): 0...1 ~= number
+    default: false
+    }
+  }
+
   /// - Throws: `MagicDataError` with `value` if it is none of this type's.
   func slot(of value: Value) throws -> Slot {
     switch (self, value) {
@@ -99,10 +109,9 @@ enum Codec: Sendable {
     case (.real, .real(let number)), (.date, .real(let number)): return .real(number)
     case (.text, .text(let text)): return .text(text)
     case (.uuid, .text(let text)):
-      if let slot = Slot(uuidText: text) { return slot }
-      // Kept as it is written, which is what names an object.
-      guard UUID(uuidString: text) != nil else { throw value.unreadable(as: UUID.self) }
-      return .text(text)
+      let slot = Slot(uuidText: text)
+      if case .text = slot, UUID(uuidString: text) == nil { throw value.unreadable(as: UUID.self) }
+      return slot
     case (.held(let type), _): return .held(try Codec.held(value, type))
     default: throw value.unreadable(as: type)
     }
@@ -132,6 +141,18 @@ enum Codec: Sendable {
 }
 
 extension Slot {
+  /// What a database holds, which no property's type has read.
+  init(stored value: Value) {
+    self =
+      switch value {
+      case .null: .null
+      case .integer(let number): .integer(number)
+      case .real(let number): .real(number)
+      case .text(let text): .text(text)
+      default: .held(RawValue(value))
+      }
+  }
+
   /// The value for the database; `nil` if it was never set.
   func value() throws -> Value? {
     switch self {
@@ -145,9 +166,9 @@ extension Slot {
     }
   }
 
-  fileprivate init?(uuidText text: String) {
-    guard let (high, low) = UUIDText.halves(of: text) else { return nil }
-    self = .uuid(high, low)
+  /// Text that may be a UUID's. What is not in capitals is kept as it is written, which is what names an object.
+  init(uuidText text: String) {
+    self = UUIDText.halves(of: text).map { .uuid($0, $1) } ?? .text(text)
   }
 
   // MARK: Of a property's type

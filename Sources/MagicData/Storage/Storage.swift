@@ -2,7 +2,8 @@ internal import MagicJournal
 
 /// Where an object stands in a database: what the storage of its first property knows.
 struct Record {
-  let origin: Origin
+  /// The database file; a copy of a file has the same, so an object's key is checked as well.
+  let database: Identifier
   /// Stays open for an object that may ask it for more of itself.
   let keeper: Store?
   let place: ObjectPlace
@@ -27,25 +28,15 @@ struct Record {
 
 /// An object with a number from the database whose instance was removed: saved again, it is that object, whatever number it has by then.
 final class RemovedNumber: Sendable {
-  let origin: Origin
+  let database: Identifier
   let birth: Birth
   /// Assignments of the number until then: one that the app sets later means another object.
   let edits: UInt32
 
-  init(_ origin: Origin, _ birth: Birth, edits: UInt32) {
-    self.origin = origin
+  init(_ database: Identifier, _ birth: Birth, edits: UInt32) {
+    self.database = database
     self.birth = birth
     self.edits = edits
-  }
-}
-
-/// The database that an instance was fetched from or saved in.
-final class Origin: Sendable {
-  /// The database file; a copy of a file has the same, so an object's key is checked as well.
-  let id: Identifier
-
-  init(id: Identifier) {
-    self.id = id
   }
 }
 
@@ -79,35 +70,61 @@ final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
     var save: UInt8 = 0
     /// Counts assignments: defaults are told from what an `init` has set.
     var edits: UInt32 = 0
+
+    /// What a row holds, of an instance that knew nothing of the database: the value is moved out of the row. `false` if it is none as which
+    /// the property's type is kept.
+    mutating func take(_ stored: inout Slot, as codec: Codec) -> Bool {
+      guard codec.takes(stored) else { return false }
+      swap(&slot, &stored)
+      isStored = true
+      isEdited = false
+      return true
+    }
   }
 
   static func make(_ count: Int, _ place: Place) -> Storage {
+    make(count, place) { $0.initialize(repeating: Property(), count: count) }
+  }
+
+  /// - Parameter fill: puts a property into each place.
+  static func make(_ count: Int, _ place: Place, _ fill: (UnsafeMutablePointer<Property>) -> Void) -> Storage {
     let storage = create(minimumCapacity: count) { _ in Header(count: count, place: place) }
-    storage.withUnsafeMutablePointerToElements { $0.initialize(repeating: Property(), count: count) }
+    storage.withUnsafeMutablePointerToElements(fill)
     return unsafeDowncast(storage, to: Storage.self)
   }
 
   deinit {
-    let count = header.count
-    withUnsafeMutablePointerToElements { properties in
+    let isDeep = withUnsafeMutablePointers { header, properties in
+      let count = header.pointee.count
+      var isDeep = false
       for index in 0..<count {
-        if case .held(let held) = properties[index].slot, held.holdsInstances { ReleaseQueue.add(held) }
+        guard case .held(let held) = properties[index].slot, held.holdsInstances else { continue }
+        ReleaseQueue.add(held)
+        isDeep = true
       }
       // What was fetched and has given way holds instances as well.
-      for original in header.originals {
-        if case .held(let held) = original.stored, held.holdsInstances { ReleaseQueue.add(held) }
+      if !header.pointee.originals.isEmpty {
+        for original in header.pointee.originals {
+          guard case .held(let held) = original.stored, held.holdsInstances else { continue }
+          ReleaseQueue.add(held)
+          isDeep = true
+        }
+        header.pointee.originals = []
       }
-      header.originals.removeAll()
-      _ = properties.deinitialize(count: count)
+      properties.deinitialize(count: count)
+      return isDeep
     }
-    ReleaseQueue.drain()
+    if isDeep { ReleaseQueue.drain() }
   }
 
   // MARK: One property
 
+  /// Of a storage that somebody holds: they stay where they are.
+  var properties: UnsafeMutablePointer<Property> { withUnsafeMutablePointerToElements { $0 } }
+
   subscript(slot: Int) -> Property {
-    _read { yield withUnsafeMutablePointerToElements { $0 }[slot] }
-    _modify { yield &withUnsafeMutablePointerToElements { $0 }[slot] }
+    _read { yield properties[slot] }
+    _modify { yield &properties[slot] }
   }
 
   /// The owner sets a value.

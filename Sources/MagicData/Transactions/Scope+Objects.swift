@@ -98,73 +98,9 @@ extension Scope {
     }
   }
 
-  // MARK: Fetches
-
-  /// What a fetch reads: rows or, of a type that holds objects, a graph.
-  enum Fetched: Sendable {
-    case rows(FetchedRows, Layout)
-    case graph(FetchedGraph)
-
-    /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
-    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil) throws {
-      self = try Fetched(try FetchedRows(type, db, key: key), type, types, db)
-    }
-
-    init(_ rows: FetchedRows, _ type: MappedType, _ types: [MappedType], _ db: Connection) throws {
-      self = type.layout.hasRelations ? .graph(try FetchedGraph(rows, types, db)) : .rows(rows, type.layout)
-    }
-
-    var count: Int {
-      switch self {
-      case .rows(let rows, _): rows.count
-      case .graph(let graph): graph.count
-      }
-    }
-  }
-
-  /// Those that can be read.
-  func objects<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> [Object] {
-    switch fetched {
-    case .graph(let graph): return try make(graph).compactMap { $0 }
-    case .rows(let rows, let layout):
-      var objects: [Object] = []
-      objects.reserveCapacity(rows.count)
-      for row in 0..<rows.count {
-        do {
-          objects.append(try make(rows, row, layout))
-        } catch let error as MagicDataError where error.code == .value {
-          continue
-        }
-      }
-      return objects
-    }
-  }
-
-  /// The one that was looked for; what makes it unreadable is thrown.
-  func first<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> Object? {
-    guard fetched.count > 0 else { return nil }
-    switch fetched {
-    case .graph(let graph): return try (make(graph, first: true) as [Object?])[0]
-    case .rows(let rows, let layout): return try make(rows, 0, layout)
-    }
-  }
-
   /// What a primary value is looked up as.
   func key<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) throws -> ObjectKey {
-    let layout = try store.known(Object.self)?.layout ?? store.layout(Object.self)
-    let value = try primary.magicValue
-    guard let index = layout.primary else {
-      throw MagicDataError(.model, "\(Object.magicName) has no primary value, so its objects cannot be looked up by one")
-    }
-    guard layout.properties[index].kind == value.kind else {
-      throw MagicDataError(
-        .model,
-        """
-        \(Object.magicName).\(layout.properties[index].name) is of kind \(layout.properties[index].kind), and a \
-        \(Swift.type(of: primary)) was given
-        """)
-    }
-    return .primary(value)
+    try (store.known(Object.self)?.layout ?? store.layout(Object.self)).key(primary)
   }
 
   func missing<Object: MagicObject>(_: Object.Type) -> MagicDataError {
@@ -199,11 +135,6 @@ extension Scope {
     try await exclusively { try await change { transaction in try transaction.removeAll(of: type) } }
   }
 
-  nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
-    guard let type = try await mappedForReading(Object.self) else { return [] }
-    return try objects(Object.self, try await fetch(type))
-  }
-
   nonisolated(nonsending) func object<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Object {
@@ -213,6 +144,9 @@ extension Scope {
 
   nonisolated(nonsending) func find<Object: MagicObject>(_: Object.Type, _ primary: some MagicalPrimary) async throws -> Object?
   {
+    if let type = store.known(Object.self) {
+      return try first(Object.self, try await fetch(type, key: type.layout.key(primary)))
+    }
     let key = try key(of: Object.self, primary)
     guard let type = try await mappedForReading(Object.self) else { return nil }
     return try first(Object.self, try await fetch(type, key: key))
@@ -222,74 +156,5 @@ extension Scope {
     let key = try key(of: Object.self, primary)
     guard let type = try await mappedForReading(Object.self) else { return false }
     return try await lookUp { db in try FetchedRows(type, db, key: key).count == 1 }
-  }
-
-  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
-    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
-    // One statement sees one moment by itself.
-    if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
-    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key) }
-  }
-
-  /// The objects of rows that are read by whoever asks.
-  nonisolated(nonsending) func fetch(
-    _ type: MappedType, _ rows: @Sendable @escaping (Connection) throws -> FetchedRows
-  ) async throws -> Fetched {
-    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
-    return try await read { db in try Fetched(rows(db), type, types, db) }
-  }
-
-  // MARK: Instances
-
-  private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout) throws -> Object {
-    let object = Object()
-    let instance = try Instance(object, layout)
-    try instance.fetched(rows, row, in: store)
-    onRollback(instance.memoryOfNothing(in: store))
-    return object
-  }
-
-  /// The objects of a graph that were asked for, by row; `nil` for one that has a value which cannot be read.
-  ///
-  /// - Parameter first: what makes the first row's object unreadable is thrown.
-  func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object?] {
-    let objects = try makeAll(graph, first: first).all(Object.self)
-    return graph.types[0].rows.places.prefix(graph.count).map { objects?.byZIndex[$0.zIndex] }
-  }
-
-  /// The objects of a graph, each once and holding each other.
-  func makeAll(_ graph: FetchedGraph, first: Bool = false) throws -> FetchedObjects {
-    let objects = FetchedObjects()
-    let instances = try graph.types.enumerated().map { number, ofType in
-      try make(ofType, ofType.type.layout.type, into: objects, first: first && number == 0)
-    }
-    for (number, ofType) in graph.types.enumerated() {
-      for (place, relation) in ofType.type.relations.enumerated() {
-        for (row, instance) in instances[number].enumerated() {
-          try instance?.fetched(relation.index, ofType.links[place][row], relation.codec, among: objects)
-        }
-      }
-    }
-    return objects
-  }
-
-  private func make<Object: MagicObject>(
-    _ ofType: FetchedGraph.OfType, _: Object.Type, into objects: FetchedObjects, first: Bool
-  ) throws -> [Instance?] {
-    let made = FetchedObjects.OfType<Object>()
-    objects.add(made)
-    made.byZIndex.reserveCapacity(ofType.rows.count)
-    return try (0..<ofType.rows.count).map { row in
-      do {
-        let object = Object()
-        let instance = try Instance(object, ofType.type.layout)
-        try instance.fetched(ofType.rows, row, in: store)
-        onRollback(instance.memoryOfNothing(in: store))
-        made.byZIndex[ofType.rows.places[row].zIndex] = object
-        return instance
-      } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {
-        return nil
-      }
-    }
   }
 }

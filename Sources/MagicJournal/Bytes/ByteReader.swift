@@ -105,6 +105,19 @@ package struct ByteReader: Sendable {
     return ByteReader(bytes, slice.indices)
   }
 
+  /// The same as far as there are bytes.
+  package mutating func streamPrefix() -> ByteReader {
+    let start = self
+    guard let count = try? varint() else {
+      self = start
+      offset = end
+      return ByteReader(bytes, end..<end)
+    }
+    let range = offset..<offset + Int(min(count, UInt64(left)))
+    offset = range.upperBound
+    return ByteReader(bytes, range)
+  }
+
   package func expectEnd(_ what: String) throws(JournalError) {
     guard isAtEnd else { throw damaged("\(left) bytes are left over in \(what)") }
   }

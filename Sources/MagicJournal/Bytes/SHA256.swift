@@ -1,5 +1,5 @@
-/// SHA-256 (FIPS 180-4), for names and digests. It guards against accidents here, not against attackers,
-/// and the lowest floor has no other use for a cryptographic library.
+/// SHA-256 (FIPS 180-4), for names, digests and what is compared by its hash. The lowest floor has no other use for a
+/// cryptographic library.
 package struct SHA256: Sendable {
   private var state: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19

@@ -34,6 +34,29 @@ package enum Zlib {
     return bytes
   }
 
+  /// The checksum of a whole that comes in pieces: `before` is that of the pieces before, 0 at first.
+  package static func checksum(_ piece: UnsafeRawBufferPointer, after before: UInt32) -> UInt32 {
+    UInt32(crc32_z(uLong(before), piece.baseAddress?.assumingMemoryBound(to: UInt8.self), piece.count))
+  }
+
+  /// What a damaged stream gives before it breaks off, at most `count` bytes.
+  package static func inflatePrefix(_ packed: ArraySlice<UInt8>, atMost count: Int) -> [UInt8] {
+    var packed = Array(packed)
+    return [UInt8](unsafeUninitializedCapacity: max(count, 1)) { buffer, filled in
+      packed.withUnsafeMutableBufferPointer { source in
+        var stream = z_stream()
+        guard inflateInit_(&stream, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else { return }
+        defer { inflateEnd(&stream) }
+        stream.next_in = source.baseAddress
+        stream.avail_in = UInt32(source.count)
+        stream.next_out = buffer.baseAddress
+        stream.avail_out = UInt32(count)
+        while CZlib.inflate(&stream, Z_NO_FLUSH) == Z_OK, stream.avail_in > 0, stream.avail_out > 0 {}
+        filled = count - Int(stream.avail_out)
+      }
+    }
+  }
+
   package static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
     bytes.withUnsafeBufferPointer { UInt32(crc32_z(0, $0.baseAddress, $0.count)) }
   }

@@ -20,6 +20,10 @@ package struct ObjectState: Sendable, Equatable {
     package let field: Int
     package let value: Value
 
+    package init(version: Version, field: Int, value: Value) {
+      (self.version, self.field, self.value) = (version, field, value)
+    }
+
     package static func < (left: Write, right: Write) -> Bool {
       left.version == right.version ? left.value < right.value : left.version < right.version
     }

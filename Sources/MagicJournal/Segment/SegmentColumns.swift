@@ -34,18 +34,22 @@ extension SegmentColumns<ByteWriter>.OfType {
 }
 
 extension SegmentColumns<ByteReader> {
-  init(from reader: inout ByteReader, _ schema: Schema) throws(JournalError) {
-    stamps = try reader.stream()
-    tags = try reader.stream()
-    roots = try reader.stream()
-    counts = try reader.stream()
-    shapes = try reader.stream()
-    bases = try reader.stream()
+  /// - Parameter isWhole: whether bytes that are missing are an error; else streams end where the bytes do.
+  init(from reader: inout ByteReader, _ schema: Schema, isWhole: Bool) throws(JournalError) {
+    func stream(_ reader: inout ByteReader) throws(JournalError) -> ByteReader {
+      isWhole ? try reader.stream() : reader.streamPrefix()
+    }
+    stamps = try stream(&reader)
+    tags = try stream(&reader)
+    roots = try stream(&reader)
+    counts = try stream(&reader)
+    shapes = try stream(&reader)
+    bases = try stream(&reader)
     types = []
     for type in schema.types {
-      let objects = try reader.stream()
+      let objects = try stream(&reader)
       var fields: [ByteReader] = []
-      for _ in type.fields { fields.append(try reader.stream()) }
+      for _ in type.fields { fields.append(try stream(&reader)) }
       types.append(OfType(objects: objects, fields: fields))
     }
   }

@@ -3,7 +3,7 @@ internal import MagicData
 internal import MagicJournal
 
 /// What a replica says in a folder of itself and of those that it heard of (K-6).
-struct AckFile: Equatable {
+struct AckFile: Equatable, Sendable {
   let replica: ReplicaID
   /// By replica, its own among them.
   var members: [ReplicaID: MemberReplica]
@@ -21,6 +21,14 @@ struct AckFile: Equatable {
   static func replica(ofName name: String) -> ReplicaID? {
     guard name.hasSuffix(suffix) else { return nil }
     return Identifier(name.dropLast(suffix.count))
+  }
+
+  /// Whose acknowledgement bytes are, if they are one.
+  init?(_ bytes: Data, _ dataSet: DataSetID) {
+    guard let content = try? JSONDecoder().decode(Content.self, from: bytes), let replica = Identifier(content.replica) else {
+      return nil
+    }
+    self.init(bytes, of: replica, dataSet)
   }
 
   private struct Content: Codable {
@@ -61,10 +69,19 @@ struct AckFile: Equatable {
     self.members = members
   }
 
+  /// What a database says.
+  init(_ members: Members) {
+    self.init(replica: members.own, members: members.all)
+  }
+
   /// `nil` if the file does not hold what it should: it keeps the floor down, and nothing else (K-7).
   init?(_ file: URL, of replica: ReplicaID, _ dataSet: DataSetID) {
-    guard let bytes = try? DurableFile.read(file, atMost: AckFile.maxBytes),
-      let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)), content.format == AckFile.format,
+    guard let bytes = try? DurableFile.read(file, atMost: AckFile.maxBytes) else { return nil }
+    self.init(Data(bytes), of: replica, dataSet)
+  }
+
+  init?(_ bytes: Data, of replica: ReplicaID, _ dataSet: DataSetID) {
+    guard let content = try? JSONDecoder().decode(Content.self, from: bytes), content.format == AckFile.format,
       content.dataSet == dataSet.description, content.replica == replica.description
     else { return nil }
     var members: [ReplicaID: MemberReplica] = [:]

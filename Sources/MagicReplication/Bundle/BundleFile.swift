@@ -26,10 +26,6 @@ package enum BundleFile {
       try write(Data(DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)))
       counts.segments += 1
     }
-    for digits in try remote.contents() {
-      try writeContent(remote.content(digits), digits, write)
-      counts.contents += 1
-    }
     for checkpoint in listing.checkpoints {
       var offset = 0
       while offset < checkpoint.bytes {
@@ -40,6 +36,10 @@ package enum BundleFile {
         offset += part.count
       }
       counts.segments += 1
+    }
+    for digits in try remote.contents() {
+      try writeContent(remote.content(digits), digits, write)
+      counts.contents += 1
     }
     var writer = ByteWriter()
     writer.append(end)
@@ -52,6 +52,13 @@ package enum BundleFile {
   private struct Counts: Equatable {
     var segments: UInt32 = 0
     var contents: UInt32 = 0
+
+    mutating func add(_ part: Source.Part) {
+      switch part {
+      case .segment, .checkpoint: segments += 1
+      case .content: contents += 1
+      }
+    }
   }
 
   private static func writeContent(_ file: URL, _ digits: String, _ write: (Data) throws -> Void) throws {
@@ -100,54 +107,67 @@ package enum BundleFile {
   package static func unpack(_ name: String, _ read: @escaping (Int) throws -> Data, into remote: FolderRemote) throws {
     var source = Source(name: name, read: read)
     let dataSet = try source.dataSet()
-    _ = try remote.dataSet(orMake: dataSet)
-    try remote.makeSegments()
+    try prepare(remote, dataSet)
     var counts = Counts()
     while let part = try source.part() {
       try Task.checkCancellation()
-      switch part {
-      case .segment(let segment, let bytes):
-        guard segment.header.dataSet == dataSet else { throw source.damaged("a segment of another data set") }
-        let (header, name) = (segment.header, segment.name)
-        let file = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: name)
-        try DurableFile.write(bytes, to: remote.segments.appendingPathComponent(file.text))
-        counts.segments += 1
-      case .checkpoint:
-        try unpackCheckpoint(from: &source, dataSet, into: remote)
-        counts.segments += 1
-      case .content(let digits, let length):
-        try remote.makeContents(digits)
-        try DurableFile.write(to: remote.content(digits)) { try source.content(digits, length, $0) }
-        counts.contents += 1
-      }
+      counts.add(part)
+      try source.put(part, dataSet, into: remote)
     }
     try source.finish(counts)
   }
 
-  /// A whole checkpoint, a part at a time, checked once it is there.
-  private static func unpackCheckpoint(from source: inout Source, _ dataSet: DataSetID, into remote: FolderRemote) throws {
-    try remote.makeOwn(remote.checkpoints)
-    let aside = remote.checkpoints.appendingPathComponent("aside")
-    defer { unlink(aside.path) }
-    var head: [UInt8] = []
-    try DurableFile.write(to: aside) { append in
-      head = try source.checkpointHeader()
-      try append(Data(head))
-      while let part = try source.checkpointPart() { try append(Data(part)) }
-      try append(Data(source.checkpointEnd()))
-    }
-    do throws(JournalError) {
-      let header = try CheckpointHeader(head)
-      let file = remote.checkpoints.appendingPathComponent(CheckpointFile.name(of: header))
-      guard rename(aside.path, file.path) == 0 else { throw JournalError(.damaged, "a checkpoint could not be unpacked") }
-      do {
-        try CheckpointFile(file, dataSet).read()
-      } catch {
-        throw JournalError(.damaged, "\(error)")
+  /// The same of a bundle that may be damaged, for who only looks: what is whole in it. Hears of each part that is not.
+  ///
+  /// - Parameter hasContents: whether contents of assets come along.
+  static func salvage(
+    _ name: String, _ read: @escaping (Int) throws -> Data, into remote: FolderRemote, hasContents: Bool,
+    _ damaged: (MagicDataError) -> Void
+  ) throws {
+    var source = Source(name: name, read: read)
+    let dataSet = try source.dataSet()
+    try prepare(remote, dataSet)
+    var counts = Counts()
+    do {
+      while let part = try source.part() {
+        counts.add(part)
+        do {
+          try source.put(part, dataSet, into: remote, hasContents: hasContents)
+        } catch let error as MagicDataError where error.code == .damaged {
+          damaged(error)
+        }
       }
-    } catch {
-      throw source.damaged("its checkpoint: \(error.message)")
+      try source.finish(counts)
+    } catch let error as MagicDataError where error.code == .damaged {
+      // Where the next part would begin is not known any more.
+      damaged(error)
     }
+  }
+
+  /// A file's bundle as a folder that is to be removed after use; what is damaged in it is left out and told.
+  static func folder(
+    of file: URL, at folder: URL, hasContents: Bool, _ checkCancelled: @escaping () throws -> Void,
+    _ damaged: (MagicDataError) -> Void
+  ) throws -> FolderRemote {
+    let handle: FileHandle
+    do {
+      handle = try FileHandle(forReadingFrom: file)
+    } catch {
+      throw MagicDataError(.notAllowed, "\(file.path) could not be opened", cause: error)
+    }
+    defer { try? handle.close() }
+    func read(_ count: Int) throws -> Data {
+      try checkCancelled()
+      return try handle.read(upToCount: count) ?? Data()
+    }
+    let remote = FolderRemote(folder)
+    try salvage(file.path, read, into: remote, hasContents: hasContents, damaged)
+    return remote
+  }
+
+  private static func prepare(_ remote: FolderRemote, _ dataSet: DataSetID) throws {
+    _ = try remote.dataSet(orMake: dataSet)
+    try remote.makeSegments()
   }
 
   private struct Source {
@@ -206,11 +226,16 @@ package enum BundleFile {
     mutating func checkpointEnd() throws -> [UInt8] { ahead + (try next(CheckpointEnd.length - 8, "a checkpoint's end")) }
 
     enum Part {
-      case segment(Segment, [UInt8])
+      /// A segment's bytes, of which the header was checked.
+      case segment([UInt8])
+      /// What comes next is the checkpoint.
       case checkpoint
       /// What comes next is the content.
       case content(digits: String, length: UInt64)
     }
+
+    /// Where the last segment began.
+    private var start = 0
 
     /// `nil` at the end mark.
     mutating func part() throws -> Part? {
@@ -229,14 +254,61 @@ package enum BundleFile {
         guard length <= 1 << 62 else { throw damaged("a content's length is impossible") }
         return .content(digits: Array(header[..<32]).hexadecimal, length: length)
       }
-      let start = offset - 8
+      start = offset - 8
       let head = mark + (try next(SegmentHeader.length - 8, "a segment's header"))
       do {
         let header = try SegmentHeader(head)
-        let bytes = head + (try next(header.storedLength, "a segment"))
-        return .segment(try Segment(bytes), bytes)
+        return .segment(head + (try next(header.storedLength, "a segment")))
       } catch let error as JournalError {
         throw MagicDataError(error, "\(name), the segment at byte \(start)")
+      }
+    }
+
+    /// Puts a part where it belongs in a folder.
+    mutating func put(_ part: Part, _ dataSet: DataSetID, into remote: FolderRemote, hasContents: Bool = true) throws {
+      switch part {
+      case .segment(let bytes):
+        let segment: Segment
+        do {
+          segment = try Segment(bytes)
+        } catch {
+          throw MagicDataError(error, "\(name), the segment at byte \(start)")
+        }
+        let header = segment.header
+        guard header.dataSet == dataSet else { throw damaged("a segment of another data set") }
+        let file = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: segment.name)
+        try DurableFile.write(bytes, to: remote.segments.appendingPathComponent(file.text))
+      case .checkpoint: try putCheckpoint(dataSet, into: remote)
+      case .content(let digits, let length):
+        guard hasContents else { return try content(digits, length) { _ in } }
+        try remote.makeContents(digits)
+        try DurableFile.write(to: remote.content(digits)) { try content(digits, length, $0) }
+      }
+    }
+
+    /// A whole checkpoint, a part at a time, checked once it is there.
+    private mutating func putCheckpoint(_ dataSet: DataSetID, into remote: FolderRemote) throws {
+      try remote.makeOwn(remote.checkpoints)
+      let aside = remote.checkpoints.appendingPathComponent("aside")
+      defer { unlink(aside.path) }
+      let head = try checkpointHeader()
+      try DurableFile.write(to: aside) { append in
+        try append(Data(head))
+        while let part = try checkpointPart() { try append(Data(part)) }
+        try append(Data(checkpointEnd()))
+      }
+      let file: URL
+      do throws(JournalError) {
+        file = remote.checkpoints.appendingPathComponent(CheckpointFile.name(of: try CheckpointHeader(head)))
+      } catch {
+        throw damaged("its checkpoint: \(error.message)")
+      }
+      guard rename(aside.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
+      do {
+        try CheckpointFile(file, dataSet).read()
+      } catch let error as MagicDataError {
+        unlink(file.path)
+        throw MagicDataError(error.code, "\(name), its checkpoint: \(error.message)")
       }
     }
 

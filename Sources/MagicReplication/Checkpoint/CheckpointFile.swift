@@ -21,21 +21,31 @@ struct CheckpointFile: Sendable {
   var floor: NamedFrontier { header.floor }
 
   /// Looks at header and end.
-  init(_ url: URL, _ dataSet: DataSetID) throws {
+  ///
+  /// - Parameter name: that it has, or is to have; `nil` for its own.
+  init(_ url: URL, _ dataSet: DataSetID, named name: String? = nil) throws {
     self.url = url
-    let fixed = try DurableFile.head(of: url, CheckpointHeader.fixedLength)
-    bytes = fixed.length
+    header = try CheckpointFile.header(of: url)
+    bytes = try DurableFile.head(of: url, 0).length
     do throws(JournalError) {
-      let length = try CheckpointHeader.length(fixed.bytes)
-      header = try CheckpointHeader(try CheckpointFile.read(url, at: 0, length))
+      let length = header.bytes.count
       guard bytes >= length + CheckpointEnd.length else { throw JournalError(.damaged, "it is cut short", offset: bytes) }
       end = try CheckpointEnd(try CheckpointFile.read(url, at: bytes - CheckpointEnd.length, CheckpointEnd.length))
     } catch {
       throw MagicDataError(error, url.path)
     }
     guard header.dataSet == dataSet else { throw MagicDataError(.incompatible, "\(url.path) belongs to another data set") }
-    guard url.lastPathComponent == CheckpointFile.name(of: header) else {
+    guard name ?? url.lastPathComponent == CheckpointFile.name(of: header) else {
       throw MagicDataError(.damaged, "\(url.path) holds another floor than its name says")
+    }
+  }
+
+  static func header(of url: URL) throws -> CheckpointHeader {
+    let fixed = try DurableFile.head(of: url, CheckpointHeader.fixedLength)
+    do throws(JournalError) {
+      return try CheckpointHeader(try read(url, at: 0, CheckpointHeader.length(fixed.bytes)))
+    } catch {
+      throw MagicDataError(error, url.path)
     }
   }
 
@@ -49,35 +59,10 @@ struct CheckpointFile: Sendable {
 
   /// Reads and checks all of it, a part at a time.
   func read(_ body: (CheckpointPart) throws -> Void = { _ in }) throws {
-    var offset = header.bytes.count
-    var (entries, parts) = (0, 0)
-    var last: Transaction?
-    while offset < bytes - CheckpointEnd.length {
+    var reader = CheckpointReader(self)
+    while let part = try reader.next() {
       try Task.checkCancellation()
-      let part: CheckpointPart
-      do {
-        let left = bytes - CheckpointEnd.length - offset
-        guard left >= CheckpointPartHeader.length else { throw JournalError(.damaged, "a part is cut short") }
-        let head = try CheckpointPartHeader(try DurableFile.part(of: url, at: offset, CheckpointPartHeader.length))
-        guard left >= CheckpointPartHeader.length + head.storedLength else {
-          throw JournalError(.damaged, "a part is cut short")
-        }
-        part = try CheckpointPart(
-          head, try DurableFile.part(of: url, at: offset + CheckpointPartHeader.length, head.storedLength))
-        offset += CheckpointPartHeader.length + head.storedLength
-        if let last, let first = part.transactions.first, !CheckpointPart.rises(last, first) {
-          throw JournalError(.damaged, "a checkpoint's transactions do not rise")
-        }
-      } catch let error as JournalError {
-        throw MagicDataError(error, "\(url.path), the part at byte \(offset)")
-      }
-      last = part.transactions.last ?? last
-      parts += 1
-      entries += part.transactions.reduce(0) { $0 + $1.entries.count }
       try body(part)
-    }
-    guard entries == end.entries, parts == end.parts else {
-      throw MagicDataError(.damaged, "\(url.path) is damaged: it holds other than its end says")
     }
   }
 
@@ -111,6 +96,49 @@ struct CheckpointFile: Sendable {
   }
 }
 
+/// Takes the parts of a checkpoint one by one. What its end says is checked when that is reached.
+struct CheckpointReader: Sendable {
+  private let file: CheckpointFile
+  private var offset: Int
+  private var (entries, parts) = (0, 0)
+  private var last: Transaction?
+
+  init(_ file: CheckpointFile) {
+    self.file = file
+    offset = file.header.bytes.count
+  }
+
+  /// `nil` after the last one.
+  mutating func next() throws -> CheckpointPart? {
+    let (url, end) = (file.url, file.bytes - CheckpointEnd.length)
+    guard offset < end else {
+      guard entries == file.end.entries, parts == file.end.parts else {
+        throw MagicDataError(.damaged, "\(url.path) is damaged: it holds other than its end says")
+      }
+      return nil
+    }
+    let part: CheckpointPart
+    do {
+      let left = end - offset
+      guard left >= CheckpointPartHeader.length else { throw JournalError(.damaged, "a part is cut short") }
+      let head = try CheckpointPartHeader(try DurableFile.part(of: url, at: offset, CheckpointPartHeader.length))
+      guard left >= CheckpointPartHeader.length + head.storedLength else { throw JournalError(.damaged, "a part is cut short") }
+      part = try CheckpointPart(
+        head, try DurableFile.part(of: url, at: offset + CheckpointPartHeader.length, head.storedLength))
+      if let last, let first = part.transactions.first, !CheckpointPart.rises(last, first) {
+        throw JournalError(.damaged, "a checkpoint's transactions do not rise")
+      }
+      offset += CheckpointPartHeader.length + head.storedLength
+    } catch let error as JournalError {
+      throw MagicDataError(error, "\(url.path), the part at byte \(offset)")
+    }
+    last = part.transactions.last ?? last
+    parts += 1
+    entries += part.transactions.reduce(0) { $0 + $1.entries.count }
+    return part
+  }
+}
+
 extension FolderListing {
   /// Reads a whole checkpoint; one that turns out to be damaged counts no more.
   mutating func isWhole(_ checkpoint: CheckpointFile) throws -> Bool {
@@ -133,6 +161,15 @@ extension FolderListing {
       else { return false }
       guard lacking.allSatisfy({ reach(from: held[$0], of: $0) >= floor[$0] }) else { return true }
       return floor.replicas.allSatisfy { held[$0] == 0 } && checkpoint.bytes < bytes(of: floor)
+    }
+  }
+
+  /// For who reads the folder's history: those that stand for what no segments are there for, none below another.
+  var needed: [CheckpointFile] {
+    checkpoints.filter { checkpoint in
+      let floor = checkpoint.floor.frontier
+      return floor.replicas.contains { reach(from: 0, of: $0) < floor[$0] }
+        && !checkpoints.contains { $0.header.name != checkpoint.header.name && $0.isAbove(checkpoint) }
     }
   }
 

@@ -17,7 +17,7 @@ public struct FolderCompactionReport: Sendable, Equatable {
 }
 
 extension FolderRemote {
-  /// Makes few segments of many small ones that follow each other, and deletes what killed writers left (Protocol/folder.md, F-17, F-20). All that the folder held it holds afterwards, and at each moment in between.
+  /// Makes few segments of many small ones that follow each other, and deletes what killed writers left (Protocol/folder.md, F-18, F-21). All that the folder held it holds afterwards, and at each moment in between.
   ///
   /// - Parameter isDryRun: counts, and changes nothing.
   /// - Throws: `MagicDataError` with `notFound` (no remote), `fork`, `notAllowed`, `full`; `CancellationError`. What was done before stays.
@@ -52,7 +52,7 @@ struct FolderCompaction {
     return (files.count, listing.checkpoints.reduce(bytes) { $0 + $1.bytes })
   }
 
-  /// F-17 and F-20.
+  /// F-18 and F-21.
   mutating func consolidate(as writer: ReplicaID?) throws {
     var consolidation = Consolidation(dataSet: dataSet, writer: writer, extent: .all, isDryRun: isDryRun)
     try consolidation.run(on: &listing)
@@ -114,12 +114,15 @@ extension MagicReplicator {
   public func compact(
     keeping: Duration = .zero, isDryRun: Bool = false
   ) async throws -> (database: CompactionReport, folder: FolderCompactionReport) {
+    guard let remote = remote as? FolderRemote else {
+      throw MagicDataError(
+        .notAllowed, "the folder that is served is compacted where it is; of this database alone, compact without a remote")
+    }
     let dataSet = try await agreed(remote.dataSet())
-    try await learnMembers()
+    try await remote.learnMembers(magic)
     let database = try await magic.compact(keeping: keeping, isDryRun: isDryRun)
-    let (remote, store) = (remote, magic.store)
-    let folder = try await store.read { db in
-      let snapshot = try Snapshot(db, remote, dataSet)
+    let store = magic.store
+    let folder = try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { db, snapshot in
       // What a checkpoint says is on the disk here before anybody else has it (J-21).
       try store.syncToDisk(db)
       var tidying = FolderCompaction(remote: remote, dataSet: dataSet, isDryRun: isDryRun, snapshot.listing)

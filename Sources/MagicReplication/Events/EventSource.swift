@@ -1,7 +1,7 @@
 internal import MagicData
 
 /// Hands events to all who ask for them. Goes away with the last replicator that has it, which ends their sequences.
-final class EventSource: Sendable {
+package final class EventSource: Sendable {
   private struct State {
     var lastID = 0
     var listeners: [Int: AsyncStream<MagicReplicationEvent>.Continuation] = [:]
@@ -36,7 +36,7 @@ final class EventSource: Sendable {
     _ = state.withLock { $0.listeners.removeValue(forKey: id) }
   }
 
-  func tell(_ event: MagicReplicationEvent) {
+  package func tell(_ event: MagicReplicationEvent) {
     for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield(event) }
   }
 }

@@ -6,6 +6,8 @@ internal import MagicJournal
 struct ObjectConflicts {
   struct Write {
     let version: Version
+    /// Of the type; of a whole object, 0.
+    var field = 0
     /// In the journal: the order of arrival.
     let place: EntryPlace
     /// `nil` for a remove.
@@ -14,14 +16,14 @@ struct ObjectConflicts {
     var base: Stamp?
   }
 
-  private let type: TypeSchema
-  private let key: ObjectKey
+  let type: TypeSchema
+  let key: ObjectKey
   /// Updates and removes of the object as a whole.
-  private var lives: [Write] = []
+  private(set) var lives: [Write] = []
   /// By what folds by itself (L-5).
   private var places: [Place: [Write]] = [:]
 
-  private struct Place: Hashable {
+  struct Place: Hashable {
     let slot: Int
     /// The element's bytes, in a set or dictionary.
     let element: [UInt8]
@@ -38,7 +40,7 @@ struct ObjectConflicts {
     for field in entry.fields {
       for (element, value) in field.value.parts {
         places[Place(slot: type.slots[field.field], element: element), default: []].append(
-          Write(version: version, place: place, value: value))
+          Write(version: version, field: field.field, place: place, value: value))
       }
     }
   }
@@ -105,7 +107,7 @@ struct ObjectConflicts {
     return found.sorted { $0.0 < $1.0 }.map(\.1)
   }
 
-  private var sortedPlaces: [(Place, [Write])] {
+  var sortedPlaces: [(Place, [Write])] {
     places.map { ($0, $1) }.sorted { ($0.0.slot, $0.0.element.hexadecimal) < ($1.0.slot, $1.0.element.hexadecimal) }
   }
 

@@ -1,7 +1,7 @@
 internal import MagicData
 
 /// Counts what moves, tells of it now and then, and stops what was cancelled. Used by one pull or push, on one thread at a time.
-final class ProgressMeter {
+package final class ProgressMeter {
   private let events: EventSource
   private let phase: MagicProgress.Phase
   private let total: Int
@@ -13,15 +13,15 @@ final class ProgressMeter {
   /// How often it tells, and after how many transactions it looks at the clock at the latest.
   private static let (pause, stride) = (Duration.milliseconds(100), 64)
 
-  init(_ events: EventSource, _ phase: MagicProgress.Phase, of total: Int) {
+  package init(_ events: EventSource, _ phase: MagicProgress.Phase, of total: Int) {
     self.events = events
     self.phase = phase
     self.total = total
   }
 
-  func moved(changes: Int) throws {
+  package func moved(changes: Int, transactions count: Int = 1) throws {
     try Task.checkCancellation()
-    transactions += 1
+    transactions += count
     self.changes += changes
     guard transactions == total || transactions.isMultiple(of: ProgressMeter.stride) || changes >= ProgressMeter.stride else {
       return

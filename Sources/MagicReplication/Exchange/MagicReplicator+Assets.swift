@@ -1,17 +1,71 @@
 internal import Foundation
-internal import MagicData
+package import MagicData
 internal import MagicJournal
 
 extension MagicReplicator {
   /// F-14: fetches contents that rows name and that are not here.
-  func fetchAssets(_ names: [String], _ report: inout PullReport) async throws {
+  func fetchAssets(_ names: [String], _ remote: any OpenRemote, _ report: inout PullReport) async throws {
     var rest = names[...]
     while !rest.isEmpty {
-      let (remote, store, part) = (remote, magic.store, rest)
-      let fetched = try await store.assets.travelling { checkCancelled in
-        try AssetFetch(remote: remote, assets: store.assets).fetch(part, checkCancelled)
+      let (folder, asked) = try await remote.contents(rest, for: magic)
+      try await magic.store.fetchAssets(Array(rest.prefix(asked)), from: .folder(folder), &report)
+      try await remote.forget(contents: rest.prefix(asked), for: magic)
+      rest = rest.dropFirst(asked)
+    }
+  }
+
+  /// F-13: sends contents that rows name and that the remote lacks.
+  func sendAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws {
+    let store = magic.store
+    // What rows name stays until it is sent.
+    let pin = try await store.assets.pin()
+    defer { withExtendedLifetime(pin) {} }
+    let names = try await store.read { db in try StoredSchema(db).assetNames(db) }
+    report = try await remote.deliver(assets: names, magic, report)
+  }
+}
+
+extension FolderRemote {
+  package func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport {
+    let assets = magic.store.assets
+    return try await assets.travelling { checkCancelled in
+      try AssetPush(remote: self, assets: assets).send(names, report, checkCancelled)
+    }
+  }
+}
+
+/// Where contents are fetched from.
+enum AssetOrigin: Sendable {
+  case folder(FolderRemote)
+  case database(AssetFolder)
+
+  fileprivate func file(_ name: String) -> URL {
+    switch self {
+    case .folder(let remote): remote.content(AssetContent.digits(of: name))
+    case .database(let assets): assets.place(of: name)
+    }
+  }
+
+  /// Why nothing is to be read there at all.
+  fileprivate func obstacle(_ name: String) -> MagicDataError? {
+    if case .folder(let remote) = self { remote.checkWay(to: AssetContent.digits(of: name)) } else { nil }
+  }
+
+  fileprivate func doubt(_ name: String) {
+    if case .folder(let remote) = self { remote.doubt(AssetContent.digits(of: name)) }
+  }
+}
+
+extension Store {
+  /// Fetches contents, of which those stay that rows name.
+  func fetchAssets(_ names: [String], from origin: AssetOrigin, _ report: inout PullReport) async throws {
+    var rest = names[...]
+    while !rest.isEmpty {
+      let (assets, part) = (assets, rest)
+      let fetched = try await assets.travelling { checkCancelled in
+        try AssetFetch(origin: origin, assets: assets).fetch(part, checkCancelled)
       }
-      if !fetched.received.isEmpty { try await store.keep(fetched.received) }
+      if !fetched.received.isEmpty { try await keep(fetched.received) }
       report.assets += fetched.received.count
       report.assetBytes += fetched.bytes
       report.missingAssets += fetched.asked - fetched.received.count
@@ -19,24 +73,11 @@ extension MagicReplicator {
       rest = rest.dropFirst(fetched.asked)
     }
   }
-
-  /// F-13: sends contents that rows name and that the remote lacks.
-  func sendAssets(_ report: inout PushReport) async throws {
-    let (remote, store) = (remote, magic.store)
-    // What rows name stays until it is sent.
-    let pin = try await store.assets.pin()
-    defer { withExtendedLifetime(pin) {} }
-    let names = try await store.read { db in try StoredSchema(db).assetNames(db) }
-    let before = report
-    report = try await store.assets.travelling { checkCancelled in
-      try AssetPush(remote: remote, assets: store.assets).send(names, before, checkCancelled)
-    }
-  }
 }
 
 /// So many contents as are given their names at once.
 private struct AssetFetch {
-  let remote: FolderRemote
+  let origin: AssetOrigin
   let assets: AssetFolder
 
   struct Fetched: Sendable {
@@ -55,17 +96,16 @@ private struct AssetFetch {
     for name in names where fetched.received.count < AssetFetch.maxFiles && fetched.bytes < AssetFetch.maxBytes {
       try checkCancelled()
       fetched.asked += 1
-      let digits = AssetContent.digits(of: name)
-      let file = remote.content(digits)
+      let file = origin.file(name)
       let copied =
-        try remote.checkWay(to: digits).map(AssetContent.Copied.faulty) ?? assets.receive(name, from: file, checkCancelled)
+        try origin.obstacle(name).map(AssetContent.Copied.faulty) ?? assets.receive(name, from: file, checkCancelled)
       switch copied {
       case .whole(let copy):
         fetched.received.append(copy.asset)
         fetched.bytes += copy.bytes
       case .faulty(let fault) where fault.code == .notFound: break
       case .faulty(let fault):
-        if fault.code == .damaged { remote.doubt(digits) }
+        if fault.code == .damaged { origin.doubt(name) }
         let remedy = fault.code == .damaged ? "; whoever has the content writes it again with the next push" : ""
         fetched.unread.append(UnreadFile(path: file.path, code: fault.code, message: fault.message + remedy))
       }

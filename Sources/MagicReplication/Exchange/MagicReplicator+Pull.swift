@@ -10,13 +10,20 @@ extension MagicReplicator {
   ///   it was then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
   @discardableResult
   public func pull() async throws -> PullReport {
-    try await telling { try await pullOnce() }
+    try await telling { try await remote.opened(for: magic) { try await pull($0) } }
   }
 
-  private func pullOnce() async throws -> PullReport {
+  func pull(_ remote: any OpenRemote) async throws -> PullReport {
     let dataSet = try await agreed(remote.dataSet())
+    return try await merge(remote.arrivals(for: magic, dataSet), of: dataSet, contents: remote)
+  }
+
+  /// - Parameter contents: where contents of assets are to be had.
+  func merge(_ arrivals: Arrivals, of dataSet: DataSetID, contents remote: any OpenRemote) async throws -> PullReport {
+    defer { withExtendedLifetime(arrivals) {} }
     // What is there already costs a look at the frontiers, and no write.
-    let (listing, inStep, lacking) = try await withSnapshot(dataSet) { [assets = magic.store.assets] db, snapshot in
+    let (listing, inStep, lacking) = try await arrivals.withSnapshot(of: magic, dataSet, source) {
+      [assets = magic.store.assets] db, snapshot in
       let (listing, held) = (snapshot.listing, snapshot.held)
       guard snapshot.state.isSettled, listing.needed(by: held) == nil,
         listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil })
@@ -28,15 +35,18 @@ extension MagicReplicator {
       return (listing, report, assets.lacking(try snapshot.journal.schema.assetNames(db)))
     }
     var (report, conflicts) = (inStep ?? PullReport(), [MagicConflict]())
-    if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet) }
+    if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet, in: arrivals.folder) }
+    report.unread += arrivals.unread
+    report.parked += arrivals.parked
     do {
-      try await learnMembers()
+      try await arrivals.folder.learnMembers(magic)
+      if let interruption = arrivals.interruption { throw interruption }
       let named =
         inStep == nil
         ? try await magic.store.read { [assets = magic.store.assets] db in
           assets.lacking(try StoredSchema(db).assetNames(db))
         } : lacking
-      try await fetchAssets(named, &report)
+      try await fetchAssets(named, remote, &report)
     } catch {
       // What was merged stays.
       tell(report, conflicts)
@@ -46,7 +56,9 @@ extension MagicReplicator {
     return report
   }
 
-  private func merge(_ listing: FolderListing, of dataSet: DataSetID) async throws -> (PullReport, [MagicConflict]) {
+  private func merge(_ listing: FolderListing, of dataSet: DataSetID, in folder: FolderRemote) async throws -> (
+    PullReport, [MagicConflict]
+  ) {
     let milliseconds = magic.store.surroundings.milliseconds()
     let events = source
     let (report, conflicts, doubtful) = try await magic.store.write { db in
@@ -56,7 +68,7 @@ extension MagicReplicator {
       if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
       return (report, conflicts, listing.doubtful)
     }
-    for name in doubtful { remote.doubt(name) }
+    for name in doubtful { folder.doubt(name) }
     return (report, conflicts)
   }
 }

@@ -1,6 +1,6 @@
 internal import Foundation
-internal import MagicData
-internal import MagicJournal
+package import MagicData
+package import MagicJournal
 
 extension MagicReplicator {
   /// Sends what the remote lacks: this replica's transactions, those that it holds of others, and then the contents of assets. Makes the remote if
@@ -10,36 +10,42 @@ extension MagicReplicator {
   ///   before stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
-    try await telling { try await pushOnce() }
+    try await telling { try await remote.opened(for: magic) { try await push($0) } }
   }
 
-  private func pushOnce() async throws -> PushReport {
+  func push(_ remote: any OpenRemote) async throws -> PushReport {
     let dataSet = try await agreed(try await remote.dataSet(orMake: state().dataSet))
-    let (remote, store) = (remote, magic.store)
-    if try await !state().isSettled {
-      try await withSnapshot(dataSet) { _, _ in }
-      try remote.makeSegments()
+    var report = try await remote.deliver(magic, dataSet, source)
+    if try await magic.store.read({ db in try StoredSchema(db).hasAssets }) { try await sendAssets(remote, &report) }
+    if report.transactions > 0 || report.assets > 0 { source.tell(.sent(report)) }
+    for file in report.unread { source.tell(.unread(file)) }
+    return report
+  }
+}
+
+extension FolderRemote {
+  package func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
+    let store = magic.store
+    if try await !store.read({ db in try DatabaseState(db).isSettled }) {
+      try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { _, _ in }
+      try makeSegments()
       // From here on something may flow, so both sides stand for one data set.
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
-    let events = source
-    var (report, hasAssets, pushed) = try await withSnapshot(dataSet) { db, snapshot in
+    let (report, pushed) = try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { db, snapshot in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
-      try remote.makeSegments()
+      try makeSegments()
       let (held, listing) = (snapshot.held, snapshot.listing)
       let waiting = held.replicas.flatMap { listing.holes(of: $0, through: held[$0]) }.reduce(0) { $0 + $1.count }
       var push = JournalPush(
-        remote: remote, dataSet: dataSet, snapshot: snapshot, meter: ProgressMeter(events, .push, of: waiting),
+        remote: self, dataSet: dataSet, snapshot: snapshot, meter: ProgressMeter(events, .push, of: waiting),
         floor: try snapshot.journal.floor(), listing: snapshot.listing)
       try push.send()
       push.tidy()
-      return (push.report, snapshot.journal.schema.hasAssets, try snapshot.journal.named(snapshot.held))
+      return (push.report, try snapshot.journal.named(snapshot.held))
     }
-    if hasAssets { try await sendAssets(&report) }
-    try await acknowledge(pushed)
-    if report.transactions > 0 || report.assets > 0 { events.tell(.sent(report)) }
-    for file in report.unread { events.tell(.unread(file)) }
+    try await acknowledge(pushed, magic)
     return report
   }
 }
@@ -85,7 +91,7 @@ private struct JournalPush {
     }
   }
 
-  /// F-18. What was to be sent is sent: that the folder cannot be tidied is no failure of the push.
+  /// F-19. What was to be sent is sent: that the folder cannot be tidied is no failure of the push.
   mutating func tidy() {
     var consolidation = Consolidation(dataSet: dataSet, writer: snapshot.state.replica, extent: .own)
     try? consolidation.run(on: &listing)
@@ -135,24 +141,14 @@ private struct JournalPush {
   }
 
   private mutating func send(_ replica: ReplicaID, _ hole: ClosedRange<UInt64>) throws {
-    var previous = try journal.name(before: hole.lowerBound, of: replica)
+    let cutter = SegmentCutter(dataSet: dataSet, writer: snapshot.state.replica, journal: journal)
     var first = hole.lowerBound
-    var last = first - 1
-    var writer = start(replica, first, previous)
-    try journal.forEachTransaction(of: replica, after: last, through: hole.upperBound) { transaction in
-      if writer.isFull {
-        try finish(writer, replica, first...last)
-        writer = start(replica, transaction.sequence, previous)
-        first = transaction.sequence
-      }
-      writer.add(transaction)
-      previous = transaction.name
-      last = transaction.sequence
-      report.transactions += 1
-      report.changes += transaction.entries.count
-      try meter.moved(changes: transaction.entries.count)
+    while first <= hole.upperBound, let cut = try cutter.cut(replica, first...hole.upperBound, meter) {
+      try write(cut.name, cut.bytes, replica, cut.run)
+      report.transactions += cut.run.count
+      report.changes += cut.changes
+      first = cut.run.upperBound + 1
     }
-    if !writer.isEmpty { try finish(writer, replica, first...last) }
   }
 
   private func start(_ replica: ReplicaID, _ first: UInt64, _ previous: TransactionName) -> SegmentWriter {
@@ -165,6 +161,10 @@ private struct JournalPush {
     _ writer: SegmentWriter, _ replica: ReplicaID, _ run: ClosedRange<UInt64>
   ) throws {
     let (name, bytes) = try writer.finish()
+    try write(name, bytes, replica, run)
+  }
+
+  private mutating func write(_ name: String, _ bytes: [UInt8], _ replica: ReplicaID, _ run: ClosedRange<UInt64>) throws {
     let file = SegmentFileName(replica: replica, first: run.lowerBound, last: run.upperBound, name: name)
     if let other = listing.rejected.first(where: { $0.name == file }), other.error.code == .incompatible {
       throw other.error  // S-2: never replaced
@@ -178,7 +178,7 @@ private struct JournalPush {
 }
 
 extension JournalReader {
-  fileprivate func name(before sequence: UInt64, of replica: ReplicaID) throws -> TransactionName {
+  func name(before sequence: UInt64, of replica: ReplicaID) throws -> TransactionName {
     try sequence == 1 ? .none : name(at: sequence - 1, of: replica) ?? .none
   }
 

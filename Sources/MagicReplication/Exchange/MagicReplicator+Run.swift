@@ -14,8 +14,12 @@ extension MagicReplicator {
     var backOff = BackOff(from: interval)
     while !isOver {
       do {
-        try await round(interval)
-        backOff.reset()
+        try await remote.opened(for: magic) { remote in
+          while !isOver {
+            try await telling { try await round(remote, interval) }
+            backOff.reset()
+          }
+        }
       } catch  where isOver {
         return
       } catch let error as MagicDataError where error.mayPass {
@@ -29,25 +33,26 @@ extension MagicReplicator {
   private var isOver: Bool { Task.isCancelled || magic.store.isClosed }
 
   /// One exchange, and the wait for a reason for the next.
-  private func round(_ interval: Duration) async throws {
-    let earliest = ContinuousClock.now + interval
+  private func round(_ remote: any OpenRemote, _ interval: Duration) async throws {
+    let earliest = ContinuousClock.now + (remote.isLive ? .zero : interval)
     // Looked at before the exchange: what comes during it is a reason for the next one.
     let position = try await magic.store.lastRow()
-    let watch = FolderWatch(remote)
-    let names = await watch.names()
-    let (pull, push) = try await sync()
+    let there = await remote.position()
+    let report = try await sync(remote)
     // What it moved itself is not told from what came meanwhile; the next one finds nothing, and then it is known what is there.
-    if pull.transactions + push.transactions == 0 { try await waitForReason(after: position, names, watch, interval) }
+    if report.pull.transactions + report.push.transactions == 0 {
+      try await waitForReason(after: position, remote, there, interval)
+    }
     try await Task.sleep(until: earliest, clock: .continuous)
   }
 
   private func waitForReason(
-    after position: Int64, _ names: Set<String>?, _ watch: FolderWatch, _ interval: Duration
+    after position: Int64, _ remote: any OpenRemote, _ there: RemotePosition, _ interval: Duration
   ) async throws {
     let store = magic.store
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await store.waitForCommit(after: position) }
-      group.addTask { try await watch.waitForChange(of: names, every: interval) }
+      group.addTask { try await remote.waitForChange(after: there, every: interval) }
       group.addTask { try await Task.sleep(for: MagicReplicator.longest) }
       defer { group.cancelAll() }
       try await group.next()
@@ -62,8 +67,10 @@ extension MagicDataError {
   /// Whether another try may go well though nobody did anything about it.
   fileprivate var mayPass: Bool {
     switch code {
-    case .fork, .incompatible, .notADatabase, .tooLarge, .transaction, .model, .value, .query, .unsetValue, .notSaved: false
-    case .busy, .full, .notAllowed, .notFound, .exists, .damaged, .failed: true
+    case .fork, .incompatible, .notADatabase, .tooLarge, .transaction, .model, .value, .query, .unsetValue, .notSaved,
+      .unauthorized:
+      false
+    case .busy, .unreachable, .full, .notAllowed, .notFound, .exists, .damaged, .failed: true
     }
   }
 }
@@ -84,27 +91,5 @@ private struct BackOff {
   mutating func next() -> Duration {
     defer { pause = min(pause * 2, BackOff.most) }
     return pause * Double.random(in: 0.75...1.25)
-  }
-}
-
-/// Looks at a folder's names now and then. Off the threads that tasks share: a share that does not answer would hold one up.
-private struct FolderWatch: Sendable {
-  private let remote: FolderRemote
-
-  init(_ remote: FolderRemote) {
-    self.remote = remote
-  }
-
-  /// `nil` if the folder cannot be read.
-  func names() async -> Set<String>? {
-    await withCheckedContinuation { continuation in
-      DispatchQueue.global().async {
-        continuation.resume(returning: (try? remote.listing(of: remote.segments)).map(Set.init))
-      }
-    }
-  }
-
-  func waitForChange(of names: Set<String>?, every interval: Duration) async throws {
-    repeat { try await Task.sleep(for: interval) } while await self.names() == names
   }
 }

@@ -10,10 +10,14 @@ internal import MagicJournal
 /// ```
 public struct MagicReplicator: Sendable {
   let magic: MagicData
-  let remote: FolderRemote
+  let remote: any Remote
   let source: EventSource
 
   public init(_ magic: MagicData, remote: FolderRemote) {
+    self.init(magic, over: remote)
+  }
+
+  package init(_ magic: MagicData, over remote: any Remote) {
     self.magic = magic
     self.remote = remote
     source = EventSource()
@@ -29,11 +33,41 @@ public struct MagicReplicator: Sendable {
   @discardableResult
   public func sync() async throws -> (pull: PullReport, push: PushReport) {
     let report = try await telling {
-      _ = try await agreed(try await remote.dataSet(orMake: state().dataSet))
-      return (pull: try await pull(), push: try await push())
+      try await remote.opened(for: magic) { remote in
+        let report = try await sync(remote)
+        try await compareDigests(remote, moved: report.pull.transactions + report.push.transactions)
+        return report
+      }
     }
+    return (pull: report.pull, push: report.push)
+  }
+
+  struct SyncReport: Sendable {
+    let pull: PullReport
+    let push: PushReport
+  }
+
+  func sync(_ remote: any OpenRemote) async throws -> SyncReport {
+    _ = try await agreed(try await remote.dataSet(orMake: state().dataSet))
+    let report = SyncReport(pull: try await pull(remote), push: try await push(remote))
     if report.pull.heldBack.isEmpty { source.tell(.inStep) }
     return report
+  }
+
+  /// L-24, where it costs no more than the changes did.
+  private func compareDigests(_ remote: any OpenRemote, moved: Int) async throws {
+    let frontier = try await magic.store.read { db in try JournalReader(db).frontier() }
+    let held = frontier.replicas.reduce(0) { $0 + Int(clamping: frontier[$1]) }
+    guard moved > 0, moved >= held / 8, let theirs = try await remote.digest(at: frontier),
+      let ours = try await magic.digest(at: frontier), ours != theirs
+    else { return }
+    // L-25
+    throw MagicDataError(
+      .failed,
+      """
+      the database and \(remote.text) hold the same transactions and differ nevertheless (digests \(ours) and \(theirs)): one of them is \
+      damaged. Run magic-sync verify on both, and clone the one that is whole
+      """)
   }
 
   func state() async throws -> DatabaseState {
@@ -47,7 +81,7 @@ public struct MagicReplicator: Sendable {
       throw MagicDataError(
         .incompatible,
         """
-        the remote \(remote.folder.path) holds another data set (\(dataSet)) than the database (\(state.dataSet)). Nothing was \
+        the remote \(remote.text) holds another data set (\(dataSet)) than the database (\(state.dataSet)). Nothing was \
         exchanged. Name another remote, or clone this one into a new database
         """)
     }

@@ -79,4 +79,21 @@ public struct UnreadFile: Sendable, Equatable {
   public let code: MagicDataError.Code
   /// What is the matter, and what remedies it.
   public let message: String
+
+  package init(path: String, code: MagicDataError.Code, message: String) {
+    self.path = path
+    self.code = code
+    self.message = message
+  }
+}
+
+extension PushReport {
+  /// Another segment is on its way.
+  package mutating func count(_ cut: SegmentCutter.Cut) {
+    segments += 1
+    transactions += cut.run.count
+    changes += cut.changes
+    bytes += cut.bytes.count
+    inflatedBytes += cut.inflatedBytes
+  }
 }

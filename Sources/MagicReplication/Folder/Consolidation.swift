@@ -2,10 +2,10 @@ internal import Foundation
 internal import MagicData
 internal import MagicJournal
 
-/// Makes few segments of many small ones that follow each other (F-17).
+/// Makes few segments of many small ones that follow each other (F-18).
 struct Consolidation {
   enum Extent {
-    /// What a push does with the files that its own replica has written (F-18).
+    /// What a push does with the files that its own replica has written (F-19).
     case own
     case all
   }

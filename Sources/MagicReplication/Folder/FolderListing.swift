@@ -23,15 +23,21 @@ struct FolderListing: Sendable {
 
   private let remote: FolderRemote
   private let dataSet: DataSetID
-  /// Whether a file was gone when it was read: another has taken its place, or will (F-19).
+  /// What the remote holds that is not in files here.
+  private let beyond: Frontier
+  /// Whether a file was gone when it was read: another has taken its place, or will (F-20).
   private var hasVanished = false
   private var looks = 0
 
   /// How often the folder is listed again before a file that is gone is a gap like any other.
   private static let maxLooks = 8
 
-  init(_ remote: FolderRemote, dataSet: DataSetID) throws {
-    (self.remote, self.dataSet) = (remote, dataSet)
+  /// - Parameter known: an earlier look at the same folder; what counted then is not opened again, since it never changes.
+  init(
+    _ remote: FolderRemote, dataSet: DataSetID, beyond: Frontier = Frontier(), known: FolderListing? = nil
+  ) throws {
+    (self.remote, self.dataSet, self.beyond) = (remote, dataSet, beyond)
+    runs = known?.runs ?? [:]
     try look()
     while try lookAgain() {}
   }
@@ -39,9 +45,14 @@ struct FolderListing: Sendable {
   private mutating func look() throws {
     hasVanished = false
     rejected = []
+    let counted = Dictionary(uniqueKeysWithValues: self.files.map { ($0.name, $0) })
     var files: [ReplicaID: [File]] = [:]
     for text in try remote.listing(of: remote.segments).sorted() {
       guard let name = SegmentFileName(text) else { continue }
+      if let file = counted[name] {
+        files[name.replica, default: []].append(file)
+        continue
+      }
       let url = url(of: name)
       do {
         files[name.replica, default: []].append(
@@ -113,9 +124,15 @@ struct FolderListing: Sendable {
   /// In the order of their replicas and first sequences.
   var files: [File] { replicas.flatMap { runs[$0]?.files ?? [] } }
 
+  /// Of the files that count.
+  var bytes: Int {
+    files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength } + checkpoints.reduce(0) { $0 + $1.bytes }
+  }
+
   /// F-5: for each replica the last sequence up to which none is missing.
   var frontier: Frontier {
     var frontier = covered
+    for replica in beyond.replicas { frontier[replica] = max(frontier[replica], beyond[replica]) }
     for replica in replicas {
       while let file = next(after: frontier[replica], of: replica) { frontier[replica] = file.name.last }
     }
@@ -155,6 +172,11 @@ struct FolderListing: Sendable {
     rejectedCheckpoints.removeAll { $0.url == checkpoint.url }
     checkpoints.removeAll { $0.url == checkpoint.url }
     checkpoints.append(checkpoint)
+  }
+
+  /// The same for a file that may be listed.
+  mutating func reject(named name: SegmentFileName, _ error: MagicDataError) {
+    if let file = runs[name.replica]?.files.first(where: { $0.name == name }) { reject(file, error) }
   }
 
   /// F-6: the runs, up to a sequence, that no file that counts has.
@@ -201,6 +223,20 @@ struct FolderListing: Sendable {
 
   /// After files were deleted.
   func syncFolder() throws { try DurableFile.sync(remote.segments) }
+
+  /// The same for who takes its transactions one by one.
+  static func reader(_ file: File) throws -> SegmentReader {
+    let bytes = try DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)
+    do {
+      let reader = try SegmentReader(bytes)
+      guard reader.header == file.header, Segment.name(of: try reader.names()) == file.name.name else {
+        throw JournalError(.damaged, "it holds other transactions than its name says")
+      }
+      return reader
+    } catch let error as JournalError {
+      throw MagicDataError(error, file.url.path)
+    }
+  }
 
   /// Reads and checks a whole file.
   static func segment(_ file: File) throws -> Segment {

@@ -1,14 +1,14 @@
-internal import Foundation
+package import Foundation
 internal import MagicData
 internal import MagicJournal
 
 /// Where contents of assets lie, and doubts (F-12, F-16).
 extension FolderRemote {
-  var assets: URL { folder.appendingPathComponent("assets", isDirectory: true) }
+  package var assets: URL { folder.appendingPathComponent("assets", isDirectory: true) }
   var doubts: URL { folder.appendingPathComponent("doubts", isDirectory: true) }
 
   /// The file of a content, of which these are the 64 digits.
-  func content(_ digits: String) -> URL { contents(digits).appendingPathComponent(digits) }
+  package func content(_ digits: String) -> URL { contents(digits).appendingPathComponent(digits) }
 
   private func contents(_ digits: String) -> URL {
     assets.appendingPathComponent(String(digits.prefix(2)), isDirectory: true)
@@ -27,7 +27,7 @@ extension FolderRemote {
   }
 
   /// Makes the folder of a content. Where a link stands, it would be written elsewhere.
-  func makeContents(_ digits: String) throws {
+  package func makeContents(_ digits: String) throws {
     for folder in [assets, contents(digits)] { try makeOwn(folder) }
   }
 

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import MagicData
 
-/// What writers that were killed have left (F-20).
+/// What writers that were killed have left (F-21).
 extension FolderRemote {
   struct Leftover {
     let url: URL

@@ -1,6 +1,6 @@
 public import Foundation
 internal import MagicData
-internal import MagicJournal
+package import MagicJournal
 
 /// A folder through which replicas exchange their journals (Protocol/folder.md): on a disk, a share, a stick, or carried by a sync service.
 public struct FolderRemote: Sendable {
@@ -39,7 +39,7 @@ public struct FolderRemote: Sendable {
   }
 
   /// The data set of a remote that is there.
-  func dataSet() throws -> DataSetID {
+  package func dataSet() throws -> DataSetID {
     try checkIsFolder()
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else {
@@ -70,7 +70,7 @@ public struct FolderRemote: Sendable {
   }
 
   /// The data set of the remote; makes a remote of `dataSet` if there is none (F-8).
-  func dataSet(orMake dataSet: DataSetID) throws -> DataSetID {
+  package func dataSet(orMake dataSet: DataSetID) throws -> DataSetID {
     try checkIsFolder()
     if FileManager.default.fileExists(atPath: marker.path) { return try self.dataSet() }
     try makeFolder()
@@ -88,7 +88,19 @@ public struct FolderRemote: Sendable {
     }
   }
 
+  /// Throws if the folder is no remote and can become none.
+  package func checkCanBeRemote() throws {
+    try checkIsFolder()
+    guard !isThere else { return try check() }
+    _ = try mustBeMade()
+  }
+
   private func makeFolder() throws {
+    if try mustBeMade() { try make(folder) }
+  }
+
+  /// Whether there is nothing yet where the folder belongs.
+  private func mustBeMade() throws -> Bool {
     let files = FileManager.default
     var isFolder: ObjCBool = false
     if files.fileExists(atPath: folder.path, isDirectory: &isFolder) {
@@ -98,12 +110,13 @@ public struct FolderRemote: Sendable {
       guard content.isEmpty else {
         throw MagicDataError(.exists, "\(folder.path) is no remote, and is not empty; name a new folder, in it or elsewhere")
       }
+      return false
     } else {
       let parent = folder.deletingLastPathComponent()
       guard files.fileExists(atPath: parent.path) else {
         throw MagicDataError(.notFound, "there is no folder \(parent.path); make it first")
       }
-      try make(folder)
+      return true
     }
   }
 

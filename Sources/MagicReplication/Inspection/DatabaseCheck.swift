@@ -8,19 +8,26 @@ package struct DatabaseCheck: Sendable {
   package private(set) var digest = ""
   /// What does not fit, the first hundred.
   package private(set) var faults: [String] = []
-  package let assets: AssetCheck
+  package private(set) var assets = AssetCheck()
+  /// The objects that do not fit, for who mends them.
+  private(set) var found: [ObjectFault] = []
+  /// Whether SQLite finds its own file whole.
+  private(set) var isFileWhole = true
 
   private static let maxFaults = 100
 
-  /// Memory holds one object at a time, and the keys of one type.
+  /// Memory holds one object at a time; and, if there are any, those that do not fit.
   package init(_ magic: MagicData) async throws {
     let store = magic.store
-    self = try await store.read { db in try DatabaseCheck(store, db) }
+    self = try await store.read { db in
+      var check = try DatabaseCheck(db, store.integrityFaults(db))
+      check.assets = try AssetCheck(store, db)
+      return check
+    }
   }
 
-  private init(_ store: Store, _ db: Connection) throws {
-    assets = try AssetCheck(store, db)
-    faults = try store.integrityFaults(db)
+  init(_ db: Connection, _ integrity: [String] = []) throws {
+    (faults, isFileWhole) = (integrity, integrity.isEmpty)
     let journal = try JournalReader(db)
     // Every transaction can be read, and they follow each other.
     var written = 0
@@ -32,12 +39,16 @@ package struct DatabaseCheck: Sendable {
     for type in journal.schema.types {
       let table = ObjectTable(type, db)
       var ofType = TypeDigest(type.schema)
-      for (key, place) in try table.rows() { try check(key, place, table, journal, isShown: true, &ofType, &digest) }
-      for (key, place) in try table.absent() { try check(key, place, table, journal, isShown: false, &ofType, &digest) }
+      try table.forEachRow { try check($0, $1, table, journal, isShown: true, &ofType, &digest) }
+      try table.forEachAbsent { try check($0, $1, table, journal, isShown: false, &ofType, &digest) }
+      for fault in try table.orphanLinks() { report(fault) }
       ofType.finish(&digest)
     }
     // Entries that are in no object's chain would be in no fold.
-    if entries != written { report("the journal has \(written) entries, and objects know of \(entries)") }
+    if entries != written {
+      report("the journal has \(written) entries, and objects know of \(entries)")
+      try findLost(journal, db)
+    }
     self.digest = digest.description
   }
 
@@ -47,24 +58,94 @@ package struct DatabaseCheck: Sendable {
   ) throws {
     try Task.checkCancellation()
     let type = table.type.schema
-    var state = ObjectState()
-    try journal.forEachEntry(from: place.last) { stamp, root, _, entry in
-      entries += 1
-      if entry.type != table.type.id || entry.key != key { report("\(type.name) \(key.text) has an entry of another object") }
-      state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: type)
+    var (state, isForeign) = (ObjectState(), false)
+    do {
+      try journal.forEachEntry(from: place.last) { stamp, root, _, entry in
+        isForeign = isForeign || entry.type != table.type.id || entry.key != key
+        guard !isForeign else { return }
+        entries += 1
+        state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: type)
+      }
+    } catch is MagicDataError {
+      isForeign = true
     }
+    func fault(_ kind: ObjectFault.Kind, _ what: String) {
+      report("\(type.name) \(key.text) \(what)")
+      found.append(ObjectFault(type: table.type.id, key: key, place: place, isShown: isShown, kind: kind))
+    }
+    guard !isForeign else { return fault(.astray, "has an entry of another object, or one that is not there") }
     if !place.last.isNone { ofType.add(state, key, to: &digest) }
     guard state.isAlive == isShown else {
-      return report("\(type.name) \(key.text) \(isShown ? "has a row" : "has no row"), against its journal")
+      return fault(.life, "\(isShown ? "has a row" : "has no row"), against its journal")
     }
     guard isShown else { return }
     objects += 1
-    let row = try table.row(at: place.zIndex)
-    guard row != state.row.filter({ $0.value != .null && $0.value != .list([]) }) else { return }
-    report("\(type.name) \(key.text) shows other values than its journal folds to")
+    let row: [FieldValue]
+    do {
+      row = try table.row(at: place.zIndex)
+    } catch let error as MagicDataError where error.code == .notADatabase {
+      return fault(.values, "refers to an object that nothing names")
+    }
+    let folded = state.tableRow
+    guard row != folded else { return }
+    let names = Set(row.changes(to: folded).map { type.fields[$0.field].name.text }).sorted()
+    fault(.values, "shows other values than its journal folds to: \(names.joined(separator: ", "))")
+  }
+
+  /// Objects that entries speak of and no table knows of, as after a row was deleted by SQL.
+  private mutating func findLost(_ journal: JournalReader, _ db: Connection) throws {
+    for lost in try journal.lost(db) {
+      report("\(journal.schema.types[lost.type].schema.name) \(lost.key.text) has entries, and no place in the tables")
+      found.append(lost)
+    }
   }
 
   private mutating func report(_ fault: String) {
     if faults.count < DatabaseCheck.maxFaults { faults.append(fault) }
+  }
+}
+
+/// An object of which tables and journal say different things.
+struct ObjectFault: Sendable {
+  enum Kind: Sendable {
+    /// It has a row and should have none, or the other way round.
+    case life
+    /// Its row has other values.
+    case values
+    /// Its place leads to entries that are not its own.
+    case astray
+    /// Entries speak of it, and no table has it.
+    case lost
+  }
+
+  let type: Int
+  let key: ObjectKey
+  /// Of a lost one, what its entries say.
+  let place: ObjectPlace
+  let isShown: Bool
+  let kind: Kind
+}
+
+extension ObjectState {
+  /// What a row and its links can say of it: null and an emptied list leave nothing there.
+  var tableRow: [FieldValue] { row.filter { $0.value != .null && $0.value != .list([]) } }
+}
+
+extension JournalReader {
+  /// Objects that have entries, with their last one, as a reading of the whole journal finds them, and that no table has under that place.
+  func lost(_ db: Connection) throws -> [ObjectFault] {
+    var places: [Int: [ObjectKey: ObjectPlace]] = [:]
+    try forEachStoredEntry { entry, place, zIndex in
+      places[entry.type, default: [:]][entry.key] = ObjectPlace(zIndex: zIndex, last: place)
+    }
+    var lost: [ObjectFault] = []
+    for (type, objects) in places.sorted(by: { $0.key < $1.key }) {
+      let table = ObjectTable(schema.types[type], db)
+      for (key, place) in objects.sorted(by: { $0.value.last.bits < $1.value.last.bits }) {
+        guard try table.place(of: key) == nil, try table.absentPlace(of: key) == nil else { continue }
+        lost.append(ObjectFault(type: type, key: key, place: place, isShown: false, kind: .lost))
+      }
+    }
+    return lost
   }
 }

@@ -48,15 +48,7 @@ package struct ReplicationStatus: Sendable {
 extension MagicReplicator {
   /// - Throws: `MagicDataError` as ``pull()`` does.
   package func status() async throws -> ReplicationStatus {
-    let dataSet = try await agreed(remote.dataSet())
-    let (remote, now) = (remote, magic.store.surroundings.milliseconds())
-    return try await magic.store.read { db in
-      var members = try Members(db)
-      for file in try remote.acknowledged(dataSet).values { members.learn(file.members.values) }
-      let snapshot = try Snapshot(db, remote, dataSet)
-      if let first = snapshot.branch { throw FolderListing.fork(snapshot.state.replica, first) }
-      return try ReplicationStatus(snapshot, members, now)
-    }
+    try await remote.opened(for: magic) { remote in try await remote.status(of: magic, agreed(remote.dataSet())) }
   }
 }
 
@@ -93,7 +85,30 @@ extension ReplicationStatus.Peer {
 }
 
 extension ReplicationStatus {
-  fileprivate init(_ snapshot: Snapshot, _ members: Members, _ now: Int64) throws {
+  /// Of a remote that tells what it holds.
+  package init(_ db: Connection, _ there: Standing, _ now: Int64) throws {
+    let (journal, state, members) = (try JournalReader(db), try DatabaseState(db), try Members(db))
+    let held = try journal.frontier()
+    let parts = Dictionary(there.parts.map { ($0.held.replica, $0) }) { first, _ in first }
+    let latest = max(now, state.lastStamp.milliseconds) + Merger.bound
+    segments = there.segments
+    segmentBytes = there.bytes
+    (checkpoints, checkpointBytes) = (0, 0)
+    unusable = []
+    skewMilliseconds = there.parts.map { $0.held.name.stamp.milliseconds - now }.max()
+    peers = try Set(held.replicas + parts.keys + members.all.keys + [state.replica]).sorted().map { replica in
+      let part = parts[replica]
+      let (last, own) = (part?.held.name.stamp, try journal.name(at: held[replica], of: replica)?.stamp)
+      let beyond = part?.held.last ?? 0
+      let isParked = held[replica] < beyond && (last?.milliseconds ?? 0) > latest
+      return Peer(
+        replica: replica, members, held: held, there: beyond, reach: part?.beyond.last?.upperBound ?? beyond,
+        lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
+        parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
+    }
+  }
+
+  init(_ snapshot: Snapshot, _ members: Members, _ now: Int64) throws {
     let (listing, held) = (snapshot.listing, snapshot.held)
     let there = listing.frontier
     let latest = max(now, snapshot.state.lastStamp.milliseconds) + Merger.bound
@@ -115,9 +130,4 @@ extension ReplicationStatus {
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }
   }
-}
-
-extension Stamp {
-  /// UTC.
-  var inLog: String { Date(timeIntervalSince1970: TimeInterval(milliseconds) / 1_000).inLog }
 }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import MagicJournal
 
 extension MagicConflict {
   package var text: String {
@@ -38,5 +39,12 @@ extension MagicConflict.Side: Encodable {
     try container.encode(replica, forKey: .replica)
     try container.encode(time.inLog, forKey: .time)
     try container.encodeIfPresent(value, forKey: .value)
+  }
+}
+
+extension Date {
+  /// UTC, to the millisecond. Times in a journal are not before 1970.
+  package var inLog: String {
+    Stamp(UInt64(max(0, (timeIntervalSince1970 * 1_000).rounded())) << 16).inLog
   }
 }

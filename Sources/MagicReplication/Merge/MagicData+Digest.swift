@@ -1,5 +1,5 @@
 public import MagicData
-internal import MagicJournal
+package import MagicJournal
 
 extension MagicData {
   /// A sum over all objects and their values. Two databases with equal digests hold the same data (Protocol/merge.md, M-11).
@@ -7,15 +7,26 @@ extension MagicData {
   /// It reads the whole journal.
   /// - Returns: 32 hexadecimal digits.
   public func digest() async throws -> String {
+    try await store.read { db in try JournalReader(db).digest() }
+  }
+
+  /// The digest if the database holds what a frontier says, no less and no more; else `nil`.
+  package func digest(at frontier: Frontier) async throws -> String? {
     try await store.read { db in
-      var digest = Digest()
-      let reader = try JournalReader(db)
-      for type in reader.schema.types {
-        var ofType = TypeDigest(type.schema)
-        try reader.forEachObject(of: type) { key, state in ofType.add(state, key, to: &digest) }
-        ofType.finish(&digest)
-      }
-      return digest.description
+      let journal = try JournalReader(db)
+      return try journal.frontier() == frontier ? journal.digest() : nil
     }
+  }
+}
+
+extension JournalReader {
+  fileprivate func digest() throws -> String {
+    var digest = Digest()
+    for type in schema.types {
+      var ofType = TypeDigest(type.schema)
+      try forEachObject(of: type) { key, state in ofType.add(state, key, to: &digest) }
+      ofType.finish(&digest)
+    }
+    return digest.description
   }
 }

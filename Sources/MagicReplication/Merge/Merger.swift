@@ -57,15 +57,10 @@ struct Merger {
   ///
   /// - Parameter merged: hears of each transaction, with its number of changes.
   mutating func merge(_ segment: Segment, _ merged: (Int) throws -> Void = { _ in }) throws {
-    let learnt = try schema.learn(segment.schema, db)
-    reader = JournalReader(db, schema)
+    let learnt = try learn(segment.schema)
     for transaction in segment.transactions where transaction.sequence > held[transaction.replica] {
       precondition(transaction.sequence == held[transaction.replica] + 1, "a merge leaves no gap")
-      guard transaction.name.stamp.milliseconds <= latest else {
-        heldBack[transaction.replica] = transaction.name.stamp
-        return
-      }
-      try merge(transaction, learnt)
+      guard try take(transaction, learnt) else { return }
       held[transaction.replica] = transaction.sequence
       try merged(transaction.entries.count)
     }
@@ -83,11 +78,9 @@ struct Merger {
 
   /// Merges kept entries. They rise by their stamps, as the entries of one object do, so mostly each wins as a whole.
   mutating func merge(kept part: CheckpointPart, _ merged: (Int) throws -> Void) throws {
-    let learnt = try schema.learn(part.schema, db)
-    reader = JournalReader(db, schema)
+    let learnt = try learn(part.schema)
     for transaction in part.transactions {
-      try writer.beginKept(name: transaction.name, root: transaction.root, db)
-      try mergeEntries(of: transaction, learnt)
+      try merge(transaction, learnt)
       try merged(transaction.entries.count)
     }
   }
@@ -95,6 +88,23 @@ struct Merger {
   /// A checkpoint was merged.
   mutating func raise(to floor: NamedFrontier) {
     for replica in floor.replicas { held[replica] = max(held[replica], floor[replica]?.sequence ?? 0) }
+  }
+
+  /// Makes room for what a schema speaks of.
+  mutating func learn(_ schema: Schema) throws -> [LearntType] {
+    let learnt = try self.schema.learn(schema, db)
+    reader = JournalReader(db, self.schema)
+    return learnt
+  }
+
+  /// Merges one transaction that is not held, whatever is held of its replica. `false` if it has to wait for its time.
+  mutating func take(_ transaction: Transaction, _ learnt: [LearntType]) throws -> Bool {
+    guard transaction.name.stamp.milliseconds <= latest else {
+      heldBack[transaction.replica] = transaction.name.stamp
+      return false
+    }
+    try merge(transaction, learnt)
+    return true
   }
 
   /// Folds what is left to fold, and moves the clock above all that was merged (C-2).
@@ -112,12 +122,12 @@ struct Merger {
   }
 
   private mutating func merge(_ transaction: Transaction, _ learnt: [LearntType]) throws {
-    try writer.begin(
-      replica: transaction.replica, sequence: transaction.sequence, name: transaction.name, root: transaction.root, db)
-    try mergeEntries(of: transaction, learnt)
-  }
-
-  private mutating func mergeEntries(of transaction: Transaction, _ learnt: [LearntType]) throws {
+    if transaction.sequence > 0 {
+      try writer.begin(
+        replica: transaction.replica, sequence: transaction.sequence, name: transaction.name, root: transaction.root, db)
+    } else {
+      try writer.beginKept(name: transaction.name, root: transaction.root, db)
+    }
     let version = Version(stamp: transaction.name.stamp, root: transaction.root)
     for entry in transaction.entries { try merge(entry.translated(learnt), version) }
     try writer.finish(db)

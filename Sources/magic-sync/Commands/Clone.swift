@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import MagicData
 import MagicReplication
 
@@ -16,21 +17,23 @@ struct Clone: Command {
       """)
 
   @Argument(
-    help: ArgumentHelp("The remote: a folder's path or file: URL, a .magicbundle file, or - for a pipe.", valueName: "REMOTE"))
+    help: ArgumentHelp(
+      "The remote: a folder's path or file: URL, a server's URL, a .magicbundle file, or - for a pipe.", valueName: "REMOTE"))
   var remote: String
 
   @OptionGroup var database: DatabaseArgument
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let place = try RemotePlace(remote)
+    let place = try RemotePlace(remote, connection.options)
     let database = try CommandDatabase(database.path)
     guard !database.exists else {
       throw MagicDataError(.exists, "there is a database at \(database.path) already; pull into it, or name another path")
     }
-    let report = try await place.use(.pull) { folder in
+    let report = try await place.use(.pull) { remote in
       try await database.useOrBuild { magic in
-        let report = try await Reporter(output).follow(MagicReplicator(magic, remote: folder)) { try await $0.pull() }
+        let report = try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { try await $0.pull() }
         if !place.isPipe { try await magic.addRemote(NamedRemote(name: NamedRemote.defaultName, address: place.text)) }
         return report
       }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import MagicData
 import MagicReplication
 import MagicTransport
@@ -52,7 +53,7 @@ struct Compact: Command {
 
   func perform() async throws -> Outcome {
     let keeping = try keeping()
-    if remote == nil, let folder = try? RemoteAddress.remote(at: path), folder.isThere {
+    if remote == nil, case .folder(let folder) = try? RemotePlace(path, .init()), folder.isThere {
       guard keep == nil else { throw ValidationError("--keep is for a database's history.") }
       return Content(nil, try await folder.compact(isDryRun: isDryRun), isDryRun: isDryRun).outcome
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 
 struct Init: Command {
   static let configuration = CommandConfiguration(

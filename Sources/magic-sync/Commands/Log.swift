@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import Foundation
 import MagicReplication
 
@@ -39,11 +40,11 @@ struct LogCommand: Command {
         }
         return Outcome(text: "", content: ["conflicts": all.count])
       }
-      let lines = try await JournalSource.database(magic).log()
-      for line in lines.suffix(limit) {
-        try output.line(output.json ? "{\"event\":\"entry\"," + line.json.dropFirst() : line.text)
-      }
-      return Outcome(text: "", content: ["entries": lines.count])
+      var selection = LogSelection()
+      selection.limit = limit == .max ? nil : limit
+      let listing = EntryListing(output)
+      let (report, _) = try await listing.print(.database(magic), selection)
+      return Outcome(text: "", content: ["entries": listing.count], status: report.isComplete ? .success : .partlyDone)
     }
   }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import MagicData
 import MagicReplication
 
@@ -30,15 +31,14 @@ struct Peers: Command {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)
     if let replica = expire ?? Twin.text("EXPIRE") {
-      guard case .folder(let folder) = place else {
-        throw MagicDataError(.notAllowed, "who is expired is told in a folder, and \(place.text) is none")
+      let expired = try await place.use(.pull) { remote in
+        try await database.use { magic in try await MagicReplicator(magic, over: remote).expire(replica) }
       }
-      let expired = try await database.use { magic in try await MagicReplicator(magic, remote: folder).expire(replica) }
       return Outcome(
         text: "expired replica \(expired): it is not waited for until it pushes again", content: ["expired": expired])
     }
-    let status = try await place.use(.pull) { folder in
-      try await database.use { magic in try await MagicReplicator(magic, remote: folder).status() }
+    let status = try await place.use(.pull) { remote in
+      try await database.use { magic in try await MagicReplicator(magic, over: remote).status() }
     }
     for peer in status.peers {
       if output.json { try output.event("peer", peer) } else { try output.line(peer.text) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import MagicData
 import MagicReplication
 
@@ -24,9 +25,9 @@ struct Pull: Command {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)
     let isNew = !database.exists
-    let report = try await place.use(.pull) { folder in
+    let report = try await place.use(.pull) { remote in
       try await database.useOrBuild { magic in
-        try await Reporter(output).follow(MagicReplicator(magic, remote: folder)) { try await $0.pull() }
+        try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { try await $0.pull() }
       }
     }
     let exchanged = Exchanged(madeDatabase: isNew, pulled: Moved(report))

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import Foundation
 import MagicData
 import MagicReplication
@@ -29,8 +30,8 @@ struct Push: Command {
     }
     let isNew = !place.isPipe && !place.isThere
     let report = try await database.use { magic in
-      try await place.use(.push) { folder in
-        try await Reporter(output, isOutputTaken: place.isPipe).follow(MagicReplicator(magic, remote: folder)) {
+      try await place.use(.push) { remote in
+        try await Reporter(output, isOutputTaken: place.isPipe).follow(MagicReplicator(magic, over: remote)) {
           try await $0.push()
         }
       }

@@ -1,6 +1,8 @@
 import ArgumentParser
+import Console
 import MagicData
 import MagicReplication
+import MagicTransport
 
 struct Remote: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -23,12 +25,12 @@ struct Remote: AsyncParsableCommand {
     @OptionGroup var database: DatabaseArgument
     @Argument(help: ArgumentHelp("The remote's name: a to z, digits, - and _.", valueName: "NAME"))
     var name: String
-    @Argument(help: ArgumentHelp("A folder's path or file: URL, or a .magicbundle file.", valueName: "URL"))
+    @Argument(help: ArgumentHelp("A folder's path or file: URL, a server's URL, or a .magicbundle file.", valueName: "URL"))
     var address: String
     @OptionGroup var output: OutputOptions
 
     func perform() async throws -> Outcome {
-      let place = try RemotePlace(address)
+      let place = try RemotePlace(address, SocketRemote.Options())
       guard !place.isPipe else { throw ValidationError("a pipe has no name.") }
       let remote = NamedRemote(name: name, address: place.text)
       try await CommandDatabase(database.path).use { magic in try await magic.addRemote(remote) }

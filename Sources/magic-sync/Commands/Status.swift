@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import MagicData
 import MagicReplication
 
@@ -25,17 +26,17 @@ struct Status: Command {
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)
-    let (status, statistics, history) = try await place.use(.pull) { folder in
+    let (status, statistics, history) = try await place.use(.pull) { remote in
       try await database.use { magic in
         (
-          try await MagicReplicator(magic, remote: folder).status(), try await magic.statistics(),
+          try await MagicReplicator(magic, over: remote).status(), try await magic.statistics(),
           try await magic.compact(isDryRun: true)
         )
       }
     }
     let content = Content(status, statistics, history, database.path, place.text)
     return Outcome(
-      text: content.text, content: content, status: (check || Twin.flag("CHECK")) && !status.isInStep ? .notInStep : .success)
+      text: content.text, content: content, status: (check || Twin.flag("CHECK")) && !status.isInStep ? .differs : .success)
   }
 
   /// What programs get.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import MagicData
 import MagicReplication
 
@@ -14,6 +15,7 @@ struct Sync: Command {
         magic-sync sync notes /mnt/share/notes
         magic-sync sync notes
         magic-sync sync notes --watch --interval 5 --json
+        magic-sync sync notes tls://hub.example.org --token-file token --watch
       """)
 
   @OptionGroup var database: DatabaseArgument
@@ -40,9 +42,9 @@ struct Sync: Command {
     guard !place.isPipe else { throw ValidationError("a pipe goes one way: push to it, or pull from it.") }
     if watch || Twin.flag("WATCH") { return try await follow(database, place) }
     let (isDatabaseNew, isRemoteNew) = (!database.exists, !place.isThere)
-    let report = try await place.use(.both) { folder in
+    let report = try await place.use(.both) { remote in
       try await database.useOrBuild { magic in
-        try await Reporter(output).follow(MagicReplicator(magic, remote: folder)) { try await $0.sync() }
+        try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { try await $0.sync() }
       }
     }
     let exchanged = Exchanged(
@@ -53,12 +55,17 @@ struct Sync: Command {
   }
 
   private func follow(_ database: CommandDatabase, _ place: RemotePlace) async throws -> Outcome {
-    guard case .folder(let folder) = place else { throw ValidationError("--watch follows a folder; a bundle does not change.") }
+    let remote: any MagicReplication.Remote
+    switch place {
+    case .folder(let folder): remote = folder
+    case .server(let server): remote = server
+    case .bundle, .pipe: throw ValidationError("--watch follows a folder or a server; a bundle does not change.")
+    }
     let isNew = try await database.useOrInit()
     let reporter = Reporter(output, isContinuous: true)
     if !output.quiet { Terminal.say("following \(database.path) and \(place.text) until interrupted") }
     try await database.use { magic in
-      try await reporter.follow(MagicReplicator(magic, remote: folder)) { try await $0.run(every: .seconds(interval)) }
+      try await reporter.follow(MagicReplicator(magic, over: remote)) { try await $0.run(every: .seconds(interval)) }
     }
     let moved = await Exchanged(madeDatabase: isNew, pulled: reporter.pulled, pushed: reporter.pushed)
     return Outcome(text: "", content: moved)

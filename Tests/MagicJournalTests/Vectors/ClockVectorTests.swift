@@ -1,4 +1,5 @@
 import MagicJournal
+import TestSupport
 import Testing
 
 @Suite struct ClockVectorTests {

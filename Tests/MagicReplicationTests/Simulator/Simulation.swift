@@ -227,7 +227,8 @@ final class Simulation {
   private func forgetWhatIsGone() async throws {
     let left = Box<Set<TransactionName>>([])
     for machine in machines {
-      try await JournalSource.database(machine.magic).forEachTransaction { transaction, _ in left.value.insert(transaction.name)
+      try await machine.magic.store.read { db in
+        try JournalReader(db).forEachTransaction { left.value.insert($0.name) }
       }
       for place in places {
         let remote = remote(place, of: machine)
@@ -273,8 +274,8 @@ final class Simulation {
       let faults = try await DatabaseCheck(machine.magic).faults
       #expect(faults.isEmpty, "\(faults.prefix(2)) \(story)")
       let names = Box<Set<TransactionName>>([])
-      try await JournalSource.database(machine.magic).forEachTransaction { transaction, _ in
-        names.value.insert(transaction.name)
+      try await machine.magic.store.read { db in
+        try JournalReader(db).forEachTransaction { names.value.insert($0.name) }
       }
       #expect(Set(written.keys).subtracting(names.value).isEmpty, story)
     }

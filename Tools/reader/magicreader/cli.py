@@ -1,10 +1,11 @@
-"""The commands: segment FILE, state REMOTE, digest REMOTE, assets REMOTE."""
+"""The commands: segment FILE, state REMOTE, digest REMOTE, assets REMOTE. A remote is a folder, a bundle or a server."""
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
-from typing import Any, Callable, Dict, Iterable, List
+from typing import Any, Callable, Dict, Iterable, List, Union
 
 from .assets import faults
 from .bundle import Bundle, is_bundle
@@ -16,6 +17,7 @@ from .notation import objects_json, segment_json
 from .pull import Pull
 from .schema import SchemaError
 from .segment import BODY_LIMIT, HEADER_SIZE, read_segment
+from .wire import Server, is_server
 
 USAGE_STATUS, PARTLY_STATUS = 64, 3
 USAGE = "usage: magicreader segment FILE | state REMOTE | digest REMOTE | assets REMOTE"
@@ -52,13 +54,22 @@ def asset_lines(path: str) -> Iterable[str]:
 
 
 def pulled(path: str, tell: Callable[[Pull], List[str]]) -> List[str]:
-    pull = Pull(Bundle(path) if is_bundle(path) else Folder(path), now())
+    remote = remote_at(path)
+    pull = Pull(remote, now())
+    if isinstance(remote, Server) and remote.digest not in ("", digest(fold(pull.journal))):
+        raise RemoteError(f"{path}: its digest is another: {remote.digest}")  # W-16
     lines = tell(pull)
     for line in pull.held_back + pull.unread + pull.parked:
         say(line)
     if pull.unread or pull.parked:
         raise Partly(lines)  # F-10: the rest is told
     return lines
+
+
+def remote_at(path: str) -> Union[Folder, Bundle, Server]:
+    if is_server(path):
+        return Server(path, os.environ.get("MAGIC_READER_TOKEN", "").encode())
+    return Bundle(path) if is_bundle(path) else Folder(path)
 
 
 def now() -> int:

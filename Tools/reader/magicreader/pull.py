@@ -11,13 +11,14 @@ from .journal import ForkError, Journal, Name
 from .merge import digest, fold
 from .schema import KnownSchema
 from .segment import Header, Segment
+from .wire import Server
 
 
 class Pull:
     """What came of it: the journal, and a line for each replica that is held back (C-5), each
     file that was of no use and each hole (F-10)."""
 
-    def __init__(self, folder: Union[Folder, Bundle], now: int) -> None:
+    def __init__(self, folder: Union[Folder, Bundle, Server], now: int) -> None:
         self.folder = folder
         self.now = now
         self.journal = Journal()

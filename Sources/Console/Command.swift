@@ -1,0 +1,48 @@
+package import ArgumentParser
+internal import Foundation
+internal import MagicData
+
+/// What a command came to.
+package struct Outcome: Sendable {
+  /// For people; may be several lines, or none.
+  package var text: String
+  /// For programs: the members of the summary.
+  package var content: any Encodable & Sendable
+  package var status = ExitCode.success
+  /// Standard output carried something else, so the result goes to standard error.
+  package var isOutputTaken = false
+
+  package init(
+    text: String, content: any Encodable & Sendable = Empty(), status: ExitCode = .success, isOutputTaken: Bool = false
+  ) {
+    (self.text, self.content) = (text, content)
+    (self.status, self.isOutputTaken) = (status, isOutputTaken)
+  }
+}
+
+/// A command that can be interrupted, and prints its result in one place.
+package protocol Command: AsyncParsableCommand, Sendable {
+  var output: OutputOptions { get }
+  func perform() async throws -> Outcome
+}
+
+extension Command {
+  package func run() async throws {
+    let name = Self.configuration.commandName ?? Self._commandName
+    let run = await Interruption { try await perform() }
+    do {
+      let outcome = try run.result.get()
+      try output.summary(name, outcome)
+      if outcome.status != .success { throw outcome.status }
+    } catch is CancellationError {
+      let status = ExitCode(128 + (run.signal ?? SIGINT))
+      if !output.quiet { Terminal.say("interrupted; everything is whole, and the next run goes on from here") }
+      output.failure(name, "cancelled", "interrupted", status)
+      throw status
+    } catch let error as MagicDataError {
+      Terminal.say(error.message, .red)
+      output.failure(name, "\(error.code)", error.message, error.code.exitCode)
+      throw error.code.exitCode
+    }
+  }
+}

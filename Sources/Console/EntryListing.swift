@@ -1,0 +1,81 @@
+internal import Foundation
+internal import MagicData
+package import MagicJournal
+package import MagicReplication
+
+/// Prints entries as they are read, and what could not be.
+// @unchecked: `state` is touched only while `lock` is held.
+package final class EntryListing: @unchecked Sendable {
+  private let output: OutputOptions
+  private let lines = LineWriter()
+  private let lock = NSLock()
+  private var state = (line: EntryLine(), count: 0, said: Set<String>())
+
+  package init(_ output: OutputOptions) {
+    self.output = output
+  }
+
+  package var count: Int { lock.withLock { state.count } }
+
+  /// - Parameter after: what was printed already.
+  package func print(
+    _ source: JournalSource, _ selection: LogSelection, after: Frontier? = nil
+  ) async throws -> (report: MagicReadReport, reached: Frontier) {
+    let isJSON = output.json
+    let (report, reached) = try await source.forEachEntry(selection, after: after) { [self] entry, transaction, schema in
+      try lock.withLock {
+        state.count += 1
+        try lines.line(
+          isJSON ? state.line.json(entry, of: transaction, schema) : state.line.text(entry, of: transaction, schema))
+      }
+    }
+    try lines.flush()
+    var untold = report
+    lock.withLock { untold.remove { !state.said.insert($0).inserted } }
+    try output.tell(untold)
+    return (report, reached)
+  }
+}
+
+extension OutputOptions {
+  /// What could not be read: remarks for people, events for programs.
+  package func tell(_ report: MagicReadReport) throws {
+    for file in report.unread {
+      if json {
+        try event("unread", Unread(path: file.path, code: "\(file.code)", message: file.message))
+      } else {
+        Terminal.say(file.message, .yellow)
+      }
+    }
+    if let date = report.historyBegins {
+      if json {
+        try event("compacted", Compacted(until: date.inLog))
+      } else {
+        Terminal.say("history up to \(date.inLog) was given up by compact: of it only what was in force is shown", .yellow)
+      }
+    }
+    for gap in report.missing {
+      if json {
+        try event(
+          "missing", Missing(replica: gap.replica, firstMissing: gap.missing.lowerBound, lastMissing: gap.missing.upperBound))
+      } else {
+        Terminal.say(
+          "the transactions \(gap.missing.lowerBound) to \(gap.missing.upperBound) of replica \(gap.replica) are missing",
+          .yellow)
+      }
+    }
+  }
+
+  private struct Unread: Encodable {
+    let path, code, message: String
+  }
+
+  private struct Compacted: Encodable {
+    let until: String
+  }
+
+  private struct Missing: Encodable {
+    let replica: String
+    let firstMissing, lastMissing: UInt64
+  }
+}

@@ -1,0 +1,96 @@
+internal import ArgumentParser
+package import Foundation
+
+/// What a command prints: sentences for people, or a JSON object a line for programs (Protocol/output.md).
+package struct OutputOptions: ParsableArguments {
+  @Flag(name: .customLong("json"), help: "Print JSON, an object a line, the summary last. (\(Twin.variable("JSON")))")
+  private var asksForJSON = false
+
+  @Flag(
+    name: [.customShort("q"), .customLong("quiet")],
+    help: "Print no progress and no remarks, only results and errors. (\(Twin.variable("QUIET")))")
+  private var asksForQuiet = false
+
+  package init() {}
+
+  package var json: Bool { asksForJSON || Twin.flag("JSON") }
+  package var quiet: Bool { asksForQuiet || Twin.flag("QUIET") }
+
+  /// One of the lines before the summary.
+  package func event(_ name: String, _ content: some Encodable, to handle: FileHandle = .standardOutput) throws {
+    try OutputOptions.print(OutputOptions.encoded(Line(event: name, content: content)), to: handle)
+  }
+
+  package func line(_ text: String) throws {
+    try OutputOptions.print(Data(text.utf8), to: .standardOutput)
+  }
+
+  /// The last line.
+  func summary(_ command: String, _ outcome: Outcome) throws {
+    let handle: FileHandle = outcome.isOutputTaken ? .standardError : .standardOutput
+    if json {
+      try event("summary", Summary(command: command, exit: outcome.status.rawValue, content: outcome.content), to: handle)
+    } else if !outcome.text.isEmpty, !(outcome.isOutputTaken && quiet) {
+      try OutputOptions.print(Data(outcome.text.utf8), to: handle)
+    }
+  }
+
+  func failure(_ command: String, _ code: String, _ message: String, _ status: ExitCode) {
+    guard json else { return }
+    // Whoever cannot be told this learns it from the exit code.
+    try? event(
+      "summary", Summary(command: command, exit: status.rawValue, content: Failure(error: .init(code: code, message: message))))
+  }
+
+  package static func encoded(_ object: some Encodable) throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return try encoder.encode(object)
+  }
+
+  /// Unlike Swift's `print`, this fails if the result cannot be written.
+  package static func print(_ line: Data, to handle: FileHandle) throws {
+    try handle.write(contentsOf: line + Data("\n".utf8))
+  }
+}
+
+private struct Line<Content: Encodable>: Encodable {
+  let event: String
+  let content: Content
+
+  private enum Key: String, CodingKey { case event }
+
+  func encode(to encoder: any Encoder) throws {
+    try content.encode(to: encoder)
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(event, forKey: .event)
+  }
+}
+
+private struct Summary: Encodable {
+  let command: String
+  let exit: Int32
+  let content: any Encodable
+
+  private enum Key: String, CodingKey { case command, exit }
+
+  func encode(to encoder: any Encoder) throws {
+    try content.encode(to: encoder)
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(command, forKey: .command)
+    try container.encode(exit, forKey: .exit)
+  }
+}
+
+private struct Failure: Encodable {
+  struct Reason: Encodable {
+    let code: String
+    let message: String
+  }
+
+  let error: Reason
+}
+
+package struct Empty: Encodable, Sendable {
+  package init() {}
+}

@@ -1,0 +1,36 @@
+package import ArgumentParser
+internal import MagicData
+
+/// One of the tools.
+package protocol Program: AsyncParsableCommand {
+  /// Which of its options have twins in the environment, beside `--json` and `--quiet`.
+  static var twins: Twin.Names { get }
+}
+
+extension Program {
+  /// The whole of a tool's `main`: a word that is no command gets an answer that says so, and an error its exit code.
+  package static func begin() async {
+    do {
+      Twin.begin(of: configuration.commandName ?? _commandName, twins)
+      try checkCommand()
+      try Twin.check()
+      var command = try parseAsRoot()
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch let error as MagicDataError {
+      Terminal.say(error.message, .red)
+      exit(withError: error.code.exitCode)
+    } catch {
+      exit(withError: error)
+    }
+  }
+
+  private static func checkCommand() throws {
+    let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
+    guard let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-"), !names.contains(word) else { return }
+    throw ValidationError("there is no command '\(word)'; the commands are \(names.joined(separator: ", ")).")
+  }
+}

@@ -1,0 +1,66 @@
+internal import ArgumentParser
+internal import Foundation
+internal import MagicData
+
+/// Options have twins in the environment: `--limit 5` of magic-sync is `MAGIC_SYNC_LIMIT=5`. What stands on the command line goes before.
+package enum Twin {
+  /// By the kind of value that they take; of texts there is nothing to check.
+  package struct Names: Sendable {
+    let flags, integers, numbers: [String]
+
+    package init(flags: [String] = [], integers: [String] = [], numbers: [String] = []) {
+      self.flags = ["JSON", "QUIET"] + flags
+      (self.integers, self.numbers) = (integers, numbers)
+    }
+  }
+
+  private static let program = Locked<(name: String, names: Names)>(("magic", Names()))
+
+  static func begin(of name: String, _ names: Names) {
+    program.withLock { $0 = (name, names) }
+  }
+
+  /// Of the running tool.
+  static var programName: String { program.withLock { $0.name } }
+
+  package static func flag(_ name: String) -> Bool { isOn(value(name)) ?? false }
+  package static func int(_ name: String) -> Int? { value(name).flatMap { Int($0) } }
+  package static func double(_ name: String) -> Double? { value(name).flatMap { Double($0) } }
+  package static func text(_ name: String) -> String? { value(name) }
+
+  /// A value that says nothing is refused, or it would be a setting that silently does not hold.
+  static func check() throws {
+    let names = program.withLock { $0.names }
+    for name in names.flags {
+      if let value = value(name), isOn(value) == nil { throw refusal(name, value, "1 or 0") }
+    }
+    for name in names.integers {
+      if let value = value(name), Int(value) == nil { throw refusal(name, value, "a whole number") }
+    }
+    for name in names.numbers {
+      if let value = value(name), Double(value) == nil { throw refusal(name, value, "a number") }
+    }
+  }
+
+  /// What an option's twin is called.
+  package static func variable(_ name: String) -> String {
+    programName.uppercased().replacing("-", with: "_") + "_" + name
+  }
+
+  private static func refusal(_ name: String, _ value: String, _ wanted: String) -> ValidationError {
+    ValidationError("the environment's \(variable(name)) is '\(value)', and takes \(wanted).")
+  }
+
+  /// An empty one counts as not there.
+  private static func value(_ name: String) -> String? {
+    ProcessInfo.processInfo.environment[variable(name)].flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  private static func isOn(_ value: String?) -> Bool? {
+    switch value?.lowercased() {
+    case "1", "true", "yes", "on": true
+    case "0", "false", "no", "off": false
+    default: nil
+    }
+  }
+}

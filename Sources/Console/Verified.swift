@@ -1,0 +1,41 @@
+internal import MagicData
+package import MagicReplication
+
+/// What a database and a folder were found to be, for people and programs.
+package struct Verified: Encodable, Sendable {
+  let digest: String
+  let objects, entries: Int
+  /// Of the database.
+  let faults: [String]
+  let assets: Int
+  let orphanAssets, missingAssets, damagedAssets: [String]
+  let segments, transactions, bytes: Int?
+  let damaged, gaps: [String]
+
+  package init(_ check: DatabaseCheck, _ folder: FolderCheck? = nil) {
+    (digest, objects, entries, faults) = (check.digest, check.objects, check.entries, check.faults)
+    assets = check.assets.files
+    (orphanAssets, missingAssets, damagedAssets) = (check.assets.orphans, check.assets.missing, check.assets.damaged)
+    (segments, transactions, bytes) = (folder?.segments, folder?.transactions, folder?.bytes)
+    (damaged, gaps) = (folder?.damaged ?? [], folder?.gaps ?? [])
+  }
+
+  package var hasFaults: Bool { !faults.isEmpty }
+  /// Whether files are damaged or missing.
+  package var isPartial: Bool { !missingAssets.isEmpty || !damagedAssets.isEmpty || !damaged.isEmpty || !gaps.isEmpty }
+
+  package var text: String {
+    var lines = [
+      "\(objects.counted("object")) of \(entries.counted("change")), digest \(digest)",
+      assets == 1 ? "1 asset" : "\(assets.grouped) assets",
+    ]
+    if let segments, let transactions, let bytes {
+      lines.append("\(segments.counted("segment")) with \(transactions.counted("transaction")), \(bytes.asBytes)")
+    }
+    lines += faults.map { "fault: \($0)" } + damagedAssets.map { "damaged asset: \($0)" }
+    lines += missingAssets.map { "missing asset: \($0)" } + orphanAssets.map { "orphan asset: \($0), which no object names" }
+    lines += damaged.map { "damaged: \($0)" } + gaps.map { "gap: \($0)" }
+    let isWell = faults.isEmpty && damagedAssets.isEmpty && missingAssets.isEmpty && damaged.isEmpty && gaps.isEmpty
+    return (lines + [isWell ? "all is well" : "not all is well"]).joined(separator: "\n")
+  }
+}

@@ -1,0 +1,73 @@
+internal import GRDB
+package import MagicJournal
+
+/// A change of one object, told by fields: for who mends or undoes, and has no instances.
+package struct ObjectChange: Sendable, Equatable {
+  package enum Kind: Sendable, Equatable {
+    /// Of an object that has a row.
+    case update([FieldValue])
+    case remove
+    /// Of one that has none: all that it is to show.
+    case revival([FieldValue])
+    /// Of one whose row is as it should be, and is in no entry: what the row shows, and its last entry, if it has one.
+    case adoption([FieldValue], ObjectPlace)
+  }
+
+  /// As the database numbers it.
+  package let type: Int
+  package let key: ObjectKey
+  package let kind: Kind
+
+  package init(type: Int, key: ObjectKey, _ kind: Kind) {
+    (self.type, self.key, self.kind) = (type, key, kind)
+  }
+}
+
+extension Store {
+  /// Writes what `plan` finds, as one transaction of this replica. `plan` reads what is there at that moment, and may mend rows.
+  @inline(never) package func change(
+    _ plan: @Sendable @escaping (Connection) throws -> [ObjectChange]
+  ) async throws -> [ObjectChange] {
+    try await exclusively {
+      try await change { transaction in
+        let changes = try plan(transaction.db)
+        let types = try StoredSchema(transaction.db).types
+        for change in changes { try transaction.apply(change, types[change.type]) }
+        return changes
+      }
+    }
+  }
+}
+
+extension LocalTransaction {
+  fileprivate mutating func apply(_ change: ObjectChange, _ type: StoredType) throws {
+    let table = ObjectTable(type, db)
+    let key = change.key
+    willChange(type)
+    switch change.kind {
+    case .update(let fields):
+      guard let place = try table.place(of: key) else { throw lacks(type) }
+      _ = try write(fields, key, place, table)
+    case .remove:
+      guard let place = try table.place(of: key) else { throw lacks(type) }
+      try remove(key, place, table)
+    case .revival(let fields):
+      guard let absent = try table.absentPlace(of: key) else { throw lacks(type) }
+      let reader = try reader()
+      let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
+      let claim = try reader.state(from: absent.last, of: type.id).claim
+      let entry = Entry(type: type.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
+      _ = try insert(entry, absent, number: try table.number(of: key, claim: claim), table)
+    case .adoption(let fields, let place):
+      let remove = try reader().lastRemove(from: place.last, by: state.replicaRow, since: firstEntry)
+      let entry = Entry(type: type.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
+      let last = next
+      try append(entry, zIndex: place.zIndex, previous: place.last)
+      try table.setLast(key, ObjectPlace(zIndex: place.zIndex, last: last))
+    }
+  }
+
+  private func lacks(_ type: StoredType) -> MagicDataError {
+    MagicDataError(.failed, "an object of type \(type.schema.name) is not where it was looked for")
+  }
+}

@@ -1,0 +1,161 @@
+internal import GRDB
+internal import MagicJournal
+
+/// Fetches: what they read, and the objects that are made of it.
+extension Scope {
+  /// What a fetch reads: rows or, of a type that holds objects, a graph.
+  enum Fetched: Sendable {
+    case rows(FetchedRows, Layout)
+    case graph(FetchedGraph)
+
+    /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
+    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil) throws {
+      let rows = try key.map { try FetchedRows(type, db, key: $0) } ?? FetchedRows(type, FetchedRows.select(type, db))
+      self = try Fetched(rows, type, types, db)
+    }
+
+    init(_ rows: FetchedRows, _ type: MappedType, _ types: [MappedType], _ db: Connection) throws {
+      self = type.layout.hasRelations ? .graph(try FetchedGraph(rows, types, db)) : .rows(rows, type.layout)
+    }
+
+    var count: Int {
+      switch self {
+      case .rows(let rows, _): rows.count
+      case .graph(let graph): graph.count
+      }
+    }
+  }
+
+  /// Those that can be read.
+  func objects<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> [Object] {
+    switch fetched {
+    case .graph(let graph): return try make(graph)
+    case .rows(let rows, let layout):
+      return try Array(unsafeUninitializedCapacity: rows.count) { objects, count in
+        if let start = objects.baseAddress { count = try make(start, rows, layout, in: store) }
+      }
+    }
+  }
+
+  /// The one that was looked for; what makes it unreadable is thrown.
+  func first<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> Object? {
+    guard fetched.count > 0 else { return nil }
+    switch fetched {
+    case .graph(let graph):
+      let objects: [Object] = try make(graph, first: true)
+      return objects.first
+    case .rows(let rows, let layout):
+      return try make(rows, 0, layout, in: store)
+    }
+  }
+
+  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
+    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    // One statement sees one moment by itself.
+    if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
+    return try await read(shortly: key != nil) { db in try Fetched(type, types, db, key: key) }
+  }
+
+  /// The objects of rows that are read by whoever asks.
+  nonisolated(nonsending) func fetch(
+    _ type: MappedType, _ rows: @Sendable @escaping (Connection) throws -> FetchedRows
+  ) async throws -> Fetched {
+    let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
+    return try await read { db in try Fetched(rows(db), type, types, db) }
+  }
+
+  nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {
+    guard let type = try await mappedForReading(Object.self) else { return [] }
+    return try objects(Object.self, try await fetch(type))
+  }
+
+  // MARK: Instances
+
+  /// Makes the objects of rows one behind the other, without those that have a value which cannot be read.
+  /// - Returns: how many they are; if it throws, there is none.
+  private func make<Object: MagicObject>(
+    _ objects: UnsafeMutablePointer<Object>, _ rows: FetchedRows, _ layout: Layout, in store: Store
+  ) throws -> Int {
+    var count = 0
+    for row in 0..<rows.count {
+      do {
+        try make(objects + count, rows, row, layout, in: store)
+        count += 1
+      } catch let error as MagicDataError where error.code == .value {
+        continue
+      } catch {
+        objects.deinitialize(count: count)
+        throw error
+      }
+    }
+    return count
+  }
+
+  private func make<Object: MagicObject>(
+    _ object: UnsafeMutablePointer<Object>, _ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store
+  ) throws {
+    try Instance.make(object, layout, rows, row, in: store)
+    if case .transaction(let open) = self {
+      open.memories.append(try Instance(at: object, layout).memoryOfNothing(in: store))
+    }
+  }
+
+  private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store) throws -> Object {
+    try withUnsafeTemporaryAllocation(of: Object.self, capacity: 1) { object in
+      guard let object = object.baseAddress else { throw MagicDataError(.failed, "there was no memory for an object") }
+      try make(object, rows, row, layout, in: store)
+      return object.move()
+    }
+  }
+
+  /// The objects of a graph that were asked for, of those that can be read.
+  ///
+  /// - Parameter first: what makes the first row's object unreadable is thrown.
+  func make<Object: MagicObject>(_ graph: FetchedGraph, first: Bool = false) throws -> [Object] {
+    let objects = try makeAll(graph, first: first).all(Object.self)
+    return (0..<graph.count).compactMap { objects?[$0]?.pointee }
+  }
+
+  /// The objects of a graph, each once and holding each other.
+  func makeAll(_ graph: FetchedGraph, first: Bool = false) throws -> FetchedObjects {
+    let objects = FetchedObjects()
+    for (number, ofType) in graph.types.enumerated() {
+      try make(ofType, ofType.type.layout.type, into: objects, first: first && number == 0)
+    }
+    for ofType in graph.types where !ofType.type.relations.isEmpty {
+      try relate(ofType, ofType.type.layout.type, among: objects)
+    }
+    return objects
+  }
+
+  private func make<Object: MagicObject>(
+    _ ofType: FetchedGraph.OfType, _: Object.Type, into objects: FetchedObjects, first: Bool
+  ) throws {
+    let made = FetchedObjects.OfType<Object>(ofType.rowsByZIndex, count: ofType.rows.count)
+    objects.add(made)
+    let (store, layout) = (store, ofType.type.layout)
+    for row in 0..<ofType.rows.count {
+      try made.add { object in
+        do {
+          try make(object, ofType.rows, row, layout, in: store)
+          return true
+        } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {
+          return false
+        }
+      }
+    }
+  }
+
+  private func relate<Object: MagicObject>(
+    _ ofType: FetchedGraph.OfType, _: Object.Type, among objects: FetchedObjects
+  ) throws {
+    guard let made = objects.all(Object.self) else { return }
+    for row in 0..<ofType.rows.count {
+      guard let object = made[row] else { continue }
+      let instance = try Instance(at: object, ofType.type.layout)
+      for (place, relation) in ofType.type.relations.enumerated() {
+        try instance.fetched(relation.index, ofType.links[place][row], relation.codec, among: objects)
+      }
+    }
+  }
+}

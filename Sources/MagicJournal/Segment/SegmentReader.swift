@@ -1,0 +1,260 @@
+extension Segment {
+  /// Reads a segment file. Nothing in it is believed before its check (S-1).
+  package init(_ bytes: [UInt8]) throws(JournalError) {
+    var reader = try SegmentReader(bytes)
+    var transactions: [Transaction] = []
+    while let transaction = try reader.next() { transactions.append(transaction) }
+    self.init(header: reader.header, schema: reader.schema, transactions: transactions)
+  }
+}
+
+/// Takes the transactions of a segment file one by one, so that memory holds its bytes and one transaction.
+///
+/// What follows the last one, and that it is the one that the header names, is checked when the end is reached (S-6).
+package struct SegmentReader: Sendable {
+  package let header: SegmentHeader
+  private var body: BodyReader
+  private var sequence: UInt64
+  private var previous: TransactionName?
+
+  package var schema: Schema { body.schema }
+
+  /// Checks all that can be checked without reading transactions (S-1).
+  package init(_ bytes: [UInt8]) throws(JournalError) {
+    let header = try SegmentHeader(bytes)
+    guard bytes.count == SegmentHeader.length + header.storedLength else {
+      throw JournalError(
+        .damaged, "the file has \(bytes.count) bytes where \(SegmentHeader.length + header.storedLength) are expected",
+        offset: min(bytes.count, SegmentHeader.length + header.storedLength))
+    }
+    let stored = bytes[SegmentHeader.length...]
+    guard Zlib.checksum(stored) == header.storedChecksum else {
+      throw JournalError(.damaged, "the body's checksum does not match", offset: SegmentHeader.length)
+    }
+    try self.init(header, BodyReader(try Zlib.inflate(stored, to: header.bodyLength)))
+  }
+
+  /// For those who look into a damaged file: its transactions as far as they go, with no check of what they say beyond their form.
+  package init(salvaging bytes: [UInt8]) throws(JournalError) {
+    let header = try SegmentHeader(bytes)
+    let stored = bytes[SegmentHeader.length...].prefix(header.storedLength)
+    try self.init(header, BodyReader(Zlib.inflatePrefix(stored, atMost: header.bodyLength), isWhole: false))
+  }
+
+  private init(_ header: SegmentHeader, _ body: BodyReader) throws(JournalError) {
+    (self.header, self.body) = (header, body)
+    sequence = header.first
+  }
+
+  /// `nil` after the last one.
+  package mutating func next() throws(JournalError) -> Transaction? {
+    guard sequence <= header.last else { return nil }
+    let before = previous?.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
+    let transaction = try body.transaction(header.replica, sequence, isFirst: sequence == header.first, after: before)
+    previous = transaction.name
+    sequence += 1
+    if sequence > header.last {
+      try body.expectEnd()
+      guard transaction.name == header.lastName else {
+        throw JournalError(.damaged, "the last transaction is not the one that the header names", offset: 88)
+      }
+    }
+    return transaction
+  }
+
+  /// The names of all transactions (S-3), without their entries.
+  package func names() throws(JournalError) -> [TransactionName] {
+    try body.names(Int(header.last - header.first) + 1)
+  }
+}
+
+/// Takes transactions from the columns of a body: of a segment, or of a checkpoint's part.
+struct BodyReader: Sendable {
+  let schema: Schema
+  private let roots: [ReplicaID]
+  private let shapes: [SegmentShape]
+  private var columns: SegmentColumns<ByteReader>
+  private(set) var entries = 0
+  private var size = 0
+
+  /// - Parameters:
+  ///   - isKept: of a checkpoint (K-11).
+  ///   - isWhole: whether bytes that are missing are an error; else streams end where the bytes do.
+  init(_ bytes: [UInt8], isKept: Bool = false, isWhole: Bool = true) throws(JournalError) {
+    var reader = ByteReader(bytes)
+    let schema = try Schema(from: &reader)
+    var roots: [ReplicaID] = []
+    for _ in 0..<(try reader.count(of: 16)) { roots.append(try Identifier(from: &reader)) }
+    var shapes: [SegmentShape] = []
+    for _ in 0..<(try reader.count(of: 2)) { shapes.append(try SegmentShape(from: &reader, schema)) }
+    columns = try SegmentColumns<ByteReader>(from: &reader, schema, isWhole: isWhole)
+    columns.isKept = isKept
+    if isWhole { try reader.expectEnd("the body") }
+    (self.schema, self.roots, self.shapes) = (schema, roots, shapes)
+  }
+
+  /// Whether all transactions were taken.
+  var isAtEnd: Bool { columns.stamps.isAtEnd }
+
+  /// The next one.
+  ///
+  /// - Parameters:
+  ///   - isFirst: of the body.
+  ///   - previous: the stamp that it has to be above, or, of a checkpoint, not below.
+  mutating func transaction(
+    _ replica: ReplicaID, _ sequence: UInt64, isFirst: Bool, after previous: Stamp?
+  ) throws(JournalError) -> Transaction {
+    let before = isFirst ? 0 : previous?.bits ?? 0
+    var total = (entries: entries, size: size)
+    let transaction = try columns.transaction(
+      replica, sequence, from: before, after: previous, roots: roots, shapes: shapes, schema, &total)
+    (entries, size) = total
+    guard entries <= Limits.entries, size <= Limits.segmentSize else {
+      throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
+    }
+    return transaction
+  }
+
+  /// The names of so many transactions, without their entries.
+  func names(_ count: Int) throws(JournalError) -> [TransactionName] {
+    var (stamps, tags) = (columns.stamps, columns.tags)
+    var (names, bits): ([TransactionName], UInt64) = ([], 0)
+    for _ in 0..<count {
+      let start = stamps
+      let (sum, overflow) = bits.addingReportingOverflow(try stamps.varint())
+      guard !overflow else { throw start.damaged("a replica's stamps do not rise") }
+      bits = sum
+      names.append(TransactionName(stamp: try Stamp(checking: bits, start), tag: try tags.fixed(UInt32.self)))
+    }
+    return names
+  }
+
+  func expectEnd() throws(JournalError) { try columns.expectEnd() }
+}
+
+extension SegmentColumns<ByteReader> {
+  fileprivate mutating func transaction(
+    _ replica: ReplicaID, _ sequence: UInt64, from before: UInt64, after previous: Stamp?, roots known: [ReplicaID],
+    shapes: [SegmentShape], _ schema: Schema, _ total: inout (entries: Int, size: Int)
+  ) throws(JournalError) -> Transaction {
+    let start = stamps
+    let (bits, overflow) = before.addingReportingOverflow(try stamps.varint())
+    let rises = previous.map { isKept ? $0.bits <= bits : $0.bits < bits } ?? true
+    guard !overflow, rises else { throw start.damaged("a replica's stamps do not rise") }
+    guard bits > 0 else { throw start.damaged("a stamp of 0") }
+    let name = TransactionName(stamp: try Stamp(checking: bits, start), tag: try tags.fixed(UInt32.self))
+    let root = known[try roots.index(below: known.count, "root")]
+    let counted = counts
+    let count = try counts.varint()
+    guard count >= 1 else { throw counted.damaged("a transaction without entries") }
+    // Each entry takes a byte of this stream at least.
+    guard count <= UInt64(min(self.shapes.left, Limits.entries)) else {
+      throw counted.damaged("more entries than there are shapes, or than a transaction may have")
+    }
+    var entries: [Entry] = []
+    entries.reserveCapacity(Int(count))
+    var size = 0  // J-20
+    var spoken: Set<Spoken> = []
+    for ordinal in 0..<UInt32(count) {
+      let entry = try entry(ordinal, of: name, shapes, schema)
+      size += entry.size
+      guard count == 1 || spoken.insert(Spoken(type: entry.type, key: entry.key)).inserted else {
+        throw counted.damaged("a transaction has two entries of one object")
+      }
+      entries.append(entry)
+      guard size <= Limits.transactionBytes else {
+        throw JournalError(
+          .tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: counted.offset)
+      }
+    }
+    total.entries += entries.count
+    total.size += size
+    return Transaction(replica: replica, sequence: sequence, name: name, root: root, entries: entries)
+  }
+
+  private mutating func entry(
+    _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema
+  ) throws(JournalError) -> Entry {
+    let shape = shapes[try self.shapes.index(below: shapes.count, "shape")]
+    let place = isKept && SegmentShape.isFirst(shape.operation) ? try types[shape.type].objects.ordinal() : ordinal
+    let own = Birth(transaction: name, ordinal: place)
+    let operation: Entry.Operation
+    let key: ObjectKey
+    switch shape.operation {
+    case 3: (operation, key) = (.birth, .birth(own))
+    case 4: (operation, key) = (.claim(number: try types[shape.type].objects.claimed()), .birth(own))
+    case 5: (operation, key) = (.withdrawal(number: try types[shape.type].objects.claimed()), .birth(own))
+    default:
+      operation =
+        switch shape.operation {
+        case 0: .remove
+        case 1: .update
+        default: .revival(base: try bases.earlier(than: name.stamp))
+        }
+      key = try types[shape.type].objects.key(operation, own, schema.types[shape.type], isKept: isKept)
+    }
+    var fields: [FieldValue] = []
+    fields.reserveCapacity(shape.fields.count)
+    for field in shape.fields {
+      let start = types[shape.type].fields[field]
+      let value = try Value(from: &types[shape.type].fields[field])
+      guard value.fits(schema.types[shape.type].fields[field]) else { throw start.damaged("a value does not fit its field") }
+      fields.append(FieldValue(field: field, value: value))
+    }
+    return Entry(type: shape.type, key: key, operation: operation, fields: fields)
+  }
+}
+
+/// An object that a transaction has an entry of.
+private struct Spoken: Hashable {
+  let type: Int
+  let key: ObjectKey
+}
+
+extension ByteReader {
+  /// A stamp that is written as its distance below another.
+  fileprivate mutating func earlier(than stamp: Stamp, byAtLeast least: UInt64 = 1) throws(JournalError) -> Stamp {
+    let start = self
+    let distance = try varint()
+    guard distance >= least, distance <= stamp.bits else { throw start.damaged("a stamp that is not earlier") }
+    return Stamp(stamp.bits - distance)
+  }
+
+  fileprivate mutating func claimed() throws(JournalError) -> Int64 {
+    let start = self
+    let number = try varint()
+    guard let number = Int64(exactly: number), Numbers.claimable ~= number else {
+      throw start.damaged("a number that cannot be claimed")
+    }
+    return number
+  }
+
+  fileprivate mutating func ordinal() throws(JournalError) -> UInt32 {
+    let start = self
+    let ordinal = try varint()
+    guard ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
+    return UInt32(ordinal)
+  }
+
+  fileprivate mutating func key(
+    _ operation: Entry.Operation, _ own: Birth, _ type: TypeSchema, isKept: Bool
+  ) throws(JournalError) -> ObjectKey {  // S-5
+    let start = self
+    if type.hasNumbers, rest.first == ObjectKey.birthForm {  // S-10
+      _ = try byte()
+    } else if let primary = type.primary {
+      let value = try Value(from: &self)
+      guard value.kind == primary.kind else { throw start.damaged("a primary value is not of its type's kind") }
+      return .primary(value)
+    }
+    // Only a remove may speak of an object that its own transaction has made.
+    let stamp = try earlier(than: own.transaction.stamp, byAtLeast: operation == .remove && type.primary == nil ? 0 : 1)
+    guard stamp > .earliest else { throw start.damaged("an object born at stamp 0") }
+    let tag = try fixed(UInt32.self)
+    let birth = Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: try ordinal())
+    guard stamp < own.transaction.stamp || birth == own || isKept && birth.transaction == own.transaction else {
+      throw start.damaged("a birth at another place of its transaction")
+    }
+    return .birth(birth)
+  }
+}

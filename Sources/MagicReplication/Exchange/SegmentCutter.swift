@@ -1,0 +1,58 @@
+package import MagicData
+package import MagicJournal
+
+/// Cuts segments out of a database's journal.
+package struct SegmentCutter {
+  private let dataSet: DataSetID
+  private let writer: ReplicaID
+  private let journal: JournalReader
+
+  /// - Parameter writer: the replica that the segments are written by, whose ever transactions they hold.
+  package init(dataSet: DataSetID, writer: ReplicaID, journal: JournalReader) {
+    self.dataSet = dataSet
+    self.writer = writer
+    self.journal = journal
+  }
+
+  package struct Cut: Sendable {
+    package let run: ClosedRange<UInt64>
+    /// S-3.
+    package let name: String
+    package let bytes: [UInt8]
+    package let changes: Int
+    /// Bytes before compression.
+    package let inflatedBytes: Int
+  }
+
+  /// A segment that begins with a run, and holds as much of it as one segment should (S-8). `nil` if the journal has nothing of it.
+  package func cut(_ replica: ReplicaID, _ run: ClosedRange<UInt64>, _ meter: ProgressMeter? = nil) throws -> Cut? {
+    var segment = SegmentWriter(
+      dataSet: dataSet, writer: writer, schema: journal.schema.schema, replica: replica, first: run.lowerBound,
+      previous: try journal.name(before: run.lowerBound, of: replica))
+    var (last, changes) = (run.lowerBound - 1, 0)
+    do {
+      try journal.forEachTransaction(of: replica, after: last, through: run.upperBound) { transaction in
+        segment.add(transaction)
+        last = transaction.sequence
+        changes += transaction.entries.count
+        try meter?.moved(changes: transaction.entries.count)
+        if segment.isFull { throw IsFull() }
+      }
+    } catch is IsFull {}
+    guard !segment.isEmpty else { return nil }
+    let (name, bytes) = try segment.finish()
+    return try Cut(
+      run: run.lowerBound...last, name: name, bytes: bytes, changes: changes,
+      inflatedBytes: SegmentHeader.length + SegmentHeader(bytes).bodyLength)
+  }
+
+  /// The same for who looked at the floor in an earlier snapshot.
+  package func cutNow(_ replica: ReplicaID, _ run: ClosedRange<UInt64>) throws -> Cut? {
+    guard try run.lowerBound > journal.floor(of: replica)?.sequence ?? 0 else {
+      throw MagicDataError(.busy, "the history that was to be sent was given up meanwhile; try again")
+    }
+    return try cut(replica, run)
+  }
+
+  private struct IsFull: Error {}
+}

@@ -1,0 +1,171 @@
+/// JSON as it stands in a text: numbers keep their digits, so that none is rounded.
+enum JSONValue: Equatable {
+  case null
+  case bool(Bool)
+  case number(String)
+  case string(String)
+  case array([JSONValue])
+  case object([String: JSONValue])
+
+  struct Failure: Error {
+    let message: String
+    let offset: Int
+  }
+
+  /// Reads a whole text (RFC 8259); no name may stand twice in an object.
+  init(_ text: [UInt8]) throws {
+    var parser = JSONParser(text: text)
+    self = try parser.value(depth: 0)
+    parser.skipSpace()
+    guard parser.index == text.count else { throw parser.failure("something follows the object") }
+  }
+}
+
+private struct JSONParser {
+  let text: [UInt8]
+  var index = 0
+
+  /// Nothing of ours goes so deep.
+  private static let depth = 32
+
+  func failure(_ message: String) -> JSONValue.Failure { .init(message: message, offset: index) }
+
+  private var next: UInt8? { index < text.count ? text[index] : nil }
+
+  mutating func skipSpace() {
+    while let byte = next, byte == 0x20 || byte == 0x09 || byte == 0x0a || byte == 0x0d { index += 1 }
+  }
+
+  private mutating func take(_ character: Character) -> Bool {
+    guard next == character.asciiValue else { return false }
+    index += 1
+    return true
+  }
+
+  private mutating func take(word: String) -> Bool {
+    guard text[index...].starts(with: word.utf8) else { return false }
+    index += word.utf8.count
+    return true
+  }
+
+  mutating func value(depth: Int) throws -> JSONValue {
+    guard depth < JSONParser.depth else { throw failure("the JSON is too deep") }
+    skipSpace()
+    switch next {
+    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "{"): return .object(try object(depth))
+    case UInt8(ascii: "["):
+      index += 1
+      var elements: [JSONValue] = []
+      skipSpace()
+      if take("]") { return .array([]) }
+      while true {
+        elements.append(try value(depth: depth + 1))
+        skipSpace()
+        if take("]") { return .array(elements) }
+        guard take(",") else { throw failure("an array is not closed") }
+      }
+    case UInt8(ascii: "t") where take(word: "true"): return .bool(true)
+    case UInt8(ascii: "f") where take(word: "false"): return .bool(false)
+    case UInt8(ascii: "n") where take(word: "null"): return .null
+    default: return .number(try number())
+    }
+  }
+
+  private mutating func object(_ depth: Int) throws -> [String: JSONValue] {
+    index += 1
+    var members: [String: JSONValue] = [:]
+    skipSpace()
+    if take("}") { return members }
+    while true {
+      skipSpace()
+      guard next == UInt8(ascii: "\"") else { throw failure("a member has no name") }
+      let name = try string()
+      skipSpace()
+      guard take(":") else { throw failure("a member has no value") }
+      guard members.updateValue(try value(depth: depth + 1), forKey: name) == nil else {
+        throw failure("a member stands twice")
+      }
+      skipSpace()
+      if take("}") { return members }
+      guard take(",") else { throw failure("an object is not closed") }
+    }
+  }
+
+  private mutating func number() throws -> JSONValue.Digits {
+    let start = index
+    while let byte = next, (0x30...0x39).contains(byte) || "+-.eE".utf8.contains(byte) { index += 1 }
+    let digits = String(decoding: text[start..<index], as: UTF8.self)
+    guard Double(digits) != nil, !digits.hasPrefix("+"), !digits.hasPrefix(".") else {
+      index = start
+      throw failure("this is no JSON")
+    }
+    return digits
+  }
+
+  private mutating func string() throws -> String {
+    index += 1
+    let start = index
+    // Mostly nothing is escaped.
+    while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { index += 1 }
+    var bytes = Array(text[start..<index])
+    while let byte = next, byte != UInt8(ascii: "\"") {
+      guard byte >= 0x20 else { throw failure("a string has a control character") }
+      index += 1
+      guard byte == UInt8(ascii: "\\") else {
+        bytes.append(byte)
+        continue
+      }
+      guard let escaped = next else { break }
+      index += 1
+      switch escaped {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): bytes.append(escaped)
+      case UInt8(ascii: "b"): bytes.append(0x08)
+      case UInt8(ascii: "f"): bytes.append(0x0c)
+      case UInt8(ascii: "n"): bytes.append(0x0a)
+      case UInt8(ascii: "r"): bytes.append(0x0d)
+      case UInt8(ascii: "t"): bytes.append(0x09)
+      case UInt8(ascii: "u"): bytes += Array(String(try scalar()).utf8)
+      default: throw failure("a string has an unknown escape")
+      }
+    }
+    guard take("\"") else { throw failure("a string is not closed") }
+    let result = String(decoding: bytes, as: UTF8.self)
+    // Decoding repairs what is not UTF-8.
+    guard result.utf8.elementsEqual(bytes) else { throw failure("a string is not UTF-8") }
+    return result
+  }
+
+  private mutating func scalar() throws -> Character {
+    var unit = try unit()
+    if 0xd800..<0xdc00 ~= unit {
+      guard take("\\"), take("u") else { throw failure("half of a pair of surrogates") }
+      let low = try self.unit()
+      guard 0xdc00..<0xe000 ~= low else { throw failure("half of a pair of surrogates") }
+      unit = 0x10000 + (unit - 0xd800) << 10 + (low - 0xdc00)
+    }
+    guard let scalar = Unicode.Scalar(unit) else { throw failure("half of a pair of surrogates") }
+    return Character(scalar)
+  }
+
+  private mutating func unit() throws -> UInt32 {
+    guard index + 4 <= text.count, let unit = UInt32(String(decoding: text[index..<index + 4], as: UTF8.self), radix: 16) else {
+      throw failure("an escape lacks its digits")
+    }
+    index += 4
+    return unit
+  }
+}
+
+extension JSONValue {
+  typealias Digits = String
+
+  subscript(name: String) -> JSONValue? {
+    if case .object(let members) = self { members[name] } else { nil }
+  }
+
+  var text: String? { if case .string(let text) = self { text } else { nil } }
+  var elements: [JSONValue]? { if case .array(let elements) = self { elements } else { nil } }
+  var members: [String: JSONValue]? { if case .object(let members) = self { members } else { nil } }
+  var integer: Int64? { if case .number(let digits) = self { Int64(digits) } else { nil } }
+}

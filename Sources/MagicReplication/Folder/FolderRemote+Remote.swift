@@ -1,0 +1,51 @@
+internal import Foundation
+package import MagicData
+package import MagicJournal
+
+/// A folder is always open: it is files that are here.
+extension FolderRemote: Remote, OpenRemote {
+  package var text: String { folder.path }
+  package var isLive: Bool { false }
+
+  package func opened<Result: Sendable>(for magic: MagicData, _ body: (any OpenRemote) async throws -> Result) async throws
+    -> Result
+  {
+    try await body(self)
+  }
+
+  package func arrivals(for magic: MagicData, _ dataSet: DataSetID) -> Arrivals { Arrivals(self) }
+
+  package func contents(_ names: ArraySlice<String>, for magic: MagicData) -> (folder: FolderRemote, asked: Int) {
+    (self, names.count)
+  }
+
+  package func digest(at frontier: Frontier) -> String? { nil }
+
+  package func forget(contents names: ArraySlice<String>, for magic: MagicData) {}
+
+  // MARK: Changes
+
+  package func position() async -> RemotePosition {
+    // Off the threads that tasks share: a share that does not answer would hold one up.
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(returning: .names(try? Set(listing(of: segments)))) }
+    }
+  }
+
+  package func waitForChange(after position: RemotePosition, every interval: Duration) async throws {
+    repeat { try await Task.sleep(for: interval) } while await self.position() == position
+  }
+
+  // MARK: Status
+
+  package func status(of magic: MagicData, _ dataSet: DataSetID) async throws -> ReplicationStatus {
+    let now = magic.store.surroundings.milliseconds()
+    return try await magic.store.read { db in
+      var members = try Members(db)
+      for file in try acknowledged(dataSet).values { members.learn(file.members.values) }
+      let snapshot = try Snapshot(db, self, dataSet)
+      if let first = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, first) }
+      return try ReplicationStatus(snapshot, members, now)
+    }
+  }
+}

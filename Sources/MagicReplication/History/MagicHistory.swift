@@ -1,0 +1,130 @@
+public import Foundation
+public import MagicData
+internal import MagicJournal
+
+/// A journal, wherever it is kept: to read, explain and rebuild.
+///
+/// ```swift
+/// let history = MagicHistory(magic)
+/// for change in try await history.history(of: "Note", "groceries").changes { … }
+/// ```
+///
+/// Nothing here needs the app's models, and nothing but ``rebuild(into:until:)`` writes anything.
+public struct MagicHistory: Sendable {
+  private let source: JournalSource
+
+  /// The journal of a database.
+  public init(_ magic: MagicData) {
+    source = .database(magic)
+  }
+
+  /// What a folder remote holds.
+  public init(_ remote: FolderRemote) {
+    source = .folder(remote)
+  }
+
+  /// Whatever is at a path: a database, a folder remote, a segment file, a bundle or an export.
+  ///
+  /// - Throws: `MagicDataError` with `notFound` if there is nothing, `notADatabase` if it is something else.
+  public init(path: String) throws {
+    source = try JournalSource(at: path)
+  }
+
+  /// Which entries are meant.
+  public struct Selection: Sendable {
+    /// The first and the last moment.
+    public var since: MagicMoment?
+    public var until: MagicMoment?
+    /// How the ids of replicas begin; none stands for all.
+    public var replicas: [String] = []
+    /// The name of a type.
+    public var type: String?
+    /// The primary value, number or birth of an object, as ``Entry/object`` has it.
+    public var object: String?
+    /// Whether removes alone, or updates alone.
+    public var isRemove: Bool?
+    /// Only the last so many.
+    public var limit: Int?
+
+    public init() {}
+
+    fileprivate var log: LogSelection {
+      var selection = LogSelection()
+      (selection.since, selection.until, selection.replicas, selection.limit) = (since, until, replicas, limit)
+      selection.filter = EntryFilter(type: type, object: object, isRemove: isRemove)
+      return selection
+    }
+  }
+
+  /// What a transaction did to one object.
+  public struct Entry: Sendable, Equatable {
+    public struct Field: Sendable, Equatable {
+      public let name: String
+      /// As JSON.
+      public let value: String
+    }
+
+    public let author: MagicObjectHistory.Author
+    public let type: String
+    /// The primary value; of an object without one, or with an automatic number, its birth: 32 hexadecimal digits.
+    public let object: String
+    public let isRemove: Bool
+    /// What was set.
+    public let fields: [Field]
+  }
+
+  /// Hands out entries, the oldest first, as they are read. Memory is flat; a database is read from one snapshot.
+  ///
+  /// - Parameter body: is called on a thread of its own, one entry after the other. What it throws ends the reading.
+  /// - Returns: what could not be read.
+  /// - Throws: `MagicDataError` with `notFound` for a moment that is none; `CancellationError`.
+  @discardableResult
+  public func forEachEntry(
+    _ selection: Selection = Selection(), _ body: @Sendable @escaping (Entry) throws -> Void
+  ) async throws -> MagicReadReport {
+    try await source.forEachEntry(selection.log) { entry, transaction, schema in
+      let type = schema.schema.types[entry.type]
+      try body(
+        Entry(
+          author: .init(
+            time: transaction.name.stamp.date, replica: transaction.replica.description, sequence: transaction.sequence),
+          type: type.name.text, object: entry.key.text, isRemove: entry.operation.isRemove,
+          fields: entry.fields.map { .init(name: type.fields[$0.field].name.text, value: $0.value.json) }))
+    }.report
+  }
+
+  /// Counts what the journal holds, in one reading.
+  public func statistics(_ selection: Selection = Selection()) async throws -> MagicJournalStatistics {
+    try await source.statistics(selection.log).0
+  }
+
+  /// Every value that an object's properties had.
+  ///
+  /// - Parameters:
+  ///   - type: the type's name.
+  ///   - object: as ``Entry/object`` has it, or an automatic number.
+  /// - Throws: `MagicDataError` with `notFound`.
+  /// - Complexity: O(entries of the object) in a database, O(journal) elsewhere.
+  public func history(of type: String, _ object: String) async throws -> MagicObjectHistory {
+    try await source.history(of: type, object).0
+  }
+
+  /// Makes a database of the journal: objects, relations, history, and the assets that the source has. It is a replica of its own, of the same data set.
+  ///
+  /// It is there as a whole or not at all.
+  /// - Parameters:
+  ///   - path: as `MagicData(path:)` takes it, where no database is.
+  ///   - until: what was written later is left out.
+  /// - Returns: what could not be read; what the same replica wrote after that is left out too.
+  /// - Throws: `MagicDataError` with `exists`, `notFound`, `notAllowed` or `full`; `CancellationError`.
+  @discardableResult
+  public func rebuild(into path: URL, until: MagicMoment? = nil) async throws -> MagicReadReport {
+    let location = DatabaseLocation(path)
+    guard !location.exists else {
+      throw MagicDataError(.exists, "there is a database at \(location.file.path) already; name another path")
+    }
+    var plan = RebuildPlan()
+    plan.until = until
+    return try await MagicData.build(at: location) { [plan] magic in try await magic.rebuild(from: [source], plan) }.read
+  }
+}

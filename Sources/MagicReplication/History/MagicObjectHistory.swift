@@ -1,0 +1,135 @@
+public import Foundation
+internal import MagicData
+internal import MagicJournal
+
+/// Every value that one object's properties ever had.
+public struct MagicObjectHistory: Sendable {
+  /// A write of one value, or, without a property, the removal of the object.
+  public struct Change: Sendable, Equatable {
+    public enum Outcome: String, Sendable {
+      /// It is what the object shows.
+      case current
+      /// The same replica wrote something later.
+      case replaced
+      /// Another replica wrote something that counts as later; whether it knew of this one the journal does not tell.
+      case lost
+      /// Nothing took its place, and the object is removed.
+      case removed
+      /// It was written before a removal that somebody who knew of it has undone.
+      case void
+    }
+
+    public let author: Author
+    /// `nil` for the object as a whole.
+    public let property: String?
+    /// As JSON; of a set or a dictionary one element. `nil` for a removal.
+    public let value: String?
+    public let outcome: Outcome
+    /// Who wrote what took its place, and what that is.
+    public let successor: Author?
+    public let successorValue: String?
+  }
+
+  /// Who wrote something, and when.
+  public struct Author: Sendable, Equatable {
+    /// By its replica's clock.
+    public let time: Date
+    /// 32 hexadecimal digits.
+    public let replica: String
+    /// Of its transaction.
+    public let sequence: UInt64
+  }
+
+  /// A value that an object shows, and who wrote it last.
+  public struct Blame: Sendable, Equatable {
+    public let property: String
+    /// As JSON; of a set or a dictionary one element.
+    public let value: String
+    public let author: Author
+  }
+
+  public let type: String
+  /// The primary value; of an object without one, or with an automatic number, its birth: 32 hexadecimal digits.
+  public let object: String
+  /// Whether the object is there, after all that was written.
+  public let isAlive: Bool
+  /// The oldest first.
+  public let changes: [Change]
+  /// What the object shows; nothing if it is removed.
+  public let blame: [Blame]
+
+  init(_ object: ObjectEntries) {
+    type = object.type.name.text
+    self.object = object.key.text
+    let state = object.state
+    isAlive = state.isAlive
+    let authors = object.entries.map {
+      Author(time: $0.version.stamp.date, replica: $0.replica.description, sequence: $0.sequence)
+    }
+    var writes = ObjectConflicts(object.key, of: object.type)
+    for (index, of) in object.entries.enumerated() { writes.add(of.entry, of.version, at: EntryPlace(bits: Int64(index))) }
+    let shown = Shown(state)
+
+    var changes: [(place: Int, change: Change)] = []
+    func add(_ sorted: [ObjectConflicts.Write], _ property: String?) {
+      for (index, write) in sorted.enumerated() {
+        if property == nil, write.value != nil { continue }
+        let next = index + 1 < sorted.count ? sorted[index + 1] : nil
+        let isCurrent = property == nil ? !state.isAlive && next == nil : shown.has(write)
+        let outcome: Change.Outcome =
+          if isCurrent {
+            state.isAlive || property == nil ? .current : .removed
+          } else if let base = state.base, write.version.stamp <= base, property != nil {
+            .void
+          } else if let next {
+            next.version.root == write.version.root ? .replaced : .lost
+          } else {
+            state.isAlive ? .void : .removed
+          }
+        changes.append(
+          (
+            Int(write.place.bits),
+            Change(
+              author: authors[Int(write.place.bits)], property: property, value: write.value?.json, outcome: outcome,
+              successor: isCurrent ? nil : next.map { authors[Int($0.place.bits)] },
+              successorValue: isCurrent || property == nil ? nil : next?.value?.json)
+          ))
+      }
+    }
+    add(writes.lives.sorted { $0.version < $1.version }, nil)
+    for (place, all) in writes.sortedPlaces {
+      // The order of the fold itself (M-1).
+      add(all.sorted { $0.state < $1.state }, object.type.fields[place.slot].name.text)
+    }
+    self.changes = changes.enumerated().sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }.map(
+      \.element.change)
+
+    var places: [Version: Int] = [:]
+    for (index, of) in object.entries.enumerated() { places[of.version] = index }
+    blame =
+      state.isAlive
+      ? shown.writes.compactMap { write in
+        places[write.version].map {
+          Blame(property: object.type.fields[write.field].name.text, value: write.value.json, author: authors[$0])
+        }
+      } : []
+  }
+}
+
+/// The writes that an object shows (M-14).
+private struct Shown {
+  let writes: [ObjectState.Write]
+
+  init(_ state: ObjectState) {
+    let fields = Set(state.row.map(\.field))
+    writes = state.values.filter { fields.contains($0.field) && !$0.isTombstone }
+  }
+
+  func has(_ write: ObjectConflicts.Write) -> Bool {
+    writes.contains { $0.version == write.version && $0.field == write.field && $0.value == write.value }
+  }
+}
+
+extension ObjectConflicts.Write {
+  fileprivate var state: ObjectState.Write { .init(version: version, field: field, value: value ?? .null) }
+}

@@ -1,0 +1,109 @@
+internal import MagicData
+internal import MagicJournal
+
+/// All that a journal says of one object.
+struct ObjectEntries: Sendable {
+  struct Of: Sendable {
+    let version: Version
+    let replica: ReplicaID
+    let sequence: UInt64
+    let entry: Entry
+  }
+
+  let key: ObjectKey
+  let type: TypeSchema
+  /// The oldest first.
+  let entries: [Of]
+
+  /// As the merge folds it.
+  var state: ObjectState {
+    var state = ObjectState()
+    for of in entries { state.fold(of.entry.operation, of.entry.fields, at: of.version, of: type) }
+    return state
+  }
+}
+
+extension JournalSource {
+  /// Finds an object: in a database by its index, elsewhere by reading everything.
+  ///
+  /// - Parameter object: its primary value, number or birth, as a log prints it.
+  /// - Throws: `MagicDataError` with `notFound`.
+  func entries(of type: String, _ object: String) async throws -> (ObjectEntries, MagicReadReport) {
+    var (found, report): ([ObjectEntries], MagicReadReport)
+    if case .database(let magic) = self {
+      (found, report) = try await magic.store.read { db in
+        let journal = try JournalReader(db)
+        var report = MagicReadReport()
+        let floor = try journal.floor()
+        report.historyBegins = floor.replicas.compactMap { floor[$0]?.name.stamp }.max()?.date
+        return (try journal.entries(of: type, object, db), report)
+      }
+    } else {
+      (found, report) = try await scanned(type, object)
+    }
+    guard let first = found.first else {
+      throw MagicDataError(.notFound, "the journal has no \(type) \(object); `log --type \(type)` prints what there is")
+    }
+    guard found.count == 1 else {
+      throw MagicDataError(
+        .notFound, "several objects are called \(type) \(object): \(found.map(\.key.text).joined(separator: ", ")); name one so"
+      )
+    }
+    return (first, report)
+  }
+
+  private func scanned(_ type: String, _ object: String) async throws -> ([ObjectEntries], MagicReadReport) {
+    try await OpenJournal.read([self]) { journal, checkCancelled in
+      var (filter, union) = (EntryFilter(type: type, object: object), UnionSchema())
+      var found: [Named: [ObjectEntries.Of]] = [:]
+      try journal.forEachTransaction(JournalWindow()) { transaction, schema in
+        try checkCancelled()
+        for entry in transaction.entries where filter.has(entry, schema.schema) {
+          let entry = entry.translated(union.learn(schema))
+          found[Named(type: entry.type, key: entry.key), default: []].append(
+            .init(version: transaction.version, replica: transaction.replica, sequence: transaction.sequence, entry: entry))
+        }
+      }
+      return found.map { ObjectEntries(key: $0.key, type: union.schema.types[$0.type], entries: $1) }
+    }
+  }
+}
+
+private struct Named: Hashable {
+  let type: Int
+  let key: ObjectKey
+}
+
+extension JournalReader {
+  fileprivate func entries(of name: String, _ object: String, _ db: Connection) throws -> [ObjectEntries] {
+    var found: [ObjectEntries] = []
+    for type in schema.types where type.schema.name.text == name {
+      let table = ObjectTable(type, db)
+      for key in try table.keys(of: object) {
+        guard let place = try table.place(of: key) ?? table.absentPlace(of: key), !place.last.isNone else { continue }
+        var entries: [ObjectEntries.Of] = []
+        try forEachEntry(from: place.last) { stamp, root, place, entry in
+          let (replica, sequence) = try address(ofRow: place.row)
+          entries.append(.init(version: Version(stamp: stamp, root: root), replica: replica, sequence: sequence, entry: entry))
+        }
+        found.append(ObjectEntries(key: key, type: type.schema, entries: entries.sorted { $0.version < $1.version }))
+      }
+    }
+    return found
+  }
+}
+
+extension ObjectTable {
+  /// What a person may mean by a primary value, a number or a birth.
+  fileprivate func keys(of object: String) throws -> Set<ObjectKey> {
+    var keys: Set<ObjectKey> = []
+    if type.schema.primary?.kind == .text { keys.insert(.primary(.text(object))) }
+    if type.schema.hasNumbers, let number = Int64(object) {
+      keys.insert(try named(by: .primary(.integer(number))))
+    }
+    if type.schema.hasBirths, let bytes = [UInt8](hexadecimal: object), bytes.count == 16 {
+      keys.insert(.birth(try Birth(bytes: bytes)))
+    }
+    return keys
+  }
+}

@@ -1,0 +1,87 @@
+internal import Foundation
+package import MagicJournal
+
+/// What of a journal is listed.
+package struct LogSelection: Sendable {
+  package var filter = EntryFilter()
+  /// How the ids of replicas begin; none stands for all.
+  package var replicas: [String] = []
+  package var since: MagicMoment?
+  package var until: MagicMoment?
+  /// Only the last so many.
+  package var limit: Int?
+
+  package init() {}
+
+  func window(_ journal: OpenJournal) throws -> JournalWindow {
+    var window = JournalWindow()
+    window.replicas = replicas
+    window.since = try since.map { try journal.firstStamp(at: $0, replicas) }
+    window.until = try until.map { try journal.stamp(at: $0, replicas) }
+    // Each transaction has an entry at least.
+    if filter.isEmpty, until == nil { window.last = limit }
+    return window
+  }
+}
+
+extension JournalSource {
+  /// Hands out entries, the newest last.
+  ///
+  /// - Parameter after: what is known already; no limit holds then.
+  /// - Returns: what could not be read, and how far the reading came.
+  package func forEachEntry(
+    _ selection: LogSelection, after: Frontier? = nil,
+    _ body: @Sendable @escaping (Entry, Transaction, SourceSchema) throws -> Void
+  ) async throws -> (report: MagicReadReport, reached: Frontier) {
+    let (reached, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
+      var (filter, last) = (selection.filter, LastEntries(after == nil ? selection.limit : nil))
+      var window = try selection.window(journal)
+      if let after { (window.after, window.last, window.since, window.hasKept) = (after, nil, nil, false) }
+      var reached = after ?? Frontier()
+      try journal.forEachTransaction(window) { transaction, schema in
+        try checkCancelled()
+        reached[transaction.replica] = max(reached[transaction.replica], transaction.sequence)
+        for entry in transaction.entries where filter.has(entry, schema.schema) {
+          if last.keep(entry, transaction, schema) { continue }
+          try body(entry, transaction, schema)
+        }
+      }
+      try last.forEach(body)
+      return reached
+    }
+    return (report, reached)
+  }
+}
+
+/// The last so many entries, in a ring.
+private struct LastEntries {
+  private typealias Kept = (entry: Entry, transaction: Transaction, schema: SourceSchema)
+
+  private let limit: Int?
+  private var kept: [Kept] = []
+  private var first = 0
+
+  init(_ limit: Int?) {
+    self.limit = limit
+  }
+
+  /// `false` if all are wanted.
+  mutating func keep(_ entry: Entry, _ transaction: Transaction, _ schema: SourceSchema) -> Bool {
+    guard let limit else { return false }
+    guard limit > 0 else { return true }
+    // Its other entries are not wanted for it.
+    var transaction = transaction
+    transaction.entries = []
+    if kept.count < limit {
+      kept.append((entry, transaction, schema))
+    } else {
+      kept[first] = (entry, transaction, schema)
+      first = (first + 1) % limit
+    }
+    return true
+  }
+
+  func forEach(_ body: (Entry, Transaction, SourceSchema) throws -> Void) throws {
+    for (entry, transaction, schema) in kept[first...] + kept[..<first] { try body(entry, transaction, schema) }
+  }
+}

@@ -1,0 +1,61 @@
+package import Foundation
+package import MagicData
+internal import MagicJournal
+
+/// Anything that a journal can be read from.
+package enum JournalSource: Sendable {
+  case database(MagicData)
+  case segment(URL)
+  case folder(FolderRemote)
+  case bundle(URL)
+  /// Lines of JSON (Protocol/export.md).
+  case export(URL)
+
+  /// Tells what is at a path by looking at it.
+  package init(at path: String) throws {
+    let url = URL(fileURLWithPath: path)
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+      throw MagicDataError(
+        .notFound, "there is nothing at \(path); name a database, a segment file, a bundle, an export or a folder remote")
+    }
+    guard !isFolder.boolValue else {
+      let isRemote = FileManager.default.fileExists(atPath: url.appendingPathComponent("magicdata.json").path)
+      self = isRemote ? .folder(FolderRemote(url)) : try .database(at: url)
+      return
+    }
+    let head = try DurableFile.head(of: url, ExportFormat.mark.count).bytes
+    if BundleFile.isBundle(head) {
+      self = .bundle(url)
+    } else if head.starts(with: "MAGICSEG".utf8) {
+      self = .segment(url)
+    } else if head.starts(with: ExportFormat.mark) {
+      self = .export(url)
+    } else {
+      self = try .database(at: url)
+    }
+  }
+
+  private static func database(at url: URL) throws -> JournalSource {
+    .database(MagicData(store: try Store(.file(DatabaseLocation(url), mustExist: true))))
+  }
+
+  /// As messages name it.
+  package var path: String {
+    switch self {
+    case .database(let magic): magic.store.location?.file.path ?? "the database in memory"
+    case .segment(let file), .bundle(let file), .export(let file): file.path
+    case .folder(let remote): remote.folder.path
+    }
+  }
+
+  /// What it takes where it is kept.
+  package func storedBytes() throws -> Int {
+    switch self {
+    case .database(let magic): try magic.store.readBlocking { try MagicStatistics.fileBytes($0) }
+    case .segment(let file), .bundle(let file), .export(let file): try DurableFile.head(of: file, 0).length
+    case .folder(let remote):
+      try FolderListing(remote, dataSet: remote.dataSet()).bytes
+    }
+  }
+}

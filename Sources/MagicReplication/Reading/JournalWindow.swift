@@ -1,0 +1,22 @@
+package import MagicJournal
+
+/// Which transactions are read. A source leaves out what it can without reading it.
+package struct JournalWindow: Sendable {
+  /// The first and the last stamp.
+  package var since: Stamp?
+  package var until: Stamp?
+  /// How the ids of replicas begin; none stands for all.
+  package var replicas: [String] = []
+  /// What is known already.
+  package var after = Frontier()
+  /// Whether what compaction has kept comes as well: transactions with the sequence 0 (K-2).
+  package var hasKept = true
+  /// So many of the last transactions of each replica are enough.
+  package var last: Int?
+
+  package init() {}
+
+  package func has(_ id: ReplicaID) -> Bool {
+    replicas.isEmpty || replicas.contains { id.description.hasPrefix($0) }
+  }
+}

@@ -1,0 +1,46 @@
+public import Foundation
+
+/// What of a journal could not be read. All else was.
+public struct MagicReadReport: Sendable, Equatable {
+  /// Files, or parts of them, that are damaged or of a newer format; messages name the place.
+  public internal(set) var unread: [UnreadFile] = []
+  /// Transactions that are missing before others that are there.
+  public internal(set) var missing: [PullReport.Parked] = []
+
+  /// When history begins, if it was given up before that: of what was written until then only that was shown which compaction has kept.
+  public internal(set) var historyBegins: Date?
+
+  /// Whether everything was read.
+  public var isComplete: Bool { unread.isEmpty && missing.isEmpty }
+
+  func joined(_ other: MagicReadReport) -> MagicReadReport {
+    var report = self
+    report.unread += other.unread
+    report.missing += other.missing
+    report.historyBegins = [historyBegins, other.historyBegins].compactMap { $0 }.max()
+    return report
+  }
+
+  /// Leaves out what was said before, by its text.
+  package mutating func remove(_ wasSaid: (String) -> Bool) {
+    unread.removeAll { wasSaid($0.message) }
+    missing.removeAll { wasSaid("\($0.replica) \($0.missing)") }
+  }
+}
+
+/// Where the parts of a reading say what they could not read. It stays within one reading, on one thread at a time.
+final class Troubles {
+  private(set) var report = MagicReadReport()
+
+  /// More than anybody reads.
+  private static let most = 1_000
+
+  func add(_ file: UnreadFile) {
+    // A look-up beforehand may have met it.
+    if report.unread.count < Troubles.most, !report.unread.contains(file) { report.unread.append(file) }
+  }
+
+  func add(missing: PullReport.Parked) {
+    if report.missing.count < Troubles.most { report.missing.append(missing) }
+  }
+}

@@ -1,0 +1,282 @@
+internal import Foundation
+internal import MagicData
+package import MagicJournal
+
+/// Sources that are open for a reading, each at one moment.
+package final class OpenJournal {
+  private enum Part {
+    case database(JournalReader, SourceSchema, DatabaseState, Frontier, NamedFrontier, path: String)
+    case segment([UInt8], SegmentHeader?, path: String)
+    case folder(FolderListing, DataSetID, [CheckpointFile])
+
+    static func folder(_ remote: FolderRemote) throws -> Part {
+      let dataSet = try remote.dataSet()
+      let listing = try FolderListing(remote, dataSet: dataSet)
+      return .folder(listing, dataSet, listing.needed)
+    }
+
+    case export(URL, DataSetID)
+  }
+
+  private let parts: [Part]
+  let troubles = Troubles()
+
+  private init(_ parts: [Part]) {
+    self.parts = parts
+  }
+
+  // MARK: Opening
+
+  /// Opens `sources`, of one data set, while `body` runs. Databases are read from one snapshot each, which SQLite's WAL waits for.
+  ///
+  /// - Throws: `MagicDataError` with `incompatible` for sources of several data sets; what `body` throws; `CancellationError`.
+  package static func read<Result: Sendable>(
+    _ sources: [JournalSource],
+    _ body: @Sendable @escaping (OpenJournal, _ checkCancelled: @escaping () throws -> Void) throws -> Result
+  ) async throws -> (Result, MagicReadReport) {
+    try await Store.atLength { checkCancelled in
+      var (parts, bundles, said): ([Part], [URL], [MagicDataError]) = ([], [], [])
+      defer { for folder in bundles { try? FileManager.default.removeItem(at: folder) } }
+      var databases: [MagicData] = []
+      for source in sources {
+        switch source {
+        case .database(let magic): databases.append(magic)
+        case .segment(let file):
+          let bytes = try DurableFile.read(file, atMost: SegmentHeader.length + Limits.segmentBytes)
+          let header: SegmentHeader?
+          do throws(JournalError) {
+            header = try SegmentHeader(bytes)
+          } catch {
+            guard error.code == .damaged else { throw MagicDataError(error, file.path) }
+            header = nil
+            said.append(MagicDataError(error, "\(file.path): nothing of it can be shown"))
+          }
+          parts.append(.segment(bytes, header, path: file.path))
+        case .folder(let remote):
+          parts.append(try .folder(remote))
+        case .bundle(let file):
+          let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "magic-bundle-\(UUID().uuidString.lowercased())")
+          bundles.append(folder)
+          let remote = try BundleFile.folder(of: file, at: folder, hasContents: false, checkCancelled) { said.append($0) }
+          parts.append(try .folder(remote))
+        case .export(let file):
+          parts.append(.export(file, try ExportReader(file, Troubles()).dataSet))
+        }
+      }
+      func open(_ rest: ArraySlice<MagicData>, _ parts: [Part]) throws -> (Result, MagicReadReport) {
+        guard let magic = rest.first else {
+          let journal = OpenJournal(parts)
+          for error in said { journal.troubles.add(UnreadFile(path: "", code: error.code, message: error.message)) }
+          _ = try journal.dataSet()
+          let result = try body(journal, checkCancelled)
+          return (result, journal.report)
+        }
+        return try magic.store.readBlocking { db in
+          let reader = try JournalReader(db)
+          let part = Part.database(
+            reader, SourceSchema(reader.schema.schema), try DatabaseState(db), try reader.frontier(),
+            try reader.floor(), path: JournalSource.database(magic).path)
+          return try open(rest.dropFirst(), parts + [part])
+        }
+      }
+      return try open(databases[...], parts)
+    }
+  }
+
+  /// Of all sources; `nil` if no one says.
+  package func dataSet() throws -> DataSetID? {
+    let sets = Set(
+      parts.compactMap { part -> DataSetID? in
+        switch part {
+        // One that never met another may join any.
+        case .database(_, _, let state, _, _, _): parts.count > 1 && !state.isSettled ? nil : state.dataSet
+        case .segment(_, let header, _): header?.dataSet
+        case .folder(_, let dataSet, _), .export(_, let dataSet): dataSet
+        }
+      })
+    guard sets.count <= 1 else {
+      throw MagicDataError(.incompatible, "the sources are of several data sets, of which nothing can be said together")
+    }
+    return sets.first
+  }
+
+  /// Above it no stamp of a database among them is: what was folded stays folded (L-22).
+  var clock: Int64 {
+    parts.map { if case .database(_, _, let state, _, _, _) = $0 { state.lastStamp.milliseconds } else { 0 } }.max() ?? 0
+  }
+
+  // MARK: What was given up
+
+  /// Of all sources together: what lies at and below it is no history any more, but for what is kept (K-1).
+  var floor: NamedFrontier {
+    var floor = NamedFrontier()
+    func raise(to other: NamedFrontier) {
+      for replica in other.replicas where other[replica]?.sequence ?? 0 > floor[replica]?.sequence ?? 0 {
+        floor[replica] = other[replica]
+      }
+    }
+    for part in parts {
+      switch part {
+      case .database(_, _, _, _, let floor, _): raise(to: floor)
+      case .folder(_, _, let checkpoints): for checkpoint in checkpoints { raise(to: checkpoint.floor) }
+      case .segment, .export: break
+      }
+    }
+    return floor
+  }
+
+  /// Of what was then, and before, only that is known which was still in force later; `nil` if nothing was given up.
+  var givenUp: Stamp? { floor.replicas.compactMap { floor[$0]?.name.stamp }.max() }
+
+  private var report: MagicReadReport {
+    var report = troubles.report
+    report.historyBegins = givenUp?.date
+    return report
+  }
+
+  /// What was at a moment is asked for.
+  func checkIsKnown(_ moment: Stamp) throws {
+    guard let givenUp, moment < givenUp else { return }
+    throw MagicDataError(
+      .notFound,
+      "history up to \(givenUp.inLog) was given up by compact, and what was before is not known any more; name a later moment")
+  }
+
+  // MARK: Reading
+
+  /// All transactions in a window, the oldest first.
+  func reading(_ window: JournalWindow) throws -> JournalReading {
+    try JournalReading(try cursors(window), comesOnce: parts.count == 1)
+  }
+
+  package func forEachTransaction(
+    _ window: JournalWindow, _ body: (Transaction, SourceSchema) throws -> Void
+  ) throws {
+    var reading = try reading(window)
+    while let (transaction, schema) = try reading.next() { try body(transaction, schema) }
+  }
+
+  private func cursors(_ window: JournalWindow) throws -> [any TransactionCursor] {
+    try parts.flatMap { part -> [any TransactionCursor] in
+      switch part {
+      case .database(let reader, let schema, _, let frontier, let floor, let path):
+        let kept = window.hasKept && !floor.replicas.isEmpty ? [try KeptCursor(reader, schema, window, path, troubles)] : []
+        return try kept
+          + frontier.replicas.filter(window.has).map {
+            try DatabaseCursor(
+              reader, schema, $0, after: floor[$0]?.sequence ?? 0, through: frontier[$0], window, path, troubles)
+          }
+      case .segment(let bytes, let header, let path):
+        return header == nil ? [] : [SegmentCursor(bytes, window, path, troubles)].compactMap { $0 }
+      case .folder(let listing, _, let checkpoints):
+        sayOrphans(listing, window)
+        let kept = window.hasKept ? checkpoints.map { CheckpointCursor($0, window, troubles) } : []
+        return kept
+          + listing.replicas.filter(window.has).map { replica in
+            let floor = checkpoints.map { $0.floor[replica]?.sequence ?? 0 }.max() ?? 0
+            return FolderCursor(listing, replica, after: floor, window, troubles)
+          }
+      case .export(let file, _):
+        return [ExportCursor(try ExportReader(file, troubles), window)]
+      }
+    }
+  }
+
+  /// Files of replicas of which nothing else is there have no cursor that would name them.
+  private func sayOrphans(_ listing: FolderListing, _ window: JournalWindow) {
+    for (url, _, error) in listing.rejectedCheckpoints {
+      troubles.add(UnreadFile(path: url.path, code: error.code, message: error.message))
+    }
+    for (name, error) in listing.rejected where listing.runs[name.replica] == nil && window.has(name.replica) {
+      troubles.add(UnreadFile(path: listing.url(of: name).path, code: error.code, message: error.message))
+    }
+  }
+
+  // MARK: Moments
+
+  /// What is stamped at or below a moment is before it.
+  package func stamp(at moment: MagicMoment, _ replicas: [String] = []) throws -> Stamp {
+    switch moment.meaning {
+    case .time(let milliseconds): return Stamp(UInt64(clamping: min(max(milliseconds, 0), 253_402_300_799_999)) << 16 | 0xffff)
+    case .transaction(let prefix, let sequence): return try address(prefix.map { [$0] } ?? replicas, sequence).stamp
+    }
+  }
+
+  /// What is stamped at or above a moment is at it, or after.
+  package func firstStamp(at moment: MagicMoment, _ replicas: [String] = []) throws -> Stamp {
+    switch moment.meaning {
+    case .time(let milliseconds): return Stamp(UInt64(clamping: min(max(milliseconds, 0), 253_402_300_799_999)) << 16)
+    case .transaction(let prefix, let sequence): return try address(prefix.map { [$0] } ?? replicas, sequence).stamp
+    }
+  }
+
+  /// The transaction that a person means.
+  package func transaction(at moment: MagicMoment, _ replicas: [String] = []) throws -> (replica: ReplicaID, sequence: UInt64) {
+    guard case .transaction(let prefix, let sequence) = moment.meaning else {
+      throw MagicDataError(.notFound, "a transaction is named as `log` prints it: replica:sequence")
+    }
+    let found = try address(prefix.map { [$0] } ?? replicas, sequence)
+    return (found.replica, sequence)
+  }
+
+  private func address(_ prefixes: [String], _ sequence: UInt64) throws -> (replica: ReplicaID, stamp: Stamp) {
+    var window = JournalWindow()
+    window.replicas = prefixes
+    var replicas: Set<ReplicaID> = []
+    for part in parts {
+      switch part {
+      case .database(_, _, let state, let frontier, _, _):
+        // Without a replica, a database's own is meant.
+        if prefixes.isEmpty, parts.count == 1, frontier[state.replica] >= sequence {
+          window.replicas = [state.replica.description]
+          replicas.insert(state.replica)
+        } else {
+          replicas.formUnion(frontier.replicas)
+        }
+      case .segment(_, let header, _): if let header { replicas.insert(header.replica) }
+      case .folder(let listing, _, _): replicas.formUnion(listing.replicas)
+      case .export: break
+      }
+    }
+    window.hasKept = false
+    for replica in replicas { window.after[replica] = sequence - 1 }
+    var found: [ReplicaID: Stamp] = [:]
+    for cursor in try cursors(window) {
+      // An export has many replicas in one.
+      while let (transaction, _) = try cursor.next() {
+        if transaction.sequence == sequence { found[transaction.replica] = transaction.name.stamp }
+        if !(cursor is ExportCursor) { break }
+      }
+    }
+    guard let (replica, stamp) = found.first else {
+      throw MagicDataError(
+        .notFound,
+        "there is no transaction \(prefixes.count == 1 ? prefixes[0] + ":" : "")\(sequence)"
+          + (givenUp.map { "; history up to \($0.inLog) was given up by compact" } ?? "; `log` prints them as replica:sequence")
+      )
+    }
+    guard found.count == 1 else {
+      throw MagicDataError(
+        .notFound, "several replicas have a transaction \(sequence); say which: replica:sequence, as `log` prints it")
+    }
+    return (replica, stamp)
+  }
+}
+
+extension JournalSource {
+  /// All transactions, the oldest first, with the schema that their entries speak of.
+  ///
+  /// - Returns: what could not be read.
+  @discardableResult
+  package func forEachTransaction(
+    _ body: @Sendable @escaping (Transaction, Schema) throws -> Void
+  ) async throws -> MagicReadReport {
+    try await OpenJournal.read([self]) { journal, checkCancelled in
+      try journal.forEachTransaction(JournalWindow()) { transaction, schema in
+        try checkCancelled()
+        try body(transaction, schema.schema)
+      }
+    }.1
+  }
+}

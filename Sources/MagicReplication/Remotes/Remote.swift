@@ -1,0 +1,107 @@
+package import MagicData
+package import MagicJournal
+
+/// Where a replicator exchanges a journal: a folder, or somebody who serves one.
+package protocol Remote: Sendable {
+  /// What messages call it.
+  var text: String { get }
+
+  /// Runs `body` while the remote can be asked; a remote elsewhere keeps one connection for as long.
+  ///
+  /// - Throws: `MagicDataError` with `unreachable` if nobody is there.
+  func opened<Result: Sendable>(for magic: MagicData, _ body: (any OpenRemote) async throws -> Result) async throws -> Result
+}
+
+/// A remote that can be asked.
+///
+/// What a remote has is never remembered from one call to the next: it may have been wiped, or set back (H-9).
+package protocol OpenRemote: Sendable {
+  var text: String { get }
+
+  /// Whether it tells of changes at once, so that nothing is gained by gathering them.
+  var isLive: Bool { get }
+
+  /// The data set of a remote that is there; else `notFound`.
+  func dataSet() async throws -> DataSetID
+
+  /// The same; a remote that holds nothing yet becomes one of `dataSet`.
+  func dataSet(orMake dataSet: DataSetID) async throws -> DataSetID
+
+  /// The segments that the remote has and the database lacks, where they can be read. Names are compared before (F-7).
+  func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals
+
+  /// Sends the transactions that the database has and the remote lacks. When this returns, the remote has them for good.
+  func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport
+
+  /// Some of these contents of assets, where they can be read if the remote has them; and how many of the names were looked for.
+  func contents(_ names: ArraySlice<String>, for magic: MagicData) async throws -> (folder: FolderRemote, asked: Int)
+
+  /// Takes away what was only brought here to be read.
+  func forget(contents names: ArraySlice<String>, for magic: MagicData) async throws
+
+  /// Sends the contents that the database has and the remote lacks.
+  ///
+  /// - Parameter names: of assets that rows name.
+  func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport
+
+  /// The digest of what the remote folds, if it folds anything and holds just what a frontier says (L-24).
+  func digest(at frontier: Frontier) async throws -> String?
+
+  /// Where the remote is, so that a change after this moment is not missed.
+  func position() async -> RemotePosition
+
+  /// Returns when the remote has changed since a position.
+  ///
+  /// - Parameter interval: how often one that does not tell is looked at.
+  func waitForChange(after position: RemotePosition, every interval: Duration) async throws
+
+  /// How far a database and the remote are apart.
+  func status(of magic: MagicData, _ dataSet: DataSetID) async throws -> ReplicationStatus
+}
+
+/// Segments that can be read here.
+package struct Arrivals: Sendable {
+  package let folder: FolderRemote
+  /// Keeps the folder, if it is one for the time.
+  private let spool: Spool?
+  /// What the remote is known to hold apart from the files in the folder.
+  package let held: Frontier
+  /// Files that the remote could not read.
+  package let unread: [UnreadFile]
+  /// What it has only beyond a hole.
+  package let parked: [PullReport.Parked]
+  /// What kept the rest from coming. What has come is merged before it is thrown.
+  package let interruption: (any Error)?
+
+  /// - Parameter there: what the remote says that it holds; a folder says nothing but by its files.
+  package init(_ folder: FolderRemote, _ there: Standing? = nil) {
+    self.init(folder, nil, there, [], nil)
+  }
+
+  package init(_ spool: Spool, _ there: Standing?, unread: [UnreadFile] = [], interruption: (any Error)? = nil) {
+    self.init(spool.folder, spool, there, unread, interruption)
+  }
+
+  /// Segments that who sent them holds up to a frontier.
+  init(_ folder: FolderRemote, held: Frontier) {
+    (self.folder, spool, self.held, unread, parked, interruption) = (folder, nil, held, [], [], nil)
+  }
+
+  private init(
+    _ folder: FolderRemote, _ spool: Spool?, _ there: Standing?, _ unread: [UnreadFile], _ interruption: (any Error)?
+  ) {
+    self.folder = folder
+    self.spool = spool
+    held = there?.frontier ?? Frontier()
+    parked = there?.parked ?? []
+    self.unread = unread
+    self.interruption = interruption
+  }
+}
+
+package enum RemotePosition: Sendable, Equatable {
+  /// The names of a folder's files; `nil` if they could not be read.
+  case names(Set<String>?)
+  /// How many changes were told.
+  case count(Int)
+}

@@ -1,0 +1,23 @@
+internal import Foundation
+package import MagicData
+
+extension JournalSource {
+  /// Runs `body` on a database with this journal, of which objects are asked one by one: the source itself, or a temporary one that it is merged into.
+  package func withDatabase<Result>(
+    _ body: (MagicData) async throws -> Result
+  ) async throws -> (Result, MagicReadReport) {
+    if case .database(let magic) = self { return (try await body(magic), MagicReadReport()) }
+    let magic = try await MagicData(type: .temporary)
+    do {
+      var plan = RebuildPlan()
+      plan.fetchesAssets = false
+      let report = try await magic.rebuild(from: [self], plan)
+      let result = try await body(magic)
+      try await magic.close()
+      return (result, report.read)
+    } catch {
+      try? await magic.close()
+      throw error
+    }
+  }
+}

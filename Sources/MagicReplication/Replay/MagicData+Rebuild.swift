@@ -1,0 +1,203 @@
+internal import Foundation
+package import MagicData
+internal import MagicJournal
+
+extension MagicData {
+  /// Merges what a plan says of some journals into this database, which holds nothing yet: one transaction of SQLite, as a pull is, and then the contents of assets that
+  /// the sources have.
+  ///
+  /// The database stays a replica of its own. What is a run of each replica (`RebuildPlan.isRun`) belongs to the sources' data set, under its own addresses. Anything else is a data set of its
+  /// own, which numbers what it took anew: under the old addresses, others would take it for the transactions that it lacks.
+  package func rebuild(from sources: [JournalSource], _ plan: RebuildPlan) async throws -> RebuildReport {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magic-bundle-\(UUID().uuidString.lowercased())")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (sources, damaged) = try await MagicData.unpacked(sources, in: folder, hasContents: plan.fetchesAssets)
+    let (store, now) = (store, store.surroundings.milliseconds())
+    var (report, read) = try await OpenJournal.read(sources) { journal, checkCancelled in
+      try store.writeInTurnBlocking { db in
+        guard try DatabaseState(db).lastRow == 0 else { throw MagicDataError(.exists, "the database holds a journal already") }
+        var rebuilder = try Rebuilder(plan, journal, Merger(db, milliseconds: max(now, journal.clock)))
+        try rebuilder.run(journal, checkCancelled)
+        // What lies at or below the sources' floor is kept as it is there.
+        if journal.givenUp != nil {
+          var compaction = try JournalCompaction(db, to: journal.floor)
+          try compaction.run(checkCancelled)
+        }
+        let dataSet = plan.isRun ? try journal.dataSet() : nil
+        try DatabaseState.settle(try dataSet ?? DatabaseState(db).dataSet, db)
+        return rebuilder.report(now)
+      }
+    }
+    read.missing += report.read.missing
+    read.unread += damaged
+    report.read = read
+    if plan.fetchesAssets { try await fetchAssets(from: sources, &report.pull) }
+    return report
+  }
+
+  /// Bundles as folders, so that their contents are at hand.
+  private static func unpacked(
+    _ sources: [JournalSource], in folder: URL, hasContents: Bool
+  ) async throws -> ([JournalSource], [UnreadFile]) {
+    try await Store.atLength { checkCancelled in
+      var damaged: [UnreadFile] = []
+      let sources = try sources.enumerated().map { number, source -> JournalSource in
+        guard case .bundle(let file) = source else { return source }
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let place = folder.appendingPathComponent("\(number)")
+        return .folder(
+          try BundleFile.folder(of: file, at: place, hasContents: hasContents, checkCancelled) {
+            damaged.append(UnreadFile(path: file.path, code: $0.code, message: $0.message))
+          })
+      }
+      return (sources, damaged)
+    }
+  }
+
+  private func fetchAssets(from sources: [JournalSource], _ report: inout PullReport) async throws {
+    for source in sources {
+      let origin: AssetOrigin
+      switch source {
+      case .database(let magic): origin = .database(magic.store.assets)
+      case .folder(let remote): origin = .folder(remote)
+      case .segment, .bundle, .export: continue
+      }
+      try await store.fetchAssets(lackingAssets(), from: origin, &report)
+    }
+    report.missingAssets = try await lackingAssets().count
+  }
+
+  private func lackingAssets() async throws -> [String] {
+    try await store.read { [assets = store.assets] db in assets.lacking(try StoredSchema(db).assetNames(db)) }
+  }
+}
+
+/// Hands transactions to a merger as a plan says.
+private struct Rebuilder {
+  private let plan: RebuildPlan
+  private var merger: Merger
+  private let window: JournalWindow
+  private let skipped: Set<Address>
+  private var learnt: [ObjectIdentifier: (schema: SourceSchema, types: [LearntType])] = [:]
+  /// The last sequence that was read, and the last one that was given.
+  private var read = Frontier()
+  private var given = Frontier()
+  private var stopped: Set<ReplicaID> = []
+  private var missing: [PullReport.Parked] = []
+  private var shuffled: Shuffled?
+
+  private struct Address: Hashable {
+    let replica: ReplicaID
+    let sequence: UInt64
+  }
+
+  /// Schemas that are remembered; a folder has one for each file.
+  private static let maxSchemas = 64
+
+  init(_ plan: RebuildPlan, _ journal: OpenJournal, _ merger: Merger) throws {
+    (self.plan, self.merger) = (plan, merger)
+    window = try plan.window(journal)
+    skipped = Set(
+      try plan.skipped.map {
+        let (replica, sequence) = try journal.transaction(at: $0, plan.replicas)
+        return Address(replica: replica, sequence: sequence)
+      })
+    shuffled = plan.seed.map(Shuffled.init)
+  }
+
+  mutating func run(_ journal: OpenJournal, _ checkCancelled: () throws -> Void) throws {
+    read = journal.floor.frontier
+    var reading = try journal.reading(window)
+    while let (transaction, schema) = try reading.next() {
+      try checkCancelled()
+      if let through = plan.through, transaction.version > through { break }
+      guard let wanted = part(transaction, schema) else { continue }
+      if shuffled == nil {
+        try merge(wanted, schema)
+      } else if let (transaction, schema) = shuffled?.exchange(wanted, schema) {
+        try merge(transaction, schema)
+      }
+    }
+    while let (transaction, schema) = shuffled?.take() { try merge(transaction, schema) }
+    try merger.finish()
+  }
+
+  /// What of a transaction is merged, under its address.
+  private mutating func part(_ transaction: Transaction, _ schema: SourceSchema) -> Transaction? {
+    let replica = transaction.replica
+    guard transaction.sequence > 0 else { return transaction }
+    guard !stopped.contains(replica) else { return nil }
+    let next = read[replica] + 1
+    read[replica] = max(read[replica], transaction.sequence)
+    if transaction.sequence > next, plan.isRun {
+      // M-8: a run has no holes.
+      missing.append(.init(replica: replica.description, missing: next...transaction.sequence - 1))
+      stopped.insert(replica)
+      return nil
+    }
+    guard !plan.isRun else { return transaction }
+    if skipped.contains(Address(replica: replica, sequence: transaction.sequence)) { return nil }
+    var part = transaction
+    if !plan.types.isEmpty { part.entries.removeAll { !plan.types.contains(schema.schema.types[$0.type].name.text) } }
+    guard !part.entries.isEmpty else { return nil }
+    given[replica] += 1
+    part.sequence = given[replica]
+    return part
+  }
+
+  private mutating func merge(_ transaction: Transaction, _ schema: SourceSchema) throws {
+    guard merger.heldBack[transaction.replica] == nil else { return }
+    let types: [LearntType]
+    if let known = learnt[ObjectIdentifier(schema)] {
+      types = known.types
+    } else {
+      if learnt.count >= Rebuilder.maxSchemas { learnt = [:] }
+      types = try merger.learn(schema.schema)
+      learnt[ObjectIdentifier(schema)] = (schema, types)
+    }
+    _ = try merger.take(transaction, types)
+  }
+
+  func report(_ now: Int64) -> RebuildReport {
+    var report = RebuildReport()
+    (report.transactions, report.changes) = (merger.transactions, merger.changes)
+    report.isOwnDataSet = !plan.isRun
+    report.read.missing = missing
+    report.pull.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
+      .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - now)
+    }
+    return report
+  }
+}
+
+/// Gives transactions out in another order: each time one of those that it holds, by chance. A journal that it can hold comes in any order at all.
+private struct Shuffled {
+  private var held: [(Transaction, SourceSchema)] = []
+  private var entries = 0
+  private var state: UInt64
+
+  private static let (most, mostEntries) = (10_000, 100_000)
+
+  init(seed: UInt64) {
+    state = seed
+  }
+
+  mutating func exchange(_ transaction: Transaction, _ schema: SourceSchema) -> (Transaction, SourceSchema)? {
+    held.append((transaction, schema))
+    entries += transaction.entries.count
+    return held.count > Shuffled.most || entries > Shuffled.mostEntries ? take() : nil
+  }
+
+  mutating func take() -> (Transaction, SourceSchema)? {
+    guard !held.isEmpty else { return nil }
+    // SplitMix64 (https://prng.di.unimi.it/splitmix64.c): the same order for the same number, everywhere.
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var number = state
+    number = (number ^ number >> 30) &* 0xbf58_476d_1ce4_e5b9
+    number = (number ^ number >> 27) &* 0x94d0_49bb_1331_11eb
+    held.swapAt(Int((number ^ number >> 31) % UInt64(held.count)), held.count - 1)
+    let taken = held.removeLast()
+    entries -= taken.0.entries.count
+    return taken
+  }
+}

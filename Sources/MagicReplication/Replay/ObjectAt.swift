@@ -1,0 +1,129 @@
+internal import MagicData
+package import MagicJournal
+
+/// An object as it was at a moment.
+package struct ObjectAt: Sendable, Equatable {
+  package struct Field: Sendable, Equatable {
+    package let name: String
+    package let value: Value
+  }
+
+  package let type: String
+  package let key: ObjectKey
+  /// That it has claimed, and what that comes to (M-16).
+  package let number: Int64?
+  /// What it shows (M-14), in the order in which fields were learnt.
+  package let fields: [Field]
+
+  init(_ state: ObjectState, _ key: ObjectKey, number: Int64?, of type: TypeSchema) {
+    self.type = type.name.text
+    (self.key, self.number) = (key, number)
+    fields = state.row.filter { $0.value != .null }.map { Field(name: type.fields[$0.field].name.text, value: $0.value) }
+  }
+
+  package var object: String { key.text }
+}
+
+extension Value {
+  /// As an object shows it: a set as its members, a dictionary by its keys.
+  package var shownJSON: String {
+    switch self {
+    case .set(let elements): Value.list(elements.filter(\.isIn).map(\.key)).json
+    default: json
+    }
+  }
+}
+
+extension Value {
+  /// The same for people: a text stands as it is, unless that would do something to a terminal.
+  package var shownText: String {
+    guard case .text(let text) = self else { return shownJSON }
+    var writer = ByteWriter()
+    writer.printable(text)
+    return String(decoding: writer.bytes, as: UTF8.self)
+  }
+}
+
+/// Folds objects as they were at a moment, with the fold of the merge, one at a time.
+struct StateReader {
+  private let journal: JournalReader
+  private let db: Connection
+
+  init(_ db: Connection) throws {
+    (self.db, journal) = (db, try JournalReader(db))
+  }
+
+  /// By name.
+  var types: [StoredType] {
+    journal.schema.types.sorted {
+      ($0.schema.name.text, $0.schema.primary?.kind.rawValue ?? 0) < (
+        $1.schema.name.text, $1.schema.primary?.kind.rawValue ?? 0
+      )
+    }
+  }
+
+  func type(_ identity: TypeSchema.Identity) -> StoredType? { journal.schema.types.first { $0.schema.identity == identity } }
+
+  func forEachObject(of type: StoredType, _ body: (ObjectKey, ObjectPlace) throws -> Void) throws {
+    try ObjectTable(type, db).forEachPlace { key, place in if !place.last.isNone { try body(key, place) } }
+  }
+
+  func place(of key: ObjectKey, in type: StoredType) throws -> ObjectPlace? {
+    let table = ObjectTable(type, db)
+    return try table.place(of: key) ?? table.absentPlace(of: key)
+  }
+
+  /// The numbers that claims came to at a moment; of other types none.
+  func numbers(of type: StoredType, at moment: Stamp) throws -> [Birth: Int64] {
+    guard type.schema.hasNumbers else { return [:] }
+    var numbers = Numbers()
+    try forEachObject(of: type) { key, place in
+      let state = try journal.state(from: place.last, of: type.id, until: moment)
+      if state.updated != nil || state.removed != nil { numbers.add(key, claim: state.claim) }
+    }
+    return numbers.shown
+  }
+
+  /// `nil` if it was not there.
+  func object(_ key: ObjectKey, _ place: ObjectPlace, of type: StoredType, at moment: Stamp, _ numbers: [Birth: Int64]) throws
+    -> ObjectAt?
+  {
+    let state = try journal.state(from: place.last, of: type.id, until: moment)
+    guard state.isAlive else { return nil }
+    var number: Int64?
+    if case .birth(let birth) = key { number = numbers[birth] }
+    return ObjectAt(state, key, number: number, of: type.schema)
+  }
+}
+
+extension JournalSource {
+  /// Hands out the objects that were there at a moment, type by type.
+  package func forEachObject(
+    at moment: MagicMoment?, type name: String?, _ body: @Sendable @escaping (ObjectAt) throws -> Void
+  ) async throws -> MagicReadReport {
+    try await withDatabase { magic in
+      let moment = try await magic.stamp(at: moment)
+      try await magic.store.read { db in
+        let reader = try StateReader(db)
+        for type in reader.types where name == nil || type.schema.name.text == name {
+          let numbers = try reader.numbers(of: type, at: moment)
+          try reader.forEachObject(of: type) { key, place in
+            try Task.checkCancellation()
+            if let object = try reader.object(key, place, of: type, at: moment, numbers) { try body(object) }
+          }
+        }
+      }
+    }.1
+  }
+}
+
+extension MagicData {
+  func stamp(at moment: MagicMoment?) async throws -> Stamp {
+    guard let moment else { return .latest }
+    return try await OpenJournal.read([.database(self)]) { journal, _ in
+      let stamp = try journal.stamp(at: moment)
+      try journal.checkIsKnown(stamp)
+      return stamp
+    }.0
+  }
+}

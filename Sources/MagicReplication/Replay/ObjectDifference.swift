@@ -1,0 +1,114 @@
+internal import MagicData
+package import MagicJournal
+
+/// What became of one object between two states.
+package struct ObjectDifference: Sendable {
+  package enum Kind: String, Sendable {
+    case added, changed, removed
+  }
+
+  package struct Field: Sendable {
+    package let name: String
+    package let before, after: Value?
+  }
+
+  package let kind: Kind
+  package let type: String
+  package let object: String
+  /// Those that are not the same, by name.
+  package let fields: [Field]
+
+  /// `nil` if they are the same.
+  init?(_ before: ObjectAt?, _ after: ObjectAt?) {
+    guard before != after, let object = after ?? before else { return nil }
+    (type, self.object) = (object.type, object.object)
+    kind = before == nil ? .added : after == nil ? .removed : .changed
+    func values(_ object: ObjectAt?) -> [String: Value] {
+      var values = Dictionary((object?.fields ?? []).map { ($0.name, $0.value) }) { $1 }
+      if let number = object?.number { values[""] = .integer(number) }
+      return values
+    }
+    let (old, new) = (values(before), values(after))
+    fields = Set(old.keys).union(new.keys).sorted().filter { old[$0] != new[$0] }.map {
+      // An automatic number is in no field, and a merge may change it.
+      Field(name: $0.isEmpty ? "#" : $0, before: old[$0], after: new[$0])
+    }
+    // The same fields in another order are no difference.
+    if fields.isEmpty, kind == .changed { return nil }
+  }
+}
+
+extension JournalSource {
+  /// Hands out what differs between two moments.
+  package func differences(
+    from: MagicMoment, to: MagicMoment?, type name: String?, _ body: @Sendable @escaping (ObjectDifference) throws -> Void
+  ) async throws -> MagicReadReport {
+    try await withDatabase { magic in
+      let (from, to) = (try await magic.stamp(at: from), try await magic.stamp(at: to))
+      try await magic.store.read { db in
+        let reader = try StateReader(db)
+        for type in reader.types where name == nil || type.schema.name.text == name {
+          let numbers = (try reader.numbers(of: type, at: from), try reader.numbers(of: type, at: to))
+          try reader.forEachObject(of: type) { key, place in
+            try Task.checkCancellation()
+            let before = try reader.object(key, place, of: type, at: from, numbers.0)
+            let after = try reader.object(key, place, of: type, at: to, numbers.1)
+            if let difference = ObjectDifference(before, after) { try body(difference) }
+          }
+        }
+      }
+    }.1
+  }
+
+  /// Hands out what differs between two sources.
+  package func differences(
+    to other: JournalSource, type name: String?, _ body: @Sendable @escaping (ObjectDifference) throws -> Void
+  ) async throws -> MagicReadReport {
+    let ((_, second), first) = try await withDatabase { old in
+      try await other.withDatabase { new in
+        let (old, new) = (old.store, new.store)
+        try await Store.atLength { checkCancelled in
+          try old.readBlocking { oldDB in
+            try new.readBlocking { newDB in
+              try StateReader.compare(StateReader(oldDB), StateReader(newDB), type: name, checkCancelled, body)
+            }
+          }
+        }
+      }
+    }
+    return first.joined(second)
+  }
+}
+
+extension StateReader {
+  /// Each object of one of them is looked up in the other, so that memory holds two of them.
+  fileprivate static func compare(
+    _ old: StateReader, _ new: StateReader, type name: String?, _ checkCancelled: () throws -> Void,
+    _ body: (ObjectDifference) throws -> Void
+  ) throws {
+    func each(_ reader: StateReader, _ other: StateReader, _ found: (ObjectAt?, ObjectAt?) throws -> Void) throws {
+      for type in reader.types where name == nil || type.schema.name.text == name {
+        let counterpart = other.type(type.schema.identity)
+        let numbers = (
+          try reader.numbers(of: type, at: .latest), try counterpart.map { try other.numbers(of: $0, at: .latest) } ?? [:]
+        )
+        try reader.forEachObject(of: type) { key, place in
+          try checkCancelled()
+          let mine = try reader.object(key, place, of: type, at: .latest, numbers.0)
+          let theirs = try counterpart.flatMap { counterpart in
+            try other.place(of: key, in: counterpart).flatMap {
+              try other.object(key, $0, of: counterpart, at: .latest, numbers.1)
+            }
+          }
+          try found(mine, theirs)
+        }
+      }
+    }
+    try each(old, new) { before, after in
+      if before != nil, let difference = ObjectDifference(before, after) { try body(difference) }
+    }
+    try each(new, old) { after, before in
+      if before == nil, let difference = ObjectDifference(nil, after) { try body(difference) }
+    }
+  }
+}

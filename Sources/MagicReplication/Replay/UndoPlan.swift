@@ -1,0 +1,273 @@
+internal import MagicData
+internal import MagicJournal
+
+/// What is to be undone.
+package struct UndoSelection: Sendable {
+  package var transactions: [MagicMoment] = []
+  package var since: MagicMoment?
+  /// By name; none stands for all.
+  package var types: Set<String> = []
+  /// How the ids of replicas begin; none stands for all.
+  package var replicas: [String] = []
+
+  package init() {}
+}
+
+/// What undoing comes to: changes that bring objects to what they would be without some transactions, as far as nobody has gone on from these.
+package struct UndoPlan: Sendable, Equatable {
+  package struct Change: Sendable, Equatable {
+    package enum Kind: String, Sendable {
+      case change, remove, revive
+    }
+
+    package let kind: Kind
+    package let type: String
+    package let object: String
+    /// What fields show and are to show, as JSON; `nil` for nothing.
+    package let fields: [Field]
+  }
+
+  package struct Field: Sendable, Equatable {
+    package let name: String
+    package let before, after: String?
+  }
+
+  /// What others have changed since.
+  package struct Kept: Sendable, Equatable {
+    package let type: String
+    package let object: String
+    /// `nil` for the object as a whole.
+    package let property: String?
+    package let author: MagicObjectHistory.Author
+  }
+
+  package fileprivate(set) var changes: [Change] = []
+  package fileprivate(set) var kept: [Kept] = []
+  fileprivate var objects: [ObjectChange] = []
+}
+
+extension MagicData {
+  /// What undoing would do. Changes nothing.
+  ///
+  /// - Throws: `MagicDataError` with `notFound` for a transaction that is not there.
+  package func undoing(_ selection: UndoSelection) async throws -> UndoPlan {
+    let (transactions, since) = try await resolved(selection)
+    return try await store.read { db in try Undoer.plan(db, selection, transactions, since) }
+  }
+
+  /// Undoes what was looked at, as one transaction of this replica, if it still comes to the same.
+  ///
+  /// - Throws: `MagicDataError` with `busy` if the database has changed since the plan was made.
+  package func undo(_ selection: UndoSelection, _ shown: UndoPlan) async throws {
+    let (transactions, since) = try await resolved(selection)
+    _ = try await store.change { db in
+      let plan = try Undoer.plan(db, selection, transactions, since)
+      guard plan == shown else {
+        throw MagicDataError(.busy, "the database was changed since these changes were shown; look at them again")
+      }
+      return plan.objects
+    }
+  }
+
+  private func resolved(_ selection: UndoSelection) async throws -> ([UndoAddress], Stamp?) {
+    try await OpenJournal.read([.database(self)]) { journal, _ in
+      let transactions = try selection.transactions.map {
+        let found = try journal.transaction(at: $0, selection.replicas)
+        return UndoAddress(replica: found.replica, sequence: found.sequence)
+      }
+      let since = try selection.since.map { try journal.firstStamp(at: $0, selection.replicas) }
+      // What was before has to be known: of what compaction kept nobody knows what it took the place of.
+      try since.map { try journal.checkIsKnown(Stamp(max($0.bits, 1) - 1)) }
+      return (transactions, since)
+    }.0
+  }
+}
+
+private struct UndoAddress: Hashable, Sendable {
+  let replica: ReplicaID
+  let sequence: UInt64
+}
+
+private struct Undoer {
+  private let db: Connection
+  private let journal: JournalReader
+  private let selection: UndoSelection
+  private let transactions: Set<UndoAddress>
+  private let since: Stamp?
+  private var made = UndoPlan()
+
+  init(_ db: Connection, _ selection: UndoSelection, _ transactions: [UndoAddress], _ since: Stamp?) throws {
+    (self.db, self.selection, self.transactions, self.since) = (db, selection, Set(transactions), since)
+    journal = try JournalReader(db)
+  }
+
+  private func has(_ replica: ReplicaID) -> Bool {
+    selection.replicas.isEmpty || selection.replicas.contains { replica.description.hasPrefix($0) }
+  }
+
+  private func has(_ type: StoredType) -> Bool { selection.types.isEmpty || selection.types.contains(type.schema.name.text) }
+
+  private func has(_ stamp: Stamp, _ address: UndoAddress) -> Bool {
+    if transactions.contains(address) { return true }
+    return since.map { stamp >= $0 } ?? false && has(address.replica)
+  }
+
+  static func plan(
+    _ db: Connection, _ selection: UndoSelection, _ transactions: [UndoAddress], _ since: Stamp?
+  ) throws -> UndoPlan {
+    var undoer = try Undoer(db, selection, transactions, since)
+    return try undoer.plan()
+  }
+
+  private mutating func plan() throws -> UndoPlan {
+    for (type, key) in try touched() { try undo(key, of: journal.schema.types[type]) }
+    return made
+  }
+
+  /// The objects that are spoken of, in a fixed order.
+  private func touched() throws -> [(type: Int, key: ObjectKey)] {
+    var seen: Set<Spoken> = []
+    var touched: [(type: Int, key: ObjectKey)] = []
+    func add(_ transaction: Transaction) throws {
+      try Task.checkCancellation()
+      for entry in transaction.entries where has(journal.schema.types[entry.type]) {
+        if seen.insert(Spoken(type: entry.type, key: entry.key)).inserted { touched.append((entry.type, entry.key)) }
+      }
+    }
+    for address in transactions.sorted(by: { ($0.replica, $0.sequence) < ($1.replica, $1.sequence) }) {
+      for transaction in try journal.transactions(of: address.replica, from: address.sequence, atMost: 1) {
+        try add(transaction)
+      }
+    }
+    if let since {
+      let frontier = try journal.frontier()
+      for replica in frontier.replicas where has(replica) {
+        let first = try journal.firstSequence(of: replica, from: since, through: frontier[replica])
+        try journal.forEachTransaction(of: replica, after: first - 1) { try add($0) }
+      }
+    }
+    return touched
+  }
+
+  private struct Spoken: Hashable {
+    let type: Int
+    let key: ObjectKey
+  }
+
+  private mutating func undo(_ key: ObjectKey, of type: StoredType) throws {
+    let table = ObjectTable(type, db)
+    guard let place = try table.place(of: key) ?? table.absentPlace(of: key) else { return }
+    var (now, without) = (ObjectState(), ObjectState())
+    var entries: [(version: Version, address: UndoAddress, isUndone: Bool, entry: Entry)] = []
+    try journal.forEachEntry(from: place.last) { stamp, root, place, entry in
+      let (replica, sequence) = try journal.address(ofRow: place.row)
+      let address = UndoAddress(replica: replica, sequence: sequence)
+      let version = Version(stamp: stamp, root: root)
+      let isUndone = has(stamp, address)
+      now.fold(entry.operation, entry.fields, at: version, of: type.schema)
+      if !isUndone { without.fold(entry.operation, entry.fields, at: version, of: type.schema) }
+      entries.append((version, address, isUndone, entry))
+    }
+    entries.sort { $0.version < $1.version }
+    func author(_ version: Version) -> MagicObjectHistory.Author? {
+      entries.first { $0.version == version }.map {
+        .init(time: version.stamp.date, replica: $0.address.replica.description, sequence: $0.address.sequence)
+      }
+    }
+    func keep(_ property: String?, _ version: Version?) {
+      guard let author = version.flatMap(author) else { return }
+      made.kept.append(.init(type: type.schema.name.text, object: key.text, property: property, author: author))
+    }
+    let names = type.schema.fields.map(\.name.text)
+    let firstUndone = entries.first { $0.isUndone }?.version
+    switch (now.isAlive, without.isAlive) {
+    case (true, true):
+      // What others made of an object is nothing without what made it.
+      let firstUpdate = entries.first { !$0.entry.operation.isRemove }
+      if let firstUpdate, firstUpdate.isUndone, !entries.contains(where: { !$0.isUndone && $0.version < firstUpdate.version }) {
+        return keep(nil, entries.last { !$0.isUndone }?.version)
+      }
+      let later = now.values.filter { write in
+        guard let firstUndone, write.version > firstUndone, let entry = entries.first(where: { $0.version == write.version })
+        else { return false }
+        return !entry.isUndone
+      }
+      for write in later
+      where entries.contains(where: { $0.isUndone && $0.version < write.version && $0.entry.wrote(write.field, type.schema) }) {
+        keep(names[write.field], write.version)
+      }
+      let changes = now.row.changes(to: without.row)
+      guard !changes.isEmpty else { return }
+      add(.change, key, type, now.row, without.row, .update(changes))
+    case (true, false):
+      add(.remove, key, type, now.row, [], .remove)
+    case (false, true):
+      add(.revive, key, type, [], without.row, .revival(without.row))
+    case (false, false):
+      guard let removed = now.removed, let firstUndone, removed > firstUndone else { return }
+      if let entry = entries.first(where: { $0.version == removed }), !entry.isUndone { keep(nil, removed) }
+    }
+  }
+
+  private mutating func add(
+    _ kind: UndoPlan.Change.Kind, _ key: ObjectKey, _ type: StoredType, _ before: [FieldValue], _ after: [FieldValue],
+    _ change: ObjectChange.Kind
+  ) {
+    let (old, new) = (
+      Dictionary(before.map { ($0.field, $0.value) }) { $1 }, Dictionary(after.map { ($0.field, $0.value) }) { $1 }
+    )
+    let fields = Set(old.keys).union(new.keys).sorted().filter { old[$0] != new[$0] }.map {
+      UndoPlan.Field(name: type.schema.fields[$0].name.text, before: old[$0]?.shownJSON, after: new[$0]?.shownJSON)
+    }
+    made.changes.append(.init(kind: kind, type: type.schema.name.text, object: key.text, fields: fields))
+    made.objects.append(ObjectChange(type: type.id, key: key, change))
+  }
+}
+
+extension Entry {
+  /// Whether it has a value of a field's name.
+  fileprivate func wrote(_ field: Int, _ type: TypeSchema) -> Bool {
+    fields.contains { type.slots[$0.field] == type.slots[field] }
+  }
+}
+
+extension [FieldValue] {
+  /// What to write over a row so that it becomes another one: of sets and dictionaries the elements that differ.
+  func changes(to target: [FieldValue]) -> [FieldValue] {
+    let (old, new) = (Dictionary(map { ($0.field, $0.value) }) { $1 }, Dictionary(target.map { ($0.field, $0.value) }) { $1 })
+    return Set(old.keys).union(new.keys).sorted().compactMap { field in
+      let (before, after) = (old[field], new[field])
+      guard before != after else { return nil }
+      switch (before, after) {
+      case (.set(let before), let after):
+        return FieldValue(field: field, value: .elements(from: before, to: after?.setElements ?? []))
+      case (let before, .set(let after)):
+        return FieldValue(field: field, value: .elements(from: before?.setElements ?? [], to: after))
+      case (.dictionary(let before), let after):
+        return FieldValue(field: field, value: .places(from: before, to: after?.places ?? []))
+      case (let before, .dictionary(let after)):
+        return FieldValue(field: field, value: .places(from: before?.places ?? [], to: after))
+      default:
+        // A rival of the same name that shows now empties it (J-16).
+        return FieldValue(field: field, value: after ?? .null)
+      }
+    }
+  }
+}
+
+extension Value {
+  fileprivate var setElements: [SetElement] { if case .set(let elements) = self { elements } else { [] } }
+  fileprivate var places: [DictionaryElement] { if case .dictionary(let elements) = self { elements } else { [] } }
+
+  fileprivate static func elements(from before: [SetElement], to after: [SetElement]) -> Value {
+    let (old, new) = (Set(before.map(\.key)), Set(after.map(\.key)))
+    return .set(
+      of: new.subtracting(old).map { SetElement(key: $0) } + old.subtracting(new).map { SetElement(key: $0, isIn: false) })
+  }
+
+  fileprivate static func places(from before: [DictionaryElement], to after: [DictionaryElement]) -> Value {
+    let kept = Set(after.map(\.name))
+    let (changed, gone) = (after.filter { !before.contains($0) }, before.filter { !kept.contains($0.name) })
+    return .dictionary(of: changed + gone.map { DictionaryElement(name: $0.name, key: nil) })
+  }
+}

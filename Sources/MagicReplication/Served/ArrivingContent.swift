@@ -1,0 +1,79 @@
+internal import Foundation
+package import MagicData
+
+/// A content that comes in pieces, on its way into a folder. What came before a break stays, for who goes on from there.
+package final class ArrivingContent {
+  private let digits: String
+  private let folder: FolderRemote
+  private let part: URL
+  private let descriptor: Int32
+  /// How many bytes are there.
+  package private(set) var offset: Int
+
+  /// - Throws: `MagicDataError` with `busy` if somebody else is bringing the same content.
+  package init(_ digits: String, in folder: FolderRemote) throws {
+    self.digits = digits
+    self.folder = folder
+    try folder.makeAll()
+    try folder.makeContents(digits)
+    // Another name than the content's has, so that nobody takes it for that.
+    part = folder.assets.appendingPathComponent(".\(digits).part")
+    descriptor = open(part.path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else { throw DurableFile.failure("could not be made", part) }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      close(descriptor)
+      throw MagicDataError(.busy, "the content \(digits) is on its way already")
+    }
+    offset = Int(lseek(descriptor, 0, SEEK_END))
+  }
+
+  deinit { close(descriptor) }
+
+  package func append(_ piece: UnsafeRawBufferPointer) throws {
+    var rest = piece[...]
+    while !rest.isEmpty {
+      let written = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      if written < 0 && errno == EINTR { continue }
+      guard written > 0 else { throw DurableFile.failure("could not be written", part) }
+      rest = rest.dropFirst(written)
+      offset += written
+    }
+  }
+
+  /// Begins anew: what is there is longer than it should be.
+  package func restart() throws {
+    guard ftruncate(descriptor, 0) == 0 else { throw DurableFile.failure("could not be written", part) }
+    offset = 0
+  }
+
+  /// Gives it its name, if it is what that says; else nothing of it stays.
+  package func finish() throws {
+    if let fault = try AssetContent.check(part, digits, Task.checkCancellation) {
+      unlink(part.path)
+      throw fault
+    }
+    let file = folder.content(digits)
+    try DurableFile.sync(part)
+    guard rename(part.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
+    try DurableFile.sync(file.deletingLastPathComponent())
+  }
+}
+
+extension AssetFolder {
+  /// A folder in that of a database's assets, for contents on their way.
+  package var incoming: FolderRemote { FolderRemote(coming) }
+}
+
+extension FolderRemote {
+  /// Makes the folder itself, and those above it that are missing.
+  package func makeAll() throws {
+    do {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    } catch {
+      throw MagicDataError(.notAllowed, "\(folder.path) could not be made", cause: error)
+    }
+  }
+
+  /// Takes a content away that was only here for the time.
+  package func forget(_ digits: String) { unlink(content(digits).path) }
+}

@@ -1,0 +1,46 @@
+internal import Foundation
+internal import MagicData
+package import MagicJournal
+
+/// A segment that comes in pieces, on its way into a folder. It is there once it is whole, and never in part.
+package final class ArrivingSegment {
+  package let header: SegmentHeader
+  private let file: URL
+  private let writer: PieceWriter
+  private let isDurable: Bool
+  private var checksum: UInt32 = 0
+
+  /// - Parameters:
+  ///   - head: the segment's header.
+  ///   - name: S-3.
+  ///   - isDurable: whether it is to be on the disk, and not only in a file, once it is whole.
+  /// - Throws: `JournalError` for a header that is none, `MagicDataError`.
+  package init(_ head: [UInt8], name: String, in folder: FolderRemote, isDurable: Bool) throws {
+    header = try SegmentHeader(head)
+    let fileName = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: name)
+    file = folder.segments.appendingPathComponent(fileName.text)
+    self.isDurable = isDurable
+    writer = try PieceWriter(beside: file)
+    try head.withUnsafeBytes { try writer.append($0) }
+  }
+
+  /// How many bytes are to come.
+  package var lacking: Int { SegmentHeader.length + header.storedLength - writer.count }
+
+  package func append(_ piece: UnsafeRawBufferPointer) throws {
+    guard piece.count <= lacking else { throw MagicDataError(.damaged, "a segment has more bytes than its header says") }
+    checksum = Zlib.checksum(piece, after: checksum)
+    try writer.append(piece)
+  }
+
+  /// Gives it its name. That the name is on the disk as well is the folder's matter.
+  package func finish() throws {
+    guard lacking == 0, checksum == header.storedChecksum else {
+      throw MagicDataError(.damaged, "a segment arrived damaged: its bytes do not match its checksum")
+    }
+    let temporary = try writer.finish(isDurable: isDurable)
+    guard rename(temporary.path, file.path) == 0 else {
+      throw DurableFile.failure("could not be written", file, removing: temporary)
+    }
+  }
+}

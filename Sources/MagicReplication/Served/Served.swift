@@ -1,0 +1,96 @@
+package import Foundation
+internal import MagicData
+package import MagicJournal
+
+/// What a server has for its clients: a database that takes part, or a folder that stores and forwards.
+package protocol Served: Sendable {
+  var text: String { get }
+
+  /// The own replica, which no client can be; `nil` for one that writes nothing itself.
+  func replica() async throws -> ReplicaID?
+
+  /// `nil` if it holds nothing yet.
+  func dataSet() async throws -> DataSetID?
+
+  /// Gives one that holds nothing yet a data set; what stands already stays. Returns what holds.
+  func make(_ dataSet: DataSetID) async throws -> DataSetID
+
+  /// What is held, after the names of both sides were compared; of the client's own replica it compares them itself.
+  ///
+  /// - Throws: `MagicDataError` with `fork`.
+  func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing
+
+  /// A checkpoint that it takes to go on from a frontier, if segments do not lead on from there (K-16); `nil` if they do.
+  func checkpoint(_ dataSet: DataSetID, after frontier: Frontier) async throws -> ServedCheckpoint?
+
+  /// Takes what a client says of itself and of others (K-6), and returns what is said here.
+  func acknowledged(_ dataSet: DataSetID, _ said: Data, by client: ReplicaID) async throws -> [Data]
+
+  /// Hands over all segments that it takes to go on from a frontier, each replica's in their order.
+  ///
+  /// - Parameter take: gets each segment's bytes and its name (S-3).
+  /// - Returns: what could not be read, in words.
+  func segments(
+    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable ([UInt8], String) async throws -> Void
+  ) async throws -> [String]
+
+  /// Where a client's segments and contents go.
+  func inbox(_ dataSet: DataSetID) async throws -> any Inbox
+
+  /// Of contents, by the digits of their hashes, the files of those that are here.
+  func contents(_ digits: Set<String>) async throws -> [String: URL]
+
+  /// What is held, as far as is known without looking at what others may have done.
+  func frontier() async throws -> Frontier
+
+  /// The digest of a database that holds what a frontier says (M-11); `nil` for what folds nothing.
+  func digest(at frontier: Frontier) async throws -> String?
+
+  /// Told of every change.
+  var changes: ChangeSignal { get }
+
+  /// Watches for changes that others make, until the task is cancelled.
+  func watch() async
+}
+
+/// A checkpoint on its way to a client.
+package struct ServedCheckpoint: Sendable {
+  package let file: URL
+  package let floor: Frontier
+  /// Keeps the file, if it was made for this.
+  private let spool: Spool?
+
+  init(_ file: CheckpointFile, _ spool: Spool? = nil) {
+    (self.file, floor, self.spool) = (file.url, file.floor.frontier, spool)
+  }
+}
+
+/// What one client sends.
+package protocol Inbox: Sendable {
+  /// In whose folders it is written.
+  var folder: FolderRemote { get }
+
+  /// Whether what is in the folder is to stay.
+  var isDurable: Bool { get }
+
+  /// In which contents come, and of which those that are whole stay until they are settled.
+  var contents: FolderRemote { get }
+
+  /// A content is whole.
+  func received(_ digits: String)
+
+  /// Another segment is whole.
+  func received(_ header: SegmentHeader)
+
+  /// When this returns, all that was received is there for good.
+  ///
+  /// - Parameter runs: what the client holds.
+  func settle(_ runs: [HeldRun]) async throws
+}
+
+/// Runs what waits for a disk where no thread waits that other tasks need.
+package func offPool<Result: Sendable>(_ body: @Sendable @escaping () throws -> Result) async throws -> Result {
+  try await withCheckedThrowingContinuation { continuation in
+    DispatchQueue.global().async { continuation.resume(with: Swift.Result(catching: body)) }
+  }
+}

@@ -1,0 +1,179 @@
+package import Foundation
+package import MagicData
+package import MagicJournal
+
+/// A database that merges what its clients send.
+package final class ServedDatabase: Served {
+  package let changes = ChangeSignal()
+  private let magic: MagicData
+
+  package init(_ magic: MagicData) {
+    self.magic = magic
+  }
+
+  package var text: String { magic.store.location?.file.path ?? "the database" }
+
+  private func state() async throws -> DatabaseState {
+    try await magic.store.read { db in try DatabaseState(db) }
+  }
+
+  package func replica() async throws -> ReplicaID? {
+    try await magic.store.assureReplica()
+    return try await state().replica
+  }
+
+  package func dataSet() async throws -> DataSetID? {
+    let state = try await state()
+    if state.isSettled { return state.dataSet }
+    // What it holds is of its own data set, which others are about to take.
+    return state.lastRow > 0 ? try await make(state.dataSet) : nil
+  }
+
+  package func make(_ dataSet: DataSetID) async throws -> DataSetID {
+    try await magic.store.write { db in
+      let state = try DatabaseState(db)
+      if state.isSettled { return state.dataSet }
+      try DatabaseState.settle(dataSet, db)
+      return dataSet
+    }
+  }
+
+  package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
+    try await magic.store.read { db in
+      let journal = try JournalReader(db)
+      // The same look from the other side. What others wrote under the own id comes with their segments, and is left then.
+      let theirs = Standing(runs.filter { $0.replica != client }.map { Standing.Part($0) })
+      _ = try theirs.check(own: DatabaseState(db).replica, journal.frontier()) { try journal.name(at: $0, of: $1) }
+      return Standing(try journal.heldRuns().map { Standing.Part($0) })
+    }
+  }
+
+  package func checkpoint(_ dataSet: DataSetID, after frontier: Frontier) async throws -> ServedCheckpoint? {
+    let store = magic.store
+    return try await store.read { db in
+      let journal = try JournalReader(db)
+      let floor = try journal.floor().frontier
+      guard floor.replicas.contains(where: { frontier[$0] < floor[$0] }) else { return nil }
+      try store.syncToDisk(db)
+      let spool = try Spool()
+      return ServedCheckpoint(try CheckpointFile.write(journal, DatabaseState(db), dataSet, into: spool.folder), spool)
+    }
+  }
+
+  package func acknowledged(_ dataSet: DataSetID, _ said: Data, by client: ReplicaID) async throws -> [Data] {
+    let file = AckFile(said, of: client, dataSet)
+    let store = magic.store
+    let held = try await store.read { db in
+      let journal = try JournalReader(db)
+      return try journal.named(journal.frontier())
+    }
+    try await magic.storeMembers { members, now in
+      if let file { members.learn(file.members.values) }
+      members.acknowledge(held, at: now)
+    }
+    return try await store.read { db in
+      try store.syncToDisk(db)
+      return [try AckFile(Members(db)).bytes(dataSet)]
+    }
+  }
+
+  package func segments(
+    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable ([UInt8], String) async throws -> Void
+  ) async throws -> [String] {
+    let store = magic.store
+    let (held, writer) = try await store.read { db in
+      // What it holds is on the disk before anybody else has it (J-21).
+      try store.syncToDisk(db)
+      return (try JournalReader(db).frontier(), try DatabaseState(db).replica)
+    }
+    for replica in held.replicas {
+      var next = frontier[replica] + 1
+      // Each segment is a read of its own: a slow client holds no snapshot open.
+      while next <= held[replica], case let run = next...held[replica],
+        let cut = try await store.read({ db in
+          try SegmentCutter(dataSet: dataSet, writer: writer, journal: JournalReader(db)).cutNow(replica, run)
+        })
+      {
+        try await take(cut.bytes, cut.name)
+        next = cut.run.upperBound + 1
+      }
+    }
+    return []
+  }
+
+  package func inbox(_ dataSet: DataSetID) throws -> any Inbox { try DatabaseInbox(magic, dataSet) }
+
+  package func contents(_ digits: Set<String>) async throws -> [String: URL] {
+    let assets = magic.store.assets
+    return try await magic.store.read { db in
+      var files: [String: URL] = [:]
+      for name in try StoredSchema(db).assetNames(db) {
+        let own = AssetContent.digits(of: name)
+        guard digits.contains(own), case let file = assets.place(of: name), PieceReader.length(of: file) != nil else {
+          continue
+        }
+        files[own] = file
+      }
+      return files
+    }
+  }
+
+  package func frontier() async throws -> Frontier {
+    try await magic.store.read { db in try JournalReader(db).frontier() }
+  }
+
+  package func digest(at frontier: Frontier) async throws -> String? { try await magic.digest(at: frontier) }
+
+  package func watch() async {
+    // Commits of other processes as well, and those that merge what clients send.
+    while !Task.isCancelled, !magic.store.isClosed {
+      do {
+        let row = try await magic.store.lastRow()
+        changes.tell()
+        try await magic.store.waitForCommit(after: row)
+      } catch {
+        try? await Task.sleep(for: .seconds(1))
+      }
+    }
+  }
+}
+
+/// Segments wait in a spool until they are merged, in one transaction.
+private final class DatabaseInbox: Inbox {
+  private let magic: MagicData
+  private let dataSet: DataSetID
+  private let spool: Spool
+  /// Contents that are to be given their names.
+  private let arrived = Locked(Set<String>())
+
+  init(_ magic: MagicData, _ dataSet: DataSetID) throws {
+    self.magic = magic
+    self.dataSet = dataSet
+    spool = try Spool()
+  }
+
+  var folder: FolderRemote { spool.folder }
+  var isDurable: Bool { false }
+
+  var contents: FolderRemote { magic.store.assets.incoming }
+
+  func received(_ header: SegmentHeader) {}
+  func received(_ digits: String) { _ = arrived.withLock { $0.insert(digits) } }
+
+  func settle(_ runs: [HeldRun]) async throws {
+    var held = Frontier()
+    for run in runs { held[run.replica] = run.last }
+    let report = try await MagicReplicator(magic, over: folder).merge(
+      Arrivals(folder, held: held), of: dataSet, contents: contents)
+    if let file = report.unread.first { throw MagicDataError(file.code, file.message) }
+    let store = magic.store
+    // Acknowledged is what is on the disk (L-13).
+    try await store.read { db in try store.syncToDisk(db) }
+    let (contents, arrived) = (contents, arrived.withLock { $0 })
+    self.arrived.withLock { $0 = [] }
+    try await offPool { [spool] in
+      for digits in arrived { contents.forget(digits) }
+      try spool.empty()
+    }
+  }
+}

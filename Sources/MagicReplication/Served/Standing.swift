@@ -1,0 +1,106 @@
+package import MagicData
+package import MagicJournal
+
+/// What somebody says to hold of a replica: all up to a sequence, and that transaction's name (L-11).
+package struct HeldRun: Sendable, Equatable {
+  package let replica: ReplicaID
+  package let last: UInt64
+  package let name: TransactionName
+
+  package init(replica: ReplicaID, last: UInt64, name: TransactionName) {
+    self.replica = replica
+    self.last = last
+    self.name = name
+  }
+}
+
+extension JournalReader {
+  /// The frontier with its names.
+  package func heldRuns() throws -> [HeldRun] {
+    let frontier = try frontier()
+    return try frontier.replicas.compactMap { replica in
+      try name(at: frontier[replica], of: replica).map { HeldRun(replica: replica, last: frontier[replica], name: $0) }
+    }
+  }
+}
+
+/// What a remote holds, as far as it takes to know what it lacks and what it has more.
+package struct Standing: Sendable, Equatable {
+  package struct Part: Sendable, Equatable {
+    package let held: HeldRun
+    /// What it holds beyond a hole, rising and apart.
+    package var beyond: [ClosedRange<UInt64>]
+    /// Whether who asks may not write under this replica's id.
+    package var isClosed = false
+
+    package init(_ held: HeldRun, beyond: [ClosedRange<UInt64>] = [], isClosed: Bool = false) {
+      self.held = held
+      self.beyond = beyond
+      self.isClosed = isClosed
+    }
+  }
+
+  /// Rising by replica. One of which nothing is held up from 1 has 0.
+  package var parts: [Part]
+  /// Segments that are kept as files, and their bytes.
+  package let segments: Int
+  package let bytes: Int
+
+  package init(_ parts: [Part], segments: Int = 0, bytes: Int = 0) {
+    self.parts = parts
+    self.segments = segments
+    self.bytes = bytes
+  }
+
+  package var frontier: Frontier {
+    var frontier = Frontier()
+    for part in parts { frontier[part.held.replica] = part.held.last }
+    return frontier
+  }
+
+  /// The holes before what it has beyond them (F-10).
+  var parked: [PullReport.Parked] {
+    parts.compactMap { part in
+      part.beyond.first.map { run in
+        PullReport.Parked(replica: part.held.replica.description, missing: part.held.last + 1...run.lowerBound - 1)
+      }
+    }
+  }
+
+  /// The runs that it lacks of a replica up to a sequence, and that it takes.
+  package func holes(of replica: ReplicaID, through last: UInt64) -> [ClosedRange<UInt64>] {
+    let part = parts.first { $0.held.replica == replica }
+    if part?.isClosed == true { return [] }
+    var next = (part?.held.last ?? 0) + 1
+    var holes: [ClosedRange<UInt64>] = []
+    for run in part?.beyond ?? [] where next <= last {
+      if run.lowerBound > next { holes.append(next...min(run.lowerBound - 1, last)) }
+      next = max(next, run.upperBound + 1)
+    }
+    if next <= last { holes.append(next...last) }
+    return holes
+  }
+
+  /// Compares the names at the lower of both frontiers of each replica.
+  ///
+  /// - Parameters:
+  ///   - own: the replica of who asks.
+  ///   - held: the frontier of who asks.
+  ///   - name: a name by its address as it is held here; `nil` for one that is not known.
+  /// - Returns: whether others have written under the own id, so that it has to be left (F-17).
+  /// - Throws: `MagicDataError` with `fork`, of another replica.
+  package func check(
+    own: ReplicaID, _ held: Frontier, _ name: (UInt64, ReplicaID) throws -> TransactionName?
+  ) throws -> Bool {
+    var isBranch = false
+    for run in parts.map(\.held) where run.last > 0 {
+      if run.replica == own {
+        isBranch = try run.last > held[own] || name(run.last, own) != run.name
+        continue
+      }
+      guard run.last <= held[run.replica], let known = try name(run.last, run.replica) else { continue }
+      guard known == run.name else { throw MagicDataError.fork(run.replica, run.last) }
+    }
+    return isBranch
+  }
+}

@@ -1,0 +1,98 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+internal import NIOCore
+internal import NIOSSL
+
+/// How a client knows its server.
+struct ClientTLS: Sendable {
+  private let context: NIOSSLContext
+  private let host: String?
+  /// SHA-256 of the server's certificate, as hexadecimal digits.
+  private let fingerprint: String?
+
+  init(_ options: SocketRemote.Options, host: String) throws {
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.minimumTLSVersion = .tlsv12
+    if let authority = options.authority {
+      configuration.trustRoots = .certificates(try Certificates.read(authority))
+    }
+    if let certificate = options.certificate {
+      guard let key = options.key else { throw MagicDataError(.notFound, "a certificate needs its key as well") }
+      configuration.certificateChain = try Certificates.read(certificate).map { .certificate($0) }
+      configuration.privateKey = .privateKey(try Certificates.key(key))
+    }
+    fingerprint = try options.fingerprint.map(ClientTLS.digits)
+    do {
+      context = try NIOSSLContext(configuration: configuration)
+    } catch {
+      throw MagicDataError(.failed, "TLS could not be set up", cause: error)
+    }
+    // An address is no name; the certificate is then compared with the address itself.
+    self.host = (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil
+  }
+
+  func handler() throws -> NIOSSLClientHandler {
+    guard let fingerprint else { return try NIOSSLClientHandler(context: context, serverHostname: host) }
+    return try NIOSSLClientHandler(context: context, serverHostname: host) { certificates, promise in
+      let own = certificates.first.flatMap { try? Certificates.fingerprint($0) }
+      promise.succeed(own == fingerprint ? .certificateVerified : .failed)
+    }
+  }
+
+  /// 64 lower-case digits.
+  static func digits(_ fingerprint: String) throws -> String {
+    let text = fingerprint.lowercased()
+    let digits = (text.hasPrefix("sha256:") ? text.dropFirst(7) : text[...]).filter { $0 != ":" }
+    guard digits.utf8.count == 64, [UInt8](hexadecimal: String(digits)) != nil else {
+      throw MagicDataError(
+        .value, "a fingerprint is the SHA-256 of a certificate: 64 hexadecimal digits, with or without colons")
+    }
+    return String(digits)
+  }
+
+  static func refusal(_ text: String, _ error: any Error) -> MagicDataError {
+    let reason = "\(error)"
+    if reason.contains("CERTIFICATE_VERIFY_FAILED") || reason.lowercased().contains("hostname") {
+      return MagicDataError(
+        .unauthorized, "\(text) shows a certificate that is not trusted; name its authority (--ca) or its fingerprint",
+        cause: error)
+    }
+    if reason.contains("CERTIFICATE_REQUIRED") {
+      return MagicDataError(.unauthorized, "\(text) wants a client's certificate", cause: error)
+    }
+    if error as? NIOSSLError == .uncleanShutdown {
+      return MagicDataError(.unreachable, "the connection to \(text) broke: it was closed without a word", cause: error)
+    }
+    return MagicDataError(
+      .failed, "\(text) does not speak TLS as it should (\(reason.prefix(200))); is it a tcp: address?", cause: error)
+  }
+}
+
+/// Certificates and keys in files.
+enum Certificates {
+  static func read(_ file: URL) throws -> [NIOSSLCertificate] {
+    do {
+      let all = try NIOSSLCertificate.fromPEMFile(file.path)
+      guard !all.isEmpty else { throw MagicDataError(.damaged, "\(file.path) holds no certificate in PEM") }
+      return all
+    } catch let error as MagicDataError {
+      throw error
+    } catch {
+      throw MagicDataError(.notFound, "\(file.path) could not be read as certificates in PEM", cause: error)
+    }
+  }
+
+  static func key(_ file: URL) throws -> NIOSSLPrivateKey {
+    try SecretFile.check(file)
+    do {
+      return try NIOSSLPrivateKey(file: file.path, format: .pem)
+    } catch {
+      throw MagicDataError(.notFound, "\(file.path) could not be read as a private key in PEM", cause: error)
+    }
+  }
+
+  static func fingerprint(_ certificate: NIOSSLCertificate) throws -> String {
+    SHA256.hash(try certificate.toDERBytes()).hexadecimal
+  }
+}

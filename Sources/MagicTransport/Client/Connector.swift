@@ -1,0 +1,91 @@
+internal import Foundation
+internal import MagicData
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+
+extension SocketRemote {
+  /// - Returns: the connection, and the program that carries it, if one does.
+  func connect() async throws -> (channel: NIOAsyncChannel<Frame, Frame>, program: ChildProgram?) {
+    do {
+      switch endpoint {
+      case .tcp(let host, let port):
+        return (try await Connector.bootstrap.connect(host: host, port: port, channelInitializer: Connector.plain), nil)
+      case .unix(let path):
+        return (try await Connector.bootstrap.connect(unixDomainSocketPath: path, channelInitializer: Connector.plain), nil)
+      case .tls(let host, let port):
+        let tls = try ClientTLS(options, host: host)
+        return (
+          try await Connector.bootstrap.connect(host: host, port: port) { channel in
+            channel.eventLoop.makeCompletedFuture {
+              try channel.pipeline.syncOperations.addHandler(tls.handler())
+              return try channel.frames(isServer: false)
+            }
+          }, nil
+        )
+      case .ssh(let user, let host, let port, let path):
+        return try await Connector.ssh(user: user, host: host, port: port, path: path)
+      }
+    } catch let error as MagicDataError {
+      throw error
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      throw MagicDataError(.unreachable, "nobody answers at \(text): \(Connector.reason(error))", cause: error)
+    }
+  }
+}
+
+enum Connector {
+  static var bootstrap: ClientBootstrap {
+    ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .connectTimeout(WireLimits.connect)
+      .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+  }
+
+  static let plain: @Sendable (any Channel) -> EventLoopFuture<NIOAsyncChannel<Frame, Frame>> = { channel in
+    channel.eventLoop.makeCompletedFuture { try channel.frames(isServer: false) }
+  }
+
+  /// Few words for what the system said.
+  static func reason(_ error: any Error) -> String {
+    switch error {
+    case let error as IOError: String(cString: strerror(error.errnoCode))
+    case let error as NIOConnectionError:
+      error.connectionErrors.first.map { reason($0.error) } ?? "the host \(error.host) is not known"
+    case ChannelError.connectTimeout: "no answer within \(WireLimits.connect.nanoseconds / 1_000_000_000) seconds"
+    case ChannelError.ioOnClosedChannel, ChannelError.alreadyClosed, ChannelError.eof, ChannelError.outputClosed:
+      "it was closed"
+    default: "\(error)"
+    }
+  }
+
+  /// Runs `magic-sync serve --stdio` at the other end, as git runs its own programs.
+  static func ssh(
+    user: String?, host: String, port: Int?, path: String
+  ) async throws -> (NIOAsyncChannel<Frame, Frame>, ChildProgram?) {
+    let environment = ProcessInfo.processInfo.environment
+    // As git has it: the program that connects, and what it runs there.
+    let program = environment["MAGIC_SYNC_SSH"] ?? "ssh"
+    let remote = environment["MAGIC_SYNC_REMOTE_PROGRAM"] ?? "magic-sync"
+    var words = [program]
+    if let port { words += ["-p", String(port)] }
+    words += ["--", user.map { "\($0)@\(host)" } ?? host, "\(remote) serve --stdio \(quoted(path))"]
+    let child = try ChildProgram(words)
+    do {
+      let channel = try await NIOPipeBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .takingOwnershipOfDescriptors(input: child.output, output: child.input, channelInitializer: plain)
+      return (channel, child)
+    } catch {
+      close(child.input)
+      close(child.output)
+      child.end()
+      throw error
+    }
+  }
+
+  /// For the shell at the other end.
+  private static func quoted(_ text: String) -> String {
+    "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
+  }
+}

@@ -1,0 +1,111 @@
+internal import Foundation
+internal import MagicData
+internal import MagicReplication
+internal import NIOCore
+
+/// Contents of assets (W-14, W-15).
+extension Session {
+  /// What a break costs at most, and how much lies beside the assets until it is given its names.
+  private static let (maxFiles, maxBytes) = (200, 1 << 25)
+
+  func contents(_ names: ArraySlice<String>, for magic: MagicData) async throws -> (folder: FolderRemote, asked: Int) {
+    let folder = magic.store.assets.incoming
+    guard offers("assets") else { return (folder, names.count) }
+    let part = names.prefix(Session.maxFiles)
+    let digits = part.map { AssetContent.digits(of: $0) }
+    let lengths = try await lengths(of: digits)
+    var (asked, bytes) = (0, 0)
+    for (digits, length) in zip(digits, lengths) where bytes < Session.maxBytes {
+      asked += 1
+      guard let length, PieceReader.length(of: folder.content(digits)) == nil else { continue }
+      bytes += length
+      try await fetch(digits, into: folder)
+    }
+    return (folder, asked)
+  }
+
+  func forget(contents names: ArraySlice<String>, for magic: MagicData) async throws {
+    let folder = magic.store.assets.incoming
+    try await offPool { for name in names { folder.forget(AssetContent.digits(of: name)) } }
+  }
+
+  private func lengths(of digits: [String]) async throws -> [Int?] {
+    let answer = try await ask(.which(digits), for: .have)
+    let lengths = try reading { () throws(WireError) in try answer.have() }
+    guard lengths.count == digits.count else { throw MagicDataError(.failed, "\(text) answered for other contents") }
+    return lengths
+  }
+
+  private func fetch(_ digits: String, into folder: FolderRemote) async throws {
+    let content: ArrivingContent
+    do {
+      content = try ArrivingContent(digits, in: folder)
+    } catch let error as MagicDataError where error.code == .busy {
+      return
+    }
+    let answer = try await ask(.content(.fetch, digits, content.offset), for: .content)
+    guard let length = try reading({ () throws(WireError) in try answer.length() }) else { return }
+    var left = length - content.offset
+    guard left >= 0 else { return try content.restart() }
+    while left > 0 {
+      let piece = try await self.answer(.data).body
+      guard piece.readableBytes <= left else { throw MagicDataError(.failed, "\(text) sent more than it said") }
+      try piece.withUnsafeReadableBytes { try content.append($0) }
+      left -= piece.readableBytes
+    }
+    do {
+      try content.finish()
+    } catch let error as MagicDataError where error.code == .damaged {
+      // It counts as one that the remote lacks, and is looked for again.
+    }
+  }
+
+  func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport {
+    guard offers("assets") else { return report }
+    var report = report
+    let assets = magic.store.assets
+    let all = Dictionary(grouping: names.sorted(), by: AssetContent.digits).sorted { $0.key < $1.key }
+    var rest = all[...]
+    var sent = 0
+    while !rest.isEmpty {
+      let part = Array(rest.prefix(WireLimits.contents))
+      rest = rest.dropFirst(WireLimits.contents)
+      for ((digits, names), there) in zip(part, try await lengths(of: part.map(\.key))) where there == nil {
+        guard let file = names.map({ assets.place(of: $0) }).first(where: { PieceReader.length(of: $0) != nil }),
+          let length = PieceReader.length(of: file)
+        else {
+          report.missingAssets += 1
+          continue
+        }
+        if let fault = try await offPool({ try AssetContent.check(file, digits) {} }) {
+          report.unread.append(
+            UnreadFile(
+              path: file.path, code: fault.code,
+              message: fault.message + "; delete it and pull from a remote that has it, or put it back from a copy"))
+          report.missingAssets += 1
+          continue
+        }
+        report.assetBytes += try await store(digits, file, length)
+        report.assets += 1
+        sent += 1
+      }
+    }
+    if sent > 0 { _ = try await ask(Frame(.settle), for: .settled) }
+    return report
+  }
+
+  /// How many bytes were sent: fewer than there are, if some were there from before a break.
+  private func store(_ digits: String, _ file: URL, _ length: Int) async throws -> Int {
+    guard welcome.rights.contains(.write) else {
+      throw MagicDataError(
+        .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
+    }
+    let answer = try await ask(.content(.store, digits, length), for: .from)
+    guard let offset = try reading({ () throws(WireError) in try answer.length() }), offset <= length else {
+      throw MagicDataError(.failed, "\(text) asked for what is not in a content")
+    }
+    try await FilePieces(file).forEach(from: offset, through: length) { try await send(Frame(.data, $0)) }
+    _ = try await self.answer(.stored)
+    return length - offset
+  }
+}

@@ -1,0 +1,301 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+internal import MagicReplication
+internal import NIOCore
+
+/// One connection to a server, from `WELCOME` to its end.
+final class Session: Sendable {
+  let text: String
+  let outbound: NIOAsyncChannelOutboundWriter<Frame>
+  let mailbox: Mailbox
+  /// Counts `CHANGED`.
+  let changes: ChangeSignal
+  let welcome: Welcome
+  /// Under which id the client came.
+  private let replica: ReplicaID
+  private let dataSetThere: Locked<DataSetID?>
+
+  init(
+    _ text: String, _ hello: Hello, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox,
+    _ changes: ChangeSignal
+  ) async throws {
+    (self.text, self.outbound, self.mailbox, self.changes) = (text, outbound, mailbox, changes)
+    try await Session.send(hello.frame, outbound, mailbox)
+    let answer = try await mailbox.take()
+    guard answer.kind == .welcome else { throw Session.unexpected(answer, text) }
+    welcome = try Session.reading(text) { () throws(WireError) in try Welcome(answer) }
+    guard welcome.version == Hello.version else {
+      throw MagicDataError(.incompatible, "\(text) speaks version \(welcome.version), and this program \(Hello.version)")
+    }
+    replica = hello.replica
+    dataSetThere = Locked(welcome.dataSet)
+    if offers("watch"), welcome.rights.contains(.read) { try await send(Frame(.watch)) }
+  }
+
+  func offers(_ capability: String) -> Bool { welcome.capabilities.contains(capability) }
+
+  // MARK: Frames
+
+  func send(_ frame: Frame) async throws { try await Session.send(frame, outbound, mailbox) }
+
+  private static func send(
+    _ frame: Frame, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox
+  ) async throws {
+    // An error that came is worth more than what it makes fail.
+    if let end = mailbox.end { throw end }
+    do {
+      try await outbound.write(frame)
+    } catch {
+      try Task.checkCancellation()
+      await mailbox.waitForEnd()
+      throw mailbox.end ?? MagicDataError(error, "a frame could not be sent")
+    }
+  }
+
+  func ask(_ frame: Frame, for kind: Frame.Kind) async throws -> Frame {
+    try await send(frame)
+    return try await answer(kind)
+  }
+
+  func answer(_ kind: Frame.Kind) async throws -> Frame {
+    let answer = try await mailbox.take()
+    guard answer.kind == kind else { throw Session.unexpected(answer, text) }
+    return answer
+  }
+
+  private static func unexpected(_ frame: Frame, _ text: String) -> MagicDataError {
+    MagicDataError(.failed, "\(text) answered with a frame of kind \(frame.kind), which does not belong there")
+  }
+
+  func reading<Result>(_ body: () throws(WireError) -> Result) throws -> Result { try Session.reading(text, body) }
+
+  private static func reading<Result>(_ text: String, _ body: () throws(WireError) -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      throw MagicDataError(.failed, "\(text) answered with what cannot be read: \(error.message)")
+    }
+  }
+
+  /// Sends a content's or a segment's bytes.
+  func send(_ bytes: ArraySlice<UInt8>) async throws {
+    var rest = bytes
+    while !rest.isEmpty {
+      try await send(Frame(.data, ByteBuffer(bytes: rest.prefix(WireLimits.pieceBytes))))
+      rest = rest.dropFirst(WireLimits.pieceBytes)
+    }
+  }
+
+  // MARK: Frontiers
+
+  /// The database has another id than the one that it came under.
+  struct ReplicaChanged: Error {}
+
+  /// Both sides, after their names were compared (W-6).
+  struct Compared: Sendable {
+    let held: Frontier
+    let there: Standing
+    /// Others have written under the database's own id (F-17).
+    let isBranch: Bool
+  }
+
+  func compare(_ magic: MagicData) async throws -> Compared {
+    let (runs, own) = try await magic.store.read { db in (try JournalReader(db).heldRuns(), try DatabaseState(db).replica) }
+    guard own == replica else { throw ReplicaChanged() }
+    let answer = try await ask(.held(runs), for: .standing)
+    let there = try reading { () throws(WireError) in try answer.standing() }
+    return try await magic.store.read { db in
+      let journal = try JournalReader(db)
+      let held = try journal.frontier()
+      let isBranch = try there.check(own: own, held) { try journal.name(at: $0, of: $1) }
+      return Compared(held: held, there: there, isBranch: isBranch)
+    }
+  }
+}
+
+extension Session: OpenRemote {
+  var isLive: Bool { offers("watch") && welcome.rights.contains(.read) }
+
+  func dataSet() async throws -> DataSetID {
+    guard let dataSet = dataSetThere.withLock({ $0 }) else {
+      throw MagicDataError(.notFound, "\(text) holds nothing yet; push to it first")
+    }
+    return dataSet
+  }
+
+  func dataSet(orMake dataSet: DataSetID) async throws -> DataSetID {
+    if let there = dataSetThere.withLock({ $0 }) { return there }
+    let answer = try await ask(.dataSet(.make, dataSet), for: .made)
+    let made = try reading { () throws(WireError) in try answer.dataSet() }
+    dataSetThere.withLock { $0 = made }
+    return made
+  }
+
+  // MARK: Pull
+
+  func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
+    let compared = try await compare(magic)
+    let there = compared.there
+    var held = compared.held
+    // All that is there under the own id: where it begins to differ shows in the segments.
+    if compared.isBranch { held[replica] = 0 }
+    guard compared.isBranch || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
+      // Where there is no folder there are no files.
+      let nothing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString.lowercased())
+      return Arrivals(FolderRemote(nothing), there)
+    }
+    let spool = try Spool()
+    do {
+      let unread = try await pull(after: held, dataSet, into: spool.folder)
+      return Arrivals(spool, there, unread: unread)
+    } catch let error as MagicDataError where error.code == .unreachable {
+      // What came whole stays.
+      return Arrivals(spool, there, interruption: error)
+    }
+  }
+
+  private func pull(after held: Frontier, _ dataSet: DataSetID, into folder: FolderRemote) async throws -> [UnreadFile] {
+    try await send(.frontier(.pull, held))
+    while true {
+      let frame = try await mailbox.take()
+      if frame.kind == .pulled {
+        return try reading { () throws(WireError) in try frame.texts() }.map {
+          UnreadFile(path: text, code: .damaged, message: "\(text): \($0)")
+        }
+      }
+      if frame.kind == .checkpoint {
+        try await takeCheckpoint(frame, dataSet, into: folder)
+        continue
+      }
+      guard frame.kind == .segment else { throw Session.unexpected(frame, text) }
+      let (name, head) = try reading { () throws(WireError) in try frame.segment() }
+      let segment: ArrivingSegment
+      do {
+        segment = try ArrivingSegment(head, name: name, in: folder, isDurable: false)
+      } catch let error as JournalError {
+        throw MagicDataError(.damaged, "\(text) sent what is no segment", cause: error)
+      }
+      while segment.lacking > 0 { try await answer(.data).body.withUnsafeReadableBytes { try segment.append($0) } }
+      try segment.finish()
+    }
+  }
+
+  private func takeCheckpoint(_ frame: Frame, _ dataSet: DataSetID, into folder: FolderRemote) async throws {
+    guard let length = try reading({ () throws(WireError) in try frame.length() }) else {
+      throw MagicDataError(.failed, "\(text) sent a checkpoint without a length")
+    }
+    let checkpoint = try ArrivingCheckpoint(length, of: dataSet, in: folder, isDurable: false)
+    while checkpoint.lacking > 0 { try await answer(.data).body.withUnsafeReadableBytes { try checkpoint.append($0) } }
+    try checkpoint.finish()
+  }
+
+  // MARK: Push
+
+  func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
+    let compared = try await compare(magic)
+    if compared.isBranch { try await arrivals(for: magic, dataSet).leaveBranch(of: magic, dataSet, events) }
+    let (held, there, store) = (compared.held, compared.there, magic.store)
+    let (state, floor, pushed) = try await store.read { db in
+      // What it holds is on the disk before anybody else has it (J-21).
+      try store.syncToDisk(db)
+      let journal = try JournalReader(db)
+      return (try DatabaseState(db), try journal.floor().frontier, try journal.named(held))
+    }
+    guard state.replica == replica else { throw ReplicaChanged() }
+    // From here on something may flow, so both sides stand for one data set.
+    if !state.isSettled { try await store.write { db in try DatabaseState.settle(dataSet, db) } }
+    let lacksCheckpoint = floor.replicas.contains { !there.holes(of: $0, through: floor[$0]).isEmpty }
+    let holes = held.replicas.flatMap { replica in
+      there.holes(of: replica, through: held[replica]).filter { $0.upperBound > floor[replica] }.map {
+        (replica, max($0.lowerBound, floor[replica] + 1)...$0.upperBound)
+      }
+    }
+    var report = PushReport()
+    guard lacksCheckpoint || !holes.isEmpty else {
+      try await acknowledge(pushed, magic, dataSet)
+      return report
+    }
+    guard welcome.rights.contains(.write) else {
+      throw MagicDataError(
+        .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
+    }
+    if lacksCheckpoint { try await sendCheckpoint(magic, dataSet, &report) }
+    let meter = ProgressMeter(events, .push, of: holes.reduce(0) { $0 + $1.1.count })
+    for (replica, hole) in holes {
+      var first = hole.lowerBound
+      while first <= hole.upperBound, case let run = first...hole.upperBound,
+        let cut = try await store.read({ db in
+          try SegmentCutter(dataSet: dataSet, writer: state.replica, journal: JournalReader(db)).cutNow(replica, run)
+        })
+      {
+        try await send(.segment(cut.name, cut.bytes[..<SegmentHeader.length]))
+        try await send(cut.bytes[SegmentHeader.length...])
+        report.count(cut)
+        try meter.moved(changes: cut.changes, transactions: cut.run.count)
+        first = cut.run.upperBound + 1
+      }
+    }
+    _ = try await ask(Frame(.settle), for: .settled)
+    try await acknowledge(pushed, magic, dataSet)
+    return report
+  }
+
+  /// K-17.
+  private func sendCheckpoint(_ magic: MagicData, _ dataSet: DataSetID, _ report: inout PushReport) async throws {
+    guard offers("checkpoints") else {
+      throw MagicDataError(
+        .incompatible,
+        "\(text) lacks what this database has no history of any more, and takes no checkpoints; it needs a newer version")
+    }
+    guard let checkpoint = try await ServedDatabase(magic).checkpoint(dataSet, after: Frontier()) else { return }
+    let length = PieceReader.length(of: checkpoint.file) ?? 0
+    try await send(.length(.checkpoint, length))
+    try await FilePieces(checkpoint.file).forEach(from: 0, through: length) { try await send(Frame(.data, $0)) }
+    report.checkpoints += 1
+    report.bytes += length
+    withExtendedLifetime(checkpoint) {}
+  }
+
+  /// K-7: says what this database has, and takes what others have said.
+  private func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
+    guard offers("members"), welcome.rights.contains(.write) else { return }
+    try await magic.acknowledge(dataSet, pushed) { said in
+      let answer = try await ask(.blocks(.members, [said]), for: .said)
+      return try reading { () throws(WireError) in try answer.blocks() }
+    }
+  }
+
+  func digest(at frontier: Frontier) async throws -> String? {
+    // A hub folds nothing.
+    guard offers("digest"), welcome.replica != nil, welcome.rights.contains(.read) else { return nil }
+    let answer = try await ask(.frontier(.digest, frontier), for: .digested)
+    return try reading { () throws(WireError) in try answer.digest() }
+  }
+
+  // MARK: Changes
+
+  func position() -> RemotePosition { .count(changes.count) }
+
+  func waitForChange(after position: RemotePosition, every interval: Duration) async throws {
+    guard case .count(let count) = position else { return }
+    while changes.count == count {
+      try Task.checkCancellation()
+      if let end = mailbox.end { throw end }
+      if isLive { await changes.wait(after: count) } else { return try await Task.sleep(for: interval) }
+    }
+    if let end = mailbox.end { throw end }
+  }
+
+  // MARK: Status
+
+  func status(of magic: MagicData, _ dataSet: DataSetID) async throws -> ReplicationStatus {
+    let compared = try await compare(magic)
+    if compared.isBranch {
+      throw MagicDataError(.fork, "\(text) has other transactions of this replica than the database; pull first")
+    }
+    let there = compared.there
+    let now = magic.store.surroundings.milliseconds()
+    return try await magic.store.read { db in try ReplicationStatus(db, there, now) }
+  }
+}

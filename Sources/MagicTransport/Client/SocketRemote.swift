@@ -1,0 +1,152 @@
+public import Foundation
+public import MagicData
+public import MagicReplication
+internal import NIOCore
+internal import NIOSSL
+
+/// A server of MagicData elsewhere, to exchange a journal with (Protocol/wire.md).
+///
+/// ```swift
+/// let replicator = MagicReplicator(magic, remote: try SocketRemote("tls://hub.example.org:7420"))
+/// try await replicator.sync()
+/// ```
+///
+/// Nothing is connected before a replicator has something to ask, and a connection lasts as long as its call: that of ``MagicReplicator/run(every:)`` stays, and
+/// comes back after a break.
+public struct SocketRemote: Sendable {
+  /// Whom to trust, and how to be trusted. Secrets stand in files that nobody else may read.
+  public struct Options: Sendable {
+    /// A file with the token that the server knows this client by.
+    public var token: URL?
+    /// Certificates (PEM) that the server's has to come from, instead of the system's.
+    public var authority: URL?
+    /// The SHA-256 of the server's own certificate, 64 hexadecimal digits, with or without colons. It is all that counts then.
+    public var fingerprint: String?
+    /// A certificate and its key (PEM) that the server asks for.
+    public var certificate: URL?
+    public var key: URL?
+
+    public init() {}
+  }
+
+  let endpoint: Endpoint
+  let options: Options
+
+  /// - Parameter address: `tcp://host:port`, `tls://host:port`, `unix:/path` or `ssh://[user@]host/path`; the port is 7420 if none is named.
+  /// - Throws: `MagicDataError` with `notFound` for what is no address.
+  public init(_ address: String, options: Options = Options()) throws {
+    endpoint = try Endpoint(address)
+    self.options = options
+    if let fingerprint = options.fingerprint { _ = try ClientTLS.digits(fingerprint) }
+  }
+
+  /// The address, in full.
+  public var address: String { endpoint.text }
+}
+
+extension MagicReplicator {
+  /// Exchanges the journal of a database with a server.
+  public init(_ magic: MagicData, remote: SocketRemote) {
+    self.init(magic, over: remote)
+  }
+}
+
+extension SocketRemote: Remote {
+  package var text: String { address }
+
+  package func opened<Result: Sendable>(
+    for magic: MagicData, _ body: (any OpenRemote) async throws -> Result
+  ) async throws -> Result {
+    let token = try options.token.map { try SecretFile.token($0) } ?? []
+    while true {
+      do {
+        try await magic.store.assureReplica()
+        let state = try await magic.store.read { db in try DatabaseState(db) }
+        let hello = Hello(replica: state.replica, dataSet: state.isSettled ? state.dataSet : nil, token: token)
+        let (channel, program) = try await connect()
+        defer { program?.end() }
+        return try await talk(hello, channel, body)
+      } catch is Session.ReplicaChanged {
+        // It comes again under its own.
+      }
+    }
+  }
+
+  private func talk<Result: Sendable>(
+    _ hello: Hello, _ channel: NIOAsyncChannel<Frame, Frame>, _ body: (any OpenRemote) async throws -> Result
+  ) async throws -> Result {
+    let (mailbox, changes, silence) = (Mailbox(), ChangeSignal(), Deadline())
+    let (text, connection) = (text, channel.channel)
+    do {
+      return try await channel.executeThenClose { inbound, outbound in
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          group.addTask { await Reader(text, mailbox, changes, silence).run(inbound, outbound) }
+          group.addTask {
+            try await silence.wait()
+            mailbox.finish(MagicDataError(.unreachable, "\(text) has not been heard of for a minute"))
+            changes.tell()
+            try await connection.close()
+          }
+          defer { group.cancelAll() }
+          return try await body(Session(text, hello, outbound, mailbox, changes))
+        }
+      }
+    } catch let error as MagicDataError {
+      throw error
+    } catch let error as CancellationError {
+      throw error
+    } catch let error as Session.ReplicaChanged {
+      throw error
+    } catch {
+      throw mailbox.end ?? SocketRemote.broken(text, error)
+    }
+  }
+
+  static func broken(_ text: String, _ error: (any Error)?) -> MagicDataError {
+    switch error {
+    case let error as MagicDataError: error
+    case let error as WireError: MagicDataError(.failed, "\(text) speaks another protocol: \(error.message)")
+    case let error as NIOSSLError: ClientTLS.refusal(text, error)
+    case let error as NIOSSLExtraError: ClientTLS.refusal(text, error)
+    case let error as BoringSSLError: ClientTLS.refusal(text, error)
+    case let error?: MagicDataError(.unreachable, "the connection to \(text) broke: \(Connector.reason(error))", cause: error)
+    case nil: MagicDataError(.unreachable, "\(text) closed the connection")
+    }
+  }
+}
+
+/// Reads frames as long as there are any.
+private struct Reader: Sendable {
+  let text: String
+  let mailbox: Mailbox
+  let changes: ChangeSignal
+  let silence: Deadline
+
+  init(_ text: String, _ mailbox: Mailbox, _ changes: ChangeSignal, _ silence: Deadline) {
+    (self.text, self.mailbox, self.changes, self.silence) = (text, mailbox, changes, silence)
+  }
+
+  func run(_ inbound: NIOAsyncChannelInboundStream<Frame>, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
+    var failure: MagicDataError?
+    do {
+      silence.set(WireLimits.silence)
+      for try await frame in inbound {
+        silence.clear()
+        switch frame.kind {
+        case .ping: try await outbound.write(Frame(.pong))
+        case .changed: changes.tell()
+        case .error:
+          mailbox.finish(WireError.said(frame, by: text))
+          changes.tell()
+          return
+        default: await mailbox.put(frame)
+        }
+        silence.set(WireLimits.silence)
+      }
+    } catch {
+      failure = SocketRemote.broken(text, error)
+    }
+    mailbox.finish(failure ?? SocketRemote.broken(text, nil))
+    changes.tell()
+  }
+}

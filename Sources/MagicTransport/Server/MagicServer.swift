@@ -1,0 +1,137 @@
+public import Foundation
+public import Logging
+public import MagicData
+public import MagicReplication
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+
+/// Serves a database or a folder to replicas elsewhere (Protocol/wire.md).
+///
+/// ```swift
+/// let server = MagicServer(magic, at: ["tcp://127.0.0.1:7420"])
+/// try await server.run()
+/// ```
+///
+/// A database that is served merges what its clients send, and they get what it holds. A folder is a hub: it stores and forwards, and needs neither schema nor
+/// database. Clients that stay hear of changes at once.
+public struct MagicServer: Sendable {
+  /// Who may come in, and how.
+  public struct Options: Sendable {
+    /// A token a line, alone, or followed by a name and `read`, `write` or `readwrite`. Without one, everybody may come in. Which replica belongs to which token
+    /// is kept in a file beside it.
+    public var tokens: URL?
+    /// The certificate (PEM, with those above it) and its key, which `tls:` addresses need.
+    public var certificate: URL?
+    public var key: URL?
+    /// Certificates (PEM) that clients' certificates have to come from; then each client needs one.
+    public var clientAuthority: URL?
+    /// Lets `tcp:` addresses be others than this machine's own.
+    public var isInsecure = false
+    /// Where to give figures as Prometheus' text: `tcp://127.0.0.1:port`.
+    public var metrics: String?
+    /// A line a session at `info`, one for what was refused at `warning`.
+    public var logger = Logger(label: "magic-sync")
+
+    public init() {}
+  }
+
+  private let served: any Served
+  private let addresses: [String]
+  private let options: Options
+
+  /// - Parameter addresses: `tcp://host:port`, `tls://host:port` or `unix:/path`; with port 0 the system chooses.
+  public init(_ magic: MagicData, at addresses: [String], options: Options = Options()) {
+    self.init(ServedDatabase(magic), at: addresses, options)
+  }
+
+  /// The folder is made with the first push, if the one above it is there.
+  public init(folder: FolderRemote, at addresses: [String], options: Options = Options()) {
+    self.init(ServedFolder(folder), at: addresses, options)
+  }
+
+  private init(_ served: any Served, at addresses: [String], _ options: Options) {
+    (self.served, self.addresses, self.options) = (served, addresses, options)
+  }
+
+  /// Serves until the task is cancelled; then it finishes what clients have asked for, and returns.
+  ///
+  /// - Parameter listening: hears of the addresses, ports chosen, once clients can come.
+  /// - Throws: `MagicDataError` with `notAllowed` for a plain address that others can reach, files of secrets that others can read, or a socket that cannot
+  ///   be made; `notFound` for what is no address.
+  public func run(_ listening: @Sendable ([String]) -> Void = { _ in }) async throws {
+    let (house, listeners) = try prepare()
+    var bound: [Bound] = []
+    do {
+      for listener in listeners { bound.append(try await listener.bind()) }
+    } catch {
+      for listener in bound { await listener.close() }
+      throw error
+    }
+    let metrics: MetricsPage?
+    do {
+      metrics = try await options.metrics.asyncMap { try await MetricsPage($0, house) }
+    } catch {
+      for listener in bound { await listener.close() }
+      throw error
+    }
+    listening(bound.map(\.text))
+    let all = bound
+    await stopping(house.stop) {
+      // What clients have asked for is finished, so it must not be cancelled with this task.
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+          await house.stop.wait(after: 0)
+          for listener in all { await listener.close() }
+          await metrics?.close()
+        }
+        for listener in all { group.addTask { await listener.serve(house) } }
+        let watching = Task { await served.watch() }
+        await group.waitForAll()
+        watching.cancel()
+        await watching.value
+      }
+    }
+  }
+
+  /// Serves one client over two open files, such as standard input and output, until it goes or the task is cancelled.
+  public func run(input: Int32, output: Int32) async throws {
+    let (house, _) = try prepare()
+    let channel = try await NIOPipeBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .takingOwnershipOfDescriptors(input: input, output: output) { channel in
+        channel.eventLoop.makeCompletedFuture { try channel.frames(isServer: true) }
+      }
+    await stopping(house.stop) {
+      let watching = Task { await served.watch() }
+      await Visit(house, channel, from: "stdio").run()
+      house.stop.tell()
+      watching.cancel()
+      await watching.value
+    }
+  }
+
+  private func prepare() throws -> (House, [Listener]) {
+    let house = House(
+      served: served, tokens: try options.tokens.map { try Tokens($0) },
+      owners: try options.tokens.map { try Owners(besides: $0) },
+      door: Door(), tally: Tally(), logger: options.logger, stop: ChangeSignal())
+    return (house, try addresses.map { try Listener(Endpoint($0), options) })
+  }
+
+  /// Runs `body` to its end; when this task is cancelled, `stop` is told.
+  private func stopping(_ stop: ChangeSignal, _ body: @Sendable @escaping () async -> Void) async {
+    let serving = Task(operation: body)
+    await withTaskCancellationHandler {
+      await serving.value
+    } onCancel: {
+      stop.tell()
+    }
+  }
+}
+
+extension Optional {
+  fileprivate func asyncMap<Result>(_ body: (Wrapped) async throws -> Result) async rethrows -> Result? {
+    guard let self else { return nil }
+    return try await body(self)
+  }
+}

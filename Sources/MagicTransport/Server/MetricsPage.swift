@@ -1,0 +1,76 @@
+internal import Foundation
+internal import Logging
+internal import MagicData
+internal import NIOCore
+internal import NIOPosix
+
+/// A server's figures for who asks over HTTP (`--metrics`). It answers every request with the same page.
+struct MetricsPage: Sendable {
+  private let channel: any Channel
+
+  init(_ address: String, _ house: House) async throws {
+    let endpoint = try Endpoint(address)
+    guard case .tcp(let host, let port) = endpoint, Endpoint.isLoopback(host) else {
+      throw MagicDataError(.notAllowed, "\(address): figures are given at a loopback address alone, as tcp://127.0.0.1:9420")
+    }
+    do {
+      channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .serverChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard()) }
+        }
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .childChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Page(house)) }
+        }
+        .bind(host: host, port: port).get()
+    } catch {
+      throw MagicDataError(.notAllowed, "\(address) cannot be listened at: \(Connector.reason(error))", cause: error)
+    }
+    house.logger.info("figures at http://\(host):\(channel.localAddress?.port ?? port)/metrics")
+  }
+
+  func close() async { try? await channel.close() }
+}
+
+private final class Page: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private let house: House
+  private var request = ByteBuffer()
+
+  private static let (maxRequest, maxTime) = (16_384, TimeAmount.seconds(5))
+
+  init(_ house: House) {
+    self.house = house
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    let channel = context.channel
+    context.eventLoop.scheduleTask(in: Page.maxTime) { channel.close(promise: nil) }
+    context.fireChannelActive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    var part = unwrapInboundIn(data)
+    request.writeBuffer(&part)
+    guard request.readableBytes <= Page.maxRequest else { return context.close(promise: nil) }
+    guard request.readableBytesView.firstRange(of: Array("\r\n\r\n".utf8)) != nil else { return }
+    let page = house.tally.text(sessions: house.door.sessions)
+    let head =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: \(page.utf8.count)\r\nConnection: close\r\n\r\n"
+    let channel = context.channel
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: head + page))).whenComplete { _ in channel.close(promise: nil) }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+}
+
+/// A connection that could not be taken, as when there are too many open files, is no reason to take no others.
+final class AcceptGuard: ChannelInboundHandler {
+  typealias InboundIn = any Channel
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+}

@@ -1,0 +1,61 @@
+internal import NIOCore
+
+/// Cuts bytes into frames. Nothing is held for a frame before its length and kind are known to be allowed (W-1).
+struct FrameDecoder: ByteToMessageDecoder {
+  typealias InboundOut = Frame
+
+  private static let head = 5
+  /// A server knows nobody before the first frame.
+  private var limit: Int
+
+  init(isServer: Bool) {
+    limit = isServer ? WireLimits.helloBytes : WireLimits.frameBytes
+  }
+
+  mutating func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
+    guard let length = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) else { return .needMoreData }
+    let isFirst = limit == WireLimits.helloBytes
+    guard length <= limit else {
+      throw WireError(
+        .protocolViolation,
+        isFirst
+          ? "this is not the protocol of magic-sync; does the other side speak TLS or HTTP?"
+          : "a frame of \(length) bytes is above the limit of \(limit)")
+    }
+    guard let code = buffer.getInteger(at: buffer.readerIndex + 4, as: UInt8.self) else { return .needMoreData }
+    guard let kind = Frame.Kind(rawValue: code), !isFirst || kind == .hello, kind != .data || length <= WireLimits.maxPieceBytes
+    else { throw WireError(.protocolViolation, "there is no frame of kind \(code) here") }
+    guard buffer.readableBytes >= FrameDecoder.head + Int(length) else { return .needMoreData }
+    buffer.moveReaderIndex(forwardBy: FrameDecoder.head)
+    guard let body = buffer.readSlice(length: Int(length)) else { return .needMoreData }
+    limit = WireLimits.frameBytes
+    context.fireChannelRead(wrapInboundOut(Frame(kind, body)))
+    return .continue
+  }
+
+  mutating func decodeLast(context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool) throws -> DecodingState {
+    // What is left of a frame that was cut is nothing.
+    try decode(context: context, buffer: &buffer)
+  }
+}
+
+struct FrameEncoder: MessageToByteEncoder {
+  typealias OutboundIn = Frame
+
+  func encode(data frame: Frame, out: inout ByteBuffer) throws {
+    out.writeInteger(UInt32(frame.body.readableBytes))
+    out.writeInteger(frame.kind.rawValue)
+    out.writeImmutableBuffer(frame.body)
+  }
+}
+
+extension Channel {
+  /// Ends the pipeline with frames.
+  func frames(isServer: Bool) throws -> NIOAsyncChannel<Frame, Frame> {
+    try pipeline.syncOperations.addHandler(ByteToMessageHandler(FrameDecoder(isServer: isServer)))
+    try pipeline.syncOperations.addHandler(MessageToByteHandler(FrameEncoder()))
+    return try NIOAsyncChannel(
+      wrappingChannelSynchronously: self,
+      configuration: .init(backPressureStrategy: .init(lowWatermark: 1, highWatermark: 2)))
+  }
+}

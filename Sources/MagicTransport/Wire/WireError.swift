@@ -1,0 +1,83 @@
+internal import MagicData
+internal import MagicJournal
+
+/// What a server refuses, as it goes over the wire (W-13).
+struct WireError: Error {
+  enum Code: UInt8 {
+    case protocolViolation = 1
+    case version = 2
+    case token = 3
+    case notAllowed = 4
+    case dataSet = 5
+    case fork = 6
+    case damaged = 7
+    case full = 8
+    case busy = 9
+    case failed = 10
+    case notThere = 11
+  }
+
+  let code: Code
+  let message: String
+
+  init(_ code: Code, _ message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  /// What happened to a server, said to its client. Of what is not the client's own doing it hears no paths.
+  init(_ error: any Error) {
+    switch error {
+    case let error as WireError: self = error
+    case let error as JournalError: self.init(.damaged, "\(error)")
+    case let error as MagicDataError:
+      switch error.code {
+      case .fork: self.init(.fork, error.message)
+      case .incompatible: self.init(.dataSet, error.message)
+      case .damaged: self.init(.damaged, "what was sent, or is kept here, is damaged")
+      case .full: self.init(.full, "no space is left at the server")
+      case .busy: self.init(.busy, "the server's database is busy")
+      case .notFound: self.init(.notThere, "there is nothing there")
+      case .notAllowed: self.init(.failed, "the server may not read or write its own files")
+      default: self.init(.failed, "the server failed; its log says why")
+      }
+    default: self.init(.failed, "the server failed; its log says why")
+    }
+  }
+
+  var frame: Frame {
+    Frame(.error) { writer in
+      writer.byte(code.rawValue)
+      writer.string(String(decoding: message.utf8.prefix(WireLimits.textBytes), as: UTF8.self))
+    }
+  }
+
+  /// As a client tells it.
+  static func said(_ frame: Frame, by remote: String) -> MagicDataError {
+    let (code, message): (UInt8, String)
+    do {
+      (code, message) = try frame.read { reader throws(JournalError) in
+        (try reader.byte(), try reader.string(atMost: WireLimits.frameBytes))
+      }
+    } catch {
+      return MagicDataError(.failed, "\(remote) refused, and did not say why")
+    }
+    let text = "\(remote): \(printable(message))"
+    return switch Code(rawValue: code) {
+    case .version, .dataSet: MagicDataError(.incompatible, text)
+    case .token: MagicDataError(.unauthorized, text)
+    case .notAllowed: MagicDataError(.unauthorized, text)
+    case .fork: MagicDataError(.fork, text)
+    case .damaged: MagicDataError(.damaged, text)
+    case .full: MagicDataError(.full, text)
+    case .busy: MagicDataError(.unreachable, text)
+    case .notThere: MagicDataError(.notFound, text)
+    case .protocolViolation, .failed, nil: MagicDataError(.failed, text)
+    }
+  }
+
+  /// What others write must not steer a terminal.
+  private static func printable(_ text: String) -> String {
+    String(String.UnicodeScalarView(text.unicodeScalars.filter { $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value) }))
+  }
+}

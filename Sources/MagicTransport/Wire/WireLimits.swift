@@ -1,0 +1,38 @@
+internal import NIOCore
+
+/// Every bound of the wire, in one place (Protocol/wire.md).
+enum WireLimits {
+  /// Bytes of a client's first frame (W-1): nobody is known yet who could send more.
+  static let helloBytes = 4_096
+  /// Bytes of any other frame's body: as many replicas as there will be in one data set.
+  static let frameBytes = 1 << 20
+  /// Bytes of a piece that is received.
+  static let maxPieceBytes = 1 << 18
+  /// Bytes of one that is sent: enough to keep a disk and a link busy, little to hold for each of many sessions, and little to send again after a break.
+  static let pieceBytes = 1 << 16
+  /// Bytes of a token.
+  static let tokenBytes = 512
+  /// Capabilities, and what else is listed in words.
+  static let texts = 1_024
+  static let textBytes = 1_024
+  /// Contents that are asked about at a time.
+  static let contents = 10_000
+  /// In which a first frame has to come (W-2).
+  static let handshake = Duration.seconds(10)
+  /// In which something has to be heard, or taken (W-12).
+  static let silence = Duration.seconds(60)
+  /// After which the server says that it is there.
+  static let ping = Duration.seconds(15)
+  /// In which what was asked before a server stops has to be over.
+  static let grace = Duration.seconds(30)
+  /// For which a server goes on taking what is on its way after an error (W-13), and how much of it.
+  static let linger = Duration.seconds(2)
+  static let lingerFrames = 256
+  /// Connections that have not said who they are.
+  static let strangers = 512
+  /// Sessions in all, and from one address.
+  static let sessions = 1_024
+  static let sessionsOfAddress = 256
+  /// In which a connection has to come about.
+  static let connect = TimeAmount.seconds(10)
+}

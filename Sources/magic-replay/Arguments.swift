@@ -1,0 +1,49 @@
+import ArgumentParser
+import Console
+import MagicData
+import MagicReplication
+import MagicTransport
+
+struct SourceArgument: ParsableArguments {
+  @Argument(
+    help: ArgumentHelp("The journal: a database, a folder remote, a segment file, a bundle or an export.", valueName: "SOURCE"))
+  var address: String
+
+  func open() throws -> JournalSource { try RemoteAddress.source(at: address) }
+}
+
+/// Which part of a journal is meant.
+struct WindowOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("Only what this replica wrote: its id, or how that begins. May be given several times.", valueName: "id")
+  )
+  var replica: [String] = []
+
+  @Option(help: ArgumentHelp("Only what was written then or later.", valueName: "time"))
+  var since: String?
+
+  @Option(help: ArgumentHelp("Only what was written then or before.", valueName: "time"))
+  var until: String?
+
+  func selection() throws -> LogSelection {
+    var selection = LogSelection()
+    selection.replicas = replica.lowercased(or: "REPLICA")
+    selection.since = try (since ?? Twin.text("SINCE")).map { try MagicMoment($0) }
+    selection.until = try (until ?? Twin.text("UNTIL")).map { try MagicMoment($0) }
+    return selection
+  }
+
+  func validate() throws { _ = try checking { try selection() } }
+}
+
+extension [String] {
+  /// What was given, or the twin of the option.
+  func or(_ twin: String) -> [String] { isEmpty ? Twin.text(twin).map { [$0] } ?? [] : self }
+
+  func lowercased(or twin: String) -> [String] { or(twin).map { $0.lowercased() } }
+}
+
+/// A time that cannot be read is a wrong argument.
+func checking<Result>(_ body: () throws -> Result) throws -> Result {
+  do { return try body() } catch let error as MagicDataError { throw ValidationError(error.message + ".") }
+}

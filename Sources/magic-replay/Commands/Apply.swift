@@ -1,0 +1,137 @@
+import ArgumentParser
+import Console
+import MagicData
+import MagicReplication
+import MagicTransport
+
+struct Apply: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "apply",
+    abstract: "Rebuilds a database from journals alone.",
+    discussion: """
+      The database is a new replica, with objects, relations, journal, and the assets that the sources have. Whole, up to a moment, or of some replicas alone, it belongs to the \
+      sources' data set: a sync brings the rest. With --type or --skip it is a data set of its own, which does not sync with them.
+
+      Examples:
+        magic-replay apply /mnt/share/notes --into rebuilt
+        magic-replay apply notes --into before --until "2026-01-31T12:00:00Z"
+        magic-replay apply notes --into without --skip 1a2b3c4d:17
+      """)
+
+  @Argument(
+    help: ArgumentHelp("The journals: databases, folder remotes, segment files, bundles or exports.", valueName: "SOURCE"))
+  var sources: [String]
+
+  @OptionGroup var target: TargetOptions
+
+  @Option(help: ArgumentHelp("Only what was written then or before.", valueName: "time"))
+  var until: String?
+
+  @Option(help: "Only objects of this type. May be given several times.")
+  var type: [String] = []
+
+  @Option(
+    help: ArgumentHelp("Only what this replica wrote: its id, or how that begins. May be given several times.", valueName: "id")
+  )
+  var replica: [String] = []
+
+  @Option(
+    help: ArgumentHelp("Without this transaction, as log prints it. May be given several times.", valueName: "replica:sequence")
+  )
+  var skip: [String] = []
+
+  @Flag(help: "Merge in another order, which must come to the same; prints the digest. (MAGIC_REPLAY_SHUFFLE)")
+  var shuffle = false
+
+  @Option(help: "With --shuffle: the number that the order follows from. (MAGIC_REPLAY_SEED)")
+  var seed: UInt64?
+
+  @OptionGroup var output: OutputOptions
+
+  private var isShuffled: Bool { shuffle || Twin.flag("SHUFFLE") }
+
+  private func plan() throws -> RebuildPlan {
+    var plan = RebuildPlan()
+    plan.until = try (until ?? Twin.text("UNTIL")).map { try MagicMoment($0) }
+    plan.types = Set(type.or("TYPE"))
+    plan.replicas = replica.lowercased(or: "REPLICA")
+    plan.skipped = try skip.or("SKIP").map { try MagicMoment($0) }
+    if isShuffled {
+      plan.seed = seed ?? Twin.int("SEED").map { UInt64(bitPattern: Int64($0)) } ?? UInt64.random(in: 1...999_999)
+    }
+    return plan
+  }
+
+  func validate() throws {
+    guard !sources.isEmpty else { throw ValidationError("name a source at least.") }
+    guard seed == nil || isShuffled else { throw ValidationError("--seed goes with --shuffle.") }
+    _ = try checking { try plan() }
+  }
+
+  func perform() async throws -> Outcome {
+    let plan = try plan()
+    let sources = try sources.map { try RemoteAddress.source(at: $0) }
+    return try await target.build(output) { magic in
+      let report = try await magic.rebuild(from: sources, plan)
+      return (report, plan.seed == nil ? nil : try await magic.digest(), plan.seed)
+    }
+  }
+}
+
+/// Where a database is built.
+struct TargetOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The database that is made.", valueName: "DB"))
+  var into: String
+
+  @Flag(help: "Put it in the place of a database that is there, which nobody may have open. (MAGIC_REPLAY_FORCE)")
+  var force = false
+
+  func build(
+    _ output: OutputOptions, _ body: (MagicData) async throws -> (report: RebuildReport, digest: String?, seed: UInt64?)
+  ) async throws -> Outcome {
+    let database = try CommandDatabase(into)
+    let force = force || Twin.flag("FORCE")
+    guard force || !database.exists else {
+      throw MagicDataError(
+        .exists,
+        "there is a database at \(database.path) already; name another path, or put the new one in its place with --force")
+    }
+    let (report, digest, seed) = force ? try await database.replace(body) : try await database.useOrBuild(body)
+    try output.tell(report.read)
+    for replica in report.pull.heldBack {
+      Terminal.say(
+        "the clock of replica \(replica.replica) is \(replica.aheadMilliseconds / 1_000) s ahead, and what it wrote since was left out",
+        .yellow)
+    }
+    for file in report.pull.unread { Terminal.say(file.message, .yellow) }
+    let content = Content(report, database.path, digest, seed)
+    return Outcome(text: content.text, content: content, status: report.isComplete ? .success : .partlyDone)
+  }
+
+  private struct Content: Encodable {
+    let path: String
+    let transactions, changes, assets, missingAssets: Int
+    let isOwnDataSet: Bool
+    let digest: String?
+    let seed: UInt64?
+
+    init(_ report: RebuildReport, _ path: String, _ digest: String?, _ seed: UInt64?) {
+      self.path = path
+      (transactions, changes) = (report.transactions, report.changes)
+      (assets, missingAssets) = (report.pull.assets, report.pull.missingAssets)
+      isOwnDataSet = report.isOwnDataSet
+      (self.digest, self.seed) = (digest, seed)
+    }
+
+    var text: String {
+      var lines = ["made the database \(path) of \(transactions.counted("transaction")) with \(changes.counted("change"))"]
+      if assets > 0 { lines.append("\(assets.counted("asset")) came along") }
+      if missingAssets > 0 {
+        lines.append("\(missingAssets.counted("asset")) of objects could not be had: the sources lack the content")
+      }
+      if isOwnDataSet { lines.append("it is a data set of its own, and does not sync with the source's") }
+      if let digest, let seed { lines.append("shuffled with --seed \(seed): digest \(digest)") }
+      return lines.joined(separator: "\n")
+    }
+  }
+}

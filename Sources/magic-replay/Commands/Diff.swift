@@ -1,0 +1,116 @@
+import ArgumentParser
+import Console
+import MagicJournal
+import MagicReplication
+import MagicTransport
+
+struct Diff: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "diff",
+    abstract: "Prints what was added, changed and removed between two moments, or two sources.",
+    discussion: """
+      Examples:
+        magic-replay diff notes --from "1d ago"
+        magic-replay diff notes --from 2026-01-01 --to 2026-02-01 --json
+        magic-replay diff notes /mnt/share/notes --check
+      """)
+
+  @OptionGroup var source: SourceArgument
+
+  @Argument(help: ArgumentHelp("The source to compare with.", valueName: "OTHER"))
+  var other: String?
+
+  @Option(help: ArgumentHelp("What it was then …", valueName: "time"))
+  var from: String?
+
+  @Option(help: ArgumentHelp("… and then; without it, now.", valueName: "time"))
+  var to: String?
+
+  @Option(help: "Only objects of this type.")
+  var type: String?
+
+  @Flag(help: "Exit with 4 if there is a difference. (MAGIC_REPLAY_CHECK)")
+  var check = false
+
+  @OptionGroup var output: OutputOptions
+
+  private func moments() throws -> (from: MagicMoment?, to: MagicMoment?) {
+    (try (from ?? Twin.text("FROM")).map { try MagicMoment($0) }, try (to ?? Twin.text("TO")).map { try MagicMoment($0) })
+  }
+
+  func validate() throws {
+    let (from, to) = try checking { try moments() }
+    guard (other == nil) == (from != nil), other == nil || to == nil else {
+      throw ValidationError("name either two sources, or one and --from with or without --to.")
+    }
+  }
+
+  func perform() async throws -> Outcome {
+    let source = try source.open()
+    let printer = DifferencePrinter(isJSON: output.json)
+    let report: MagicReadReport
+    if let other {
+      report = try await source.differences(to: RemoteAddress.source(at: other), type: type ?? Twin.text("TYPE")) {
+        try printer.add($0)
+      }
+    } else {
+      let (from, to) = try moments()
+      guard let from else { throw ValidationError("--from is missing.") }
+      report = try await source.differences(from: from, to: to, type: type ?? Twin.text("TYPE")) { try printer.add($0) }
+    }
+    try printer.finish()
+    try output.tell(report)
+    let differs = (check || Twin.flag("CHECK")) && printer.count > 0
+    return Outcome(
+      text: "", content: printer.content, status: !report.isComplete ? .partlyDone : differs ? .differs : .success)
+  }
+}
+
+// @unchecked: a reading hands its differences over one after the other.
+private final class DifferencePrinter: @unchecked Sendable {
+  struct Content: Encodable, Sendable {
+    var added = 0
+    var changed = 0
+    var removed = 0
+  }
+
+  private let isJSON: Bool
+  private let lines = LineWriter()
+  private(set) var content = Content()
+
+  init(isJSON: Bool) {
+    self.isJSON = isJSON
+  }
+
+  var count: Int { content.added + content.changed + content.removed }
+
+  func add(_ difference: ObjectDifference) throws {
+    switch difference.kind {
+    case .added: content.added += 1
+    case .changed: content.changed += 1
+    case .removed: content.removed += 1
+    }
+    guard isJSON else {
+      try lines.line("\(difference.kind.rawValue.padding(to: 8))\(difference.type) \(difference.object)")
+      for field in difference.fields {
+        let (before, after) = (field.before?.shownJSON, field.after?.shownJSON)
+        try lines.line(
+          "  \(field.name): \([before, after].compactMap { $0 }.joined(separator: " → "))\(difference.kind == .changed && after == nil ? " → nothing" : "")"
+        )
+      }
+      return
+    }
+    let fields = difference.fields.map {
+      "\(Value.text($0.name).json):{\"before\":\($0.before?.shownJSON ?? "null"),\"after\":\($0.after?.shownJSON ?? "null")}"
+    }.joined(separator: ",")
+    try lines.line(
+      "{\"event\":\"difference\",\"kind\":\"\(difference.kind.rawValue)\",\"type\":\(Value.text(difference.type).json),\"object\":\(Value.text(difference.object).json),\"fields\":{\(fields)}}"
+    )
+  }
+
+  func finish() throws { try lines.flush() }
+}
+
+extension String {
+  fileprivate func padding(to width: Int) -> String { self + String(repeating: " ", count: max(1, width - count)) }
+}

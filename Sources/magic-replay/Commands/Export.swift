@@ -1,0 +1,70 @@
+import ArgumentParser
+import Console
+import MagicReplication
+import MagicTransport
+
+struct Export: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "export",
+    abstract: "Prints a journal as lines of JSON, from which nothing is missing.",
+    discussion: """
+      Protocol/export.md describes them, for other tools to read and write. Remarks, and with --json the summary, go to standard error.
+
+      Examples:
+        magic-replay export notes > notes.jsonl
+        magic-replay export /mnt/share/notes --until 2026-01-31 | gzip > january.jsonl.gz
+      """)
+
+  @OptionGroup var source: SourceArgument
+
+  @Option(help: ArgumentHelp("Only what was written then or before.", valueName: "time"))
+  var until: String?
+
+  @OptionGroup var output: OutputOptions
+
+  private func selection() throws -> LogSelection {
+    var selection = LogSelection()
+    selection.until = try (until ?? Twin.text("UNTIL")).map { try MagicMoment($0) }
+    return selection
+  }
+
+  func validate() throws { _ = try checking { try selection() } }
+
+  func perform() async throws -> Outcome {
+    let lines = LineWriter()
+    let (count, report) = try await source.open().export(selection()) { try lines.line($0) }
+    try lines.flush()
+    for file in report.unread { Terminal.say(file.message, .yellow) }
+    for gap in report.missing {
+      Terminal.say(
+        "the transactions \(gap.missing.lowerBound) to \(gap.missing.upperBound) of replica \(gap.replica) are missing", .yellow
+      )
+    }
+    return Outcome(
+      text: output.json ? "" : "exported \(count.counted("transaction"))", content: ["transactions": count],
+      status: report.isComplete ? .success : .partlyDone, isOutputTaken: true)
+  }
+}
+
+struct Import: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "import",
+    abstract: "Makes a database of an export.",
+    discussion: """
+      The database is a new replica of the export's data set, as `apply` makes it. Every other command reads an export as well.
+
+      Example: magic-replay import notes.jsonl --into notes
+      """)
+
+  @Argument(help: ArgumentHelp("The export.", valueName: "FILE"))
+  var file: String
+
+  @OptionGroup var target: TargetOptions
+  @OptionGroup var output: OutputOptions
+
+  func perform() async throws -> Outcome {
+    let source = try RemoteAddress.source(at: file)
+    guard case .export = source else { throw ValidationError("\(file) is no export; `apply` takes journals of other kinds.") }
+    return try await target.build(output) { magic in (try await magic.rebuild(from: [source], RebuildPlan()), nil, nil) }
+  }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+import Console
+import MagicReplication
+
+struct Log: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "log",
+    abstract: "Prints a journal's entries, newest last.",
+    discussion: """
+      A line has the time, the replica and its sequence, what was done to which object, and the values that were set. An object without a primary value is \
+      named by its birth, 32 digits; a date is its seconds since 2001. What is damaged is named after what can be read, with exit code 3.
+
+      Examples:
+        magic-replay log notes --limit 20
+        magic-replay log notes --type Note --primary groceries --since "2d ago"
+        magic-replay log /mnt/share/notes --follow --json
+      """)
+
+  @OptionGroup var source: SourceArgument
+  @OptionGroup var window: WindowOptions
+
+  @Option(help: "Only objects of this type.")
+  var type: String?
+
+  @Option(help: ArgumentHelp("Only the object with this primary value, number or birth.", valueName: "value"))
+  var primary: String?
+
+  @Option(help: ArgumentHelp("Only entries with this operation: update or remove.", valueName: "op"))
+  var op: Operation?
+
+  @Option(help: "Print only the last so many. (MAGIC_REPLAY_LIMIT)")
+  var limit: Int?
+
+  @Flag(help: "Go on with what is written from now on, until interrupted. (MAGIC_REPLAY_FOLLOW)")
+  var follow = false
+
+  @OptionGroup var output: OutputOptions
+
+  enum Operation: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case update, remove
+  }
+
+  func validate() throws {
+    guard (limit ?? Twin.int("LIMIT") ?? 0) >= 0 else { throw ValidationError("--limit takes a number from 0.") }
+  }
+
+  func perform() async throws -> Outcome {
+    let source = try source.open()
+    var selection = try window.selection()
+    selection.limit = limit ?? Twin.int("LIMIT")
+    selection.filter = EntryFilter(
+      type: type ?? Twin.text("TYPE"), object: primary ?? Twin.text("PRIMARY"),
+      isRemove: (op ?? Twin.text("OP").flatMap(Operation.init)).map { $0 == .remove })
+    let listing = EntryListing(output)
+    let follow = follow || Twin.flag("FOLLOW")
+    guard !follow || source.grows else {
+      throw ValidationError("\(source.path) is a file that does not grow; follow a database or a folder.")
+    }
+    var (report, reached) = try await listing.print(source, selection)
+    if follow {
+      do {
+        for try await _ in source.growth() {
+          let more = try await listing.print(source, selection, after: reached)
+          (report, reached) = (report.isComplete ? more.report : report, more.reached)
+        }
+      } catch is CancellationError {
+        // Interrupted, as was to be.
+      }
+    }
+    return Outcome(
+      text: "", content: ["entries": listing.count], status: report.isComplete ? .success : .partlyDone)
+  }
+}

@@ -1,0 +1,152 @@
+import ArgumentParser
+import Console
+import Foundation
+import MagicJournal
+import MagicReplication
+
+struct State: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "state",
+    abstract: "Prints objects as they were at a moment.",
+    discussion: """
+      That is what all replicas had written by then, by their own clocks, merged as it would be now. Prints a table, or with --json or --csv lines for programs. A file or a \
+      folder is merged into a temporary database first.
+
+      Examples:
+        magic-replay state notes --at "2d ago"
+        magic-replay state /mnt/share/notes --at 1a2b3c4d:17 --type Note --csv
+      """)
+
+  @OptionGroup var source: SourceArgument
+
+  @Option(help: ArgumentHelp("As it was then; without it, now.", valueName: "time"))
+  var at: String?
+
+  @Option(help: "Only objects of this type.")
+  var type: String?
+
+  @Flag(help: "Print comma-separated values (RFC 4180), each type with a line of names. (MAGIC_REPLAY_CSV)")
+  var csv = false
+
+  @OptionGroup var output: OutputOptions
+
+  private func moment() throws -> MagicMoment? { try (at ?? Twin.text("AT")).map { try MagicMoment($0) } }
+
+  func validate() throws { _ = try checking { try moment() } }
+
+  func perform() async throws -> Outcome {
+    let source = try source.open()
+    let printer = ObjectPrinter(output.json ? .json : csv || Twin.flag("CSV") ? .csv : .table)
+    let report = try await source.forEachObject(at: moment(), type: type ?? Twin.text("TYPE")) { try printer.add($0) }
+    try printer.finish()
+    try output.tell(report)
+    return Outcome(
+      text: "", content: ["objects": printer.count], status: report.isComplete ? .success : .partlyDone)
+  }
+}
+
+/// Prints objects of one type after the other.
+// @unchecked: a reading hands its objects over one after the other.
+final class ObjectPrinter: @unchecked Sendable {
+  enum Form { case json, csv, table }
+
+  private let form: Form
+  private let lines = LineWriter()
+  private(set) var count = 0
+  private var type: String?
+  private var columns: [String] = []
+  private var widths: [Int] = []
+  /// The first objects of a type, of which the columns follow.
+  private var ahead: [ObjectAt] = []
+
+  private static let lookAhead = 1_000
+  private static let maxWidth = 40
+
+  init(_ form: Form) {
+    self.form = form
+  }
+
+  func add(_ object: ObjectAt) throws {
+    count += 1
+    guard form != .json else { return try lines.line(json(object)) }
+    if type != object.type {
+      try begin()
+      type = object.type
+    }
+    if columns.isEmpty {
+      ahead.append(object)
+      if ahead.count == ObjectPrinter.lookAhead { try begin(isOver: false) }
+    } else {
+      try row(object)
+    }
+  }
+
+  func finish() throws {
+    try begin()
+    try lines.flush()
+  }
+
+  /// Prints what waits.
+  private func begin(isOver: Bool = true) throws {
+    if !ahead.isEmpty {
+      let names = ahead.reduce(into: Set<String>()) { $0.formUnion($1.fields.map(\.name)) }
+      columns = (ahead.contains { $0.number != nil } ? ["type", "object", "number"] : ["type", "object"]) + names.sorted()
+      if form == .table {
+        widths = columns.map(\.count)
+        for object in ahead {
+          for (index, cell) in cells(object).enumerated() {
+            widths[index] = min(max(widths[index], cell.count), ObjectPrinter.maxWidth)
+          }
+        }
+      }
+      try line(columns)
+      for object in ahead { try row(object) }
+      ahead = []
+    }
+    if isOver { columns = [] }
+  }
+
+  private func row(_ object: ObjectAt) throws {
+    let known = Set(columns)
+    let more = object.fields.map(\.name).filter { !known.contains($0) }
+    // Columns that came up later stand behind, under a line of names of their own.
+    if !more.isEmpty {
+      columns += more
+      widths += more.map { _ in ObjectPrinter.maxWidth }
+      try line(columns)
+    }
+    try line(cells(object))
+  }
+
+  private func cells(_ object: ObjectAt) -> [String] {
+    columns.enumerated().map { index, name in
+      if index == 0 { return object.type }
+      if index == 1 { return object.object }
+      if index == 2, name == "number", let number = object.number { return String(number) }
+      guard let value = object.fields.first(where: { $0.name == name })?.value else { return "" }
+      if case .text(let text) = value, form == .csv { return text }
+      return form == .csv ? value.shownJSON : value.shownText
+    }
+  }
+
+  private func line(_ cells: [String]) throws {
+    if form == .csv {
+      return try lines.line(
+        cells.map { $0.contains { ",\"\r\n".contains($0) || $0 == "\r\n" } ? "\"\($0.replacing("\"", with: "\"\""))\"" : $0 }
+          .joined(separator: ",") + "\r")
+    }
+    let padded = zip(cells, widths).map { cell, width in
+      cell.count > width ? String(cell.prefix(width - 1)) + "…" : cell + String(repeating: " ", count: width - cell.count)
+    }
+    var text = padded.joined(separator: "  ")
+    while text.hasSuffix(" ") { text.removeLast() }
+    try lines.line(text)
+  }
+
+  private func json(_ object: ObjectAt) -> String {
+    let number = object.number.map { ",\"number\":\($0)" } ?? ""
+    let fields = object.fields.map { "\(Value.text($0.name).json):\($0.value.shownJSON)" }.joined(separator: ",")
+    return
+      "{\"event\":\"object\",\"type\":\(Value.text(object.type).json),\"object\":\(Value.text(object.object).json)\(number),\"fields\":{\(fields)}}"
+  }
+}

@@ -1,0 +1,113 @@
+import ArgumentParser
+import Console
+import Foundation
+import MagicData
+import MagicReplication
+
+struct Stats: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "stats",
+    abstract: "Counts what a journal holds, by type, replica and day, and what compaction would free.",
+    discussion: """
+      Bytes are those of objects' names and values before compression, but for what the source takes where it is kept. What compaction would free are values that \
+      later writes took the place of, and those of removed objects; of a large journal it is an estimate. --plot draws changes over time per \
+      replica, and the journal's growth.
+
+      Examples:
+        magic-replay stats notes
+        magic-replay stats /mnt/share/notes --since "30d ago" --plot changes.svg
+      """)
+
+  @OptionGroup var source: SourceArgument
+  @OptionGroup var window: WindowOptions
+
+  @Option(help: ArgumentHelp("Draw it into this file, whose name ends in .svg. (MAGIC_REPLAY_PLOT)", valueName: "file"))
+  var plot: String?
+
+  @OptionGroup var output: OutputOptions
+
+  private var plotPath: String? { plot ?? Twin.text("PLOT") }
+
+  func validate() throws {
+    guard plotPath.map({ $0.lowercased().hasSuffix(".svg") }) ?? true else {
+      throw ValidationError("--plot writes SVG; name a file that ends in .svg.")
+    }
+  }
+
+  func perform() async throws -> Outcome {
+    let (statistics, report) = try await source.open().statistics(window.selection())
+    if let path = plotPath {
+      do {
+        try Data(Plot(statistics.timeline).svg.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+      } catch {
+        throw MagicDataError(.notAllowed, "\(path) could not be written; check that its folder is there and may be written")
+      }
+    }
+    try output.tell(report)
+    let content = Content(statistics)
+    return Outcome(
+      text: content.text(statistics.timeline), content: content, status: report.isComplete ? .success : .partlyDone)
+  }
+
+  /// What programs get.
+  private struct Content: Encodable {
+    struct Share: Encodable {
+      let entries, removes, bytes: Int
+
+      init(_ share: MagicJournalStatistics.Share) {
+        (entries, removes, bytes) = (share.entries, share.removes, share.bytes)
+      }
+    }
+
+    struct Compaction: Encodable {
+      let values, bytes: Int
+      let isEstimate: Bool
+    }
+
+    let transactions, entries, removes, bytes, storedBytes: Int
+    let first, last: String?
+    let types, replicas: [String: Share]
+    let days: [String: [String: Int]]
+    let compaction: Compaction
+
+    init(_ statistics: MagicJournalStatistics) {
+      transactions = statistics.transactions
+      (entries, removes, bytes) = (statistics.total.entries, statistics.total.removes, statistics.total.bytes)
+      storedBytes = statistics.storedBytes
+      (first, last) = (statistics.first?.inLog, statistics.last?.inLog)
+      (types, replicas) = (statistics.types.mapValues(Share.init), statistics.replicas.mapValues(Share.init))
+      days = statistics.days
+      let compaction = statistics.compaction
+      self.compaction = Compaction(values: compaction.values, bytes: compaction.bytes, isEstimate: compaction.isEstimate)
+    }
+
+    func text(_ timeline: Timeline) -> String {
+      var lines = [
+        "\(transactions.counted("transaction")), \(entries.counted("entry", "entries")), \(removes.grouped) of them removes",
+        "values    \(bytes.asBytes), kept in \(storedBytes.asBytes)"
+          + (storedBytes > 0 && bytes > 0 ? " (\(Content.ratio(bytes, storedBytes)))" : ""),
+        "compaction would free \(compaction.isEstimate ? "about " : "")\(compaction.values.counted("value")), \(compaction.bytes.asBytes)",
+      ]
+      guard let first, let last else { return lines[0] }
+      lines.append("from      \(first) to \(last)")
+      if isatty(STDOUT_FILENO) != 0 {
+        lines.append("          \(Plot(timeline).sparkline(width: min(60, Terminal.width - 12)))")
+      }
+      func share(_ what: String, _ name: String, _ share: Share) -> String {
+        "\(what)  \(name)  \(share.entries.counted("entry", "entries")), \(share.bytes.asBytes)"
+      }
+      lines += types.sorted { $0.key < $1.key }.map { share("type    ", $0.key, $0.value) }
+      lines += replicas.sorted { $0.key < $1.key }.map { share("replica ", $0.key, $0.value) }
+      lines += days.sorted { $0.key < $1.key }.map { day, counts in
+        "day       \(day)  \(counts.values.reduce(0, +).counted("entry", "entries"))"
+          + (counts.count > 1 ? " of \(counts.count) replicas" : "")
+      }
+      return lines.joined(separator: "\n")
+    }
+
+    private static func ratio(_ values: Int, _ stored: Int) -> String {
+      let tenths = values * 10 / stored
+      return "\(tenths / 10).\(tenths % 10) to 1"
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import ArgumentParser
+import Console
+import Foundation
+import Logging
+import MagicData
+import MagicReplication
+import MagicTransport
+
+struct Serve: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "serve",
+    abstract: "Serves a database or a folder to replicas elsewhere.",
+    discussion: """
+      A database merges what its clients send. A folder stores and forwards: it needs no schema, and is made with the first push. Serves until it is interrupted, \
+      which finishes what clients have asked for and is a success then. A plain tcp: address has to be this machine's own, unless --insecure is given. Without \
+      --token-file everybody may come in. A token's line has the token alone, or TOKEN NAME and one of read, write and readwrite.
+
+      Examples:
+        magic-sync serve hub --listen tcp://127.0.0.1:7420
+        magic-sync serve notes --listen tls://0.0.0.0 --cert cert.pem --key key.pem --token-file tokens
+        magic-sync serve notes --stdio
+      """)
+
+  @Argument(help: ArgumentHelp("A database, or a folder that is a remote or becomes one.", valueName: "DB|FOLDER"))
+  var path: String
+
+  @Option(
+    help: ArgumentHelp(
+      "Where to listen: tcp://host:port, tls://host:port or unix:/path; may be given several times. Port 0 lets the system choose. (MAGIC_SYNC_LISTEN)",
+      valueName: "URL"))
+  var listen: [String] = Twin.text("LISTEN").map { [$0] } ?? []
+
+  @Flag(help: "Serve one client over standard input and output. (MAGIC_SYNC_STDIO)")
+  var stdio = false
+
+  @Option(help: ArgumentHelp("The file with the tokens of those who may come in. (MAGIC_SYNC_TOKEN_FILE)", valueName: "file"))
+  var tokenFile: String?
+
+  @Option(help: ArgumentHelp("For tls: the certificate, with those above it, in PEM. (MAGIC_SYNC_CERT)", valueName: "file"))
+  var cert: String?
+
+  @Option(help: ArgumentHelp("Its key, in PEM. (MAGIC_SYNC_KEY)", valueName: "file"))
+  var key: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Certificates that clients' certificates have to come from; each client needs one then. (MAGIC_SYNC_CLIENT_CA)",
+      valueName: "file"))
+  var clientCa: String?
+
+  @Flag(help: "Let others read what goes over a plain tcp: address. (MAGIC_SYNC_INSECURE)")
+  var insecure = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Give figures as Prometheus' text at this address, such as tcp://127.0.0.1:9420. (MAGIC_SYNC_METRICS)", valueName: "URL"))
+  var metrics: String?
+
+  @Option(
+    help: ArgumentHelp("What is worth a line: trace, debug, info, warning, error. (MAGIC_SYNC_LOG_LEVEL)", valueName: "level"))
+  var logLevel: String?
+
+  @OptionGroup var output: OutputOptions
+
+  private var isStdio: Bool { stdio || Twin.flag("STDIO") }
+
+  func validate() throws {
+    guard isStdio != !listen.isEmpty else { throw ValidationError("name where to listen with --listen, or give --stdio.") }
+    if let level = logLevel ?? Twin.text("LOG_LEVEL"), Logger.Level(rawValue: level) == nil {
+      throw ValidationError("--log-level takes trace, debug, info, notice, warning, error or critical.")
+    }
+  }
+
+  func perform() async throws -> Outcome {
+    // Who goes away while it is written to is no reason to die.
+    signal(SIGPIPE, SIG_IGN)
+    raiseOpenFiles()
+    let url = URL(fileURLWithPath: path)
+    var isFolder: ObjCBool = false
+    let isThere = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
+    let location = DatabaseLocation(url)
+    if location.folder == nil || location.exists {
+      return try await CommandDatabase(path).use { magic in try await run(MagicServer(magic, at: listen, options: options)) }
+    }
+    guard !isThere || isFolder.boolValue else {
+      throw MagicDataError(.notADatabase, "\(url.path) is neither a database nor a folder")
+    }
+    let folder = FolderRemote(url)
+    // What can be no remote is refused at once, and not with the first client.
+    try folder.checkCanBeRemote()
+    return try await run(MagicServer(folder: folder, at: listen, options: options))
+  }
+
+  /// Each client is an open file, and what it sends is others.
+  private func raiseOpenFiles() {
+    var limit = rlimit()
+    #if canImport(Darwin)
+      let resource = RLIMIT_NOFILE
+    #else
+      let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #endif
+    guard getrlimit(resource, &limit) == 0 else { return }
+    limit.rlim_cur = min(limit.rlim_max, 8_192)
+    setrlimit(resource, &limit)
+  }
+
+  private func run(_ server: MagicServer) async throws -> Outcome {
+    if isStdio {
+      // Standard output is the client's.
+      try await server.run(input: dup(STDIN_FILENO), output: dup(STDOUT_FILENO))
+      return Outcome(text: "", content: Empty(), isOutputTaken: true)
+    }
+    let output = output
+    try await server.run { addresses in
+      for address in addresses {
+        if output.json {
+          try? output.event("listening", ["address": address])
+        } else {
+          try? output.line("listening at \(address)")
+        }
+      }
+    }
+    return Outcome(text: "", content: Empty())
+  }
+
+  private var options: MagicServer.Options {
+    var options = MagicServer.Options()
+    func file(_ path: String?, _ twin: String) -> URL? {
+      (path ?? Twin.text(twin)).map { URL(fileURLWithPath: $0) }
+    }
+    options.tokens = file(tokenFile, "TOKEN_FILE")
+    options.certificate = file(cert, "CERT")
+    options.key = file(key, "KEY")
+    options.clientAuthority = file(clientCa, "CLIENT_CA")
+    options.isInsecure = insecure || Twin.flag("INSECURE")
+    options.metrics = metrics ?? Twin.text("METRICS")
+    options.logger = Logger(label: "magic-sync") { label in StreamLogHandler.standardError(label: label) }
+    let level = (logLevel ?? Twin.text("LOG_LEVEL")).flatMap { Logger.Level(rawValue: $0) }
+    options.logger.logLevel = level ?? (output.quiet ? .warning : .info)
+    return options
+  }
+}

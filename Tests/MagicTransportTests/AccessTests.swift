@@ -1,0 +1,150 @@
+import Foundation
+import MagicData
+import MagicReplication
+import MagicTransport
+import TestSupport
+import Testing
+
+/// H-42: who may come in, and what they may do.
+@Suite(.timeLimit(.minutes(15))) struct AccessTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func secret(_ name: String, _ text: String, mode: Int = 0o600) throws -> URL {
+    try Data(text.utf8).write(to: folder[name])
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder[name].path)
+    return folder[name]
+  }
+
+  private func server(_ tokens: String) async throws -> RunningServer {
+    var options = RunningServer.quiet
+    options.tokens = try secret("tokens", tokens)
+    return try await RunningServer(
+      MagicServer(folder: FolderRemote(folder["hub"]), at: ["tcp://127.0.0.1:0"], options: options))
+  }
+
+  private func replicator(_ magic: MagicData, _ server: RunningServer, _ token: String?) throws -> MagicReplicator {
+    var options = SocketRemote.Options()
+    options.token = try token.map { try secret("token-\($0)", $0 + "\n") }
+    return MagicReplicator(magic, remote: try SocketRemote(server.address, options: options))
+  }
+
+  @Test func withoutTheTokenNothingIsReadOrWritten() async throws {
+    let server = try await server("full-rights\n")
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    for token in [nil, "full-right", "full-rightsx"] {
+      let replicator = try replicator(a, server, token)
+      await expectCode(.unauthorized, naming: "token") { try await replicator.sync() }
+    }
+    #expect(!FileManager.default.fileExists(atPath: folder["hub"].path))
+    try await replicator(a, server, "full-rights").push()
+    try await server.stop()
+  }
+
+  @Test func aReaderCannotWriteNorAWriterRead() async throws {
+    let server = try await server("# who\nfull both readwrite\nlook reader read\npost writer write\n")
+    let (a, b, c) = (
+      try await MagicData(path: folder["a"]), try await MagicData(path: folder["b"]), try await MagicData(path: folder["c"])
+    )
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "full").push()
+    let reading = try replicator(b, server, "look")
+    #expect(try await reading.pull().transactions == 1)
+    // A reader that has nothing to say is in step; else it hears that it may not.
+    try await reading.sync()
+    try await b.update(Note("2", "two"))
+    let before = try folder.contents().filter { $0.key.hasPrefix("hub") }
+    await expectCode(.unauthorized, naming: "may only read") { try await reading.push() }
+    #expect(try folder.contents().filter { $0.key.hasPrefix("hub") } == before)
+    let writing = try replicator(c, server, "post")
+    await expectCode(.unauthorized, naming: "no right to read") { try await writing.pull() }
+    #expect(try await c.statistics().transactions == 0)
+    try await server.stop()
+  }
+
+  /// W-4: a replica id is its token's, also over a restart.
+  @Test func nobodyWritesUnderAnothersReplica() async throws {
+    var server = try await server("one a readwrite\ntwo b readwrite\n")
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "one").push()
+    let thief = try replicator(a, server, "two")
+    await expectCode(.unauthorized, naming: "belongs to another token") { try await thief.pull() }
+    try await server.stop()
+    server = try await self.server("one a readwrite\ntwo b readwrite\n")
+    let again = try replicator(a, server, "two")
+    await expectCode(.unauthorized, naming: "belongs to another token") { try await again.pull() }
+    // What it has of another by other ways waits for the other.
+    let b = try await MagicData(path: folder["b"])
+    try await a.update(Note("2", "two"))
+    try await MagicReplicator(a, remote: FolderRemote(folder["side"])).push()
+    try await replicator(b, server, "two").pull()
+    try await MagicReplicator(b, remote: FolderRemote(folder["side"])).pull()
+    try await b.update(Note("3", "three"))
+    #expect(try await replicator(b, server, "two").push().transactions == 1)
+    #expect(try await replicator(a, server, "one").sync().push.transactions == 1)
+    try await replicator(b, server, "two").sync()
+    try await expectEqual([a, b])
+    try await server.stop()
+  }
+
+  @Test func secretsThatOthersCanReadAreRefused() async throws {
+    var options = RunningServer.quiet
+    options.tokens = try secret("tokens", "secret-word\n", mode: 0o644)
+    let open = options
+    await expectCode(.notAllowed, naming: "chmod 600") {
+      _ = try await RunningServer(MagicServer(folder: FolderRemote(folder["hub"]), at: ["tcp://127.0.0.1:0"], options: open))
+    }
+    let magic = try await MagicData(path: folder["a"])
+    var connection = SocketRemote.Options()
+    connection.token = options.tokens
+    let replicator = MagicReplicator(magic, remote: try SocketRemote("tcp://127.0.0.1:1", options: connection))
+    await expectCode(.notAllowed, naming: "chmod 600") { try await replicator.pull() }
+  }
+
+  @Test(arguments: ["one two\n", "one name rights\n", "\n", "same\nsame\n", "a n read\nb n read\n"])
+  func aFileOfTokensThatMeansNothingIsRefused(text: String) async throws {
+    await expectCode(.value) { _ = try await server(text) }
+  }
+
+  @Test func aPlainAddressIsThisMachinesOwn() async throws {
+    for address in ["tcp://0.0.0.0:0", "tcp://[::]:0", "tcp://example.org:0"] {
+      await expectCode(.notAllowed, naming: "--insecure") {
+        _ = try await RunningServer(
+          MagicServer(folder: FolderRemote(folder["hub"]), at: [address], options: RunningServer.quiet))
+      }
+    }
+  }
+
+  @Test func aUnixSocketIsItsOwnersAlone() async throws {
+    let path = folder["socket"].path
+    let server = try await RunningServer(
+      MagicServer(folder: FolderRemote(folder["hub"]), at: ["unix:\(path)"], options: RunningServer.quiet))
+    let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    await expectCode(.busy, naming: "already") {
+      _ = try await RunningServer(
+        MagicServer(folder: FolderRemote(folder["hub"]), at: ["unix:\(path)"], options: RunningServer.quiet))
+    }
+    try await server.stop()
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  @Test(arguments: ["tcp://127.0.0.1:1", "unix:/nobody/is/here", "tls://127.0.0.1:1"])
+  func nobodyThereIsSaidWithTheAddress(address: String) async throws {
+    let magic = try await MagicData(path: folder["a"])
+    let replicator = MagicReplicator(magic, remote: try SocketRemote(address))
+    await expectCode(.unreachable, naming: address) { try await replicator.pull() }
+  }
+
+  @Test(arguments: [
+    "tcp://", "http://host", "tcp://host:1/path", "unix:", "ssh://host", "ssh://-oProxy/x", "tcp://h:99999", "tcp://u:p@h:1",
+  ])
+  func whatIsNoAddressIsRefused(address: String) {
+    #expect(throws: MagicDataError.self) { try SocketRemote(address) }
+  }
+}

@@ -1,0 +1,229 @@
+import Foundation
+import MagicData
+import MagicReplication
+import MagicTransport
+import TestSupport
+import Testing
+
+/// What every remote does, whatever it is.
+@Suite(.timeLimit(.minutes(15))) struct ContractTests {
+  @Test(arguments: RemoteKind.allCases) func whatIsPushedIsPulled(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    try await a.magic.update(contentsOf: (0..<50).map { Note("\($0)", "note \($0)") })
+    let pushed = try await a.replicator.push()
+    #expect((pushed.transactions, pushed.changes, pushed.segments) == (1, 50, 1))
+    let pulled = try await b.replicator.pull()
+    #expect((pulled.transactions, pulled.changes, pulled.isComplete) == (1, 50, true))
+    try await expectEqual([a.magic, b.magic])
+    // Nothing moves twice.
+    #expect(try await a.replicator.push().segments == 0)
+    #expect(try await b.replicator.pull().segments == 0)
+    try await place.stop()
+  }
+
+  /// H-36: what came from others goes on under its own names, and everybody comes to rest.
+  @Test(arguments: RemoteKind.allCases, seeds(2)) func replicasThatSyncInTurnAreEqual(kind: RemoteKind, seed: UInt64)
+    async throws
+  {
+    let place = try await Place(kind)
+    var chance = Seeded(seed)
+    let replicas = try ["a", "b", "c"].map { try place.replica($0) }
+    for _ in 0..<20 {
+      place.world.advance(7)
+      let replica = chance.pick(replicas)
+      switch chance.below(4) {
+      case 0: try await replica.replicator.sync()
+      case 1:
+        if let note = try await replica.magic.object(of: Note.self).first { try await replica.magic.remove(note) }
+      default: try await replica.magic.update(Note("\(chance.below(6))", "title \(chance.below(100))"))
+      }
+    }
+    for _ in 0..<3 { for replica in replicas { try await replica.replicator.sync() } }
+    for replica in replicas {
+      let (pull, push) = try await replica.replicator.sync()
+      #expect((pull.transactions, push.transactions) == (0, 0), "MAGIC_SEED=\(seed)")
+    }
+    try await expectEqual(replicas.map(\.magic) + [place.served].compactMap { $0 }, "MAGIC_SEED=\(seed)")
+    try await place.stop()
+  }
+
+  /// S-8: more than one segment, and the schema that each needs.
+  @Test(arguments: RemoteKind.allCases) func aLongJournalComesWhole(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    for part in 0..<6 {
+      try await a.magic.update(
+        contentsOf: (0..<5).map { Note("\(part)-\($0)", String(repeating: "\(part) \($0) ", count: 60_000)) })
+    }
+    #expect(try await a.replicator.push().segments > 1)
+    #expect(try await b.replicator.pull().transactions == 6)
+    try await expectEqual([a.magic, b.magic])
+    try await place.stop()
+  }
+
+  /// H-10, L-26.
+  @Test(arguments: RemoteKind.allCases) func anotherDataSetIsRefused(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, other) = (try place.replica("a"), try place.replica("other"))
+    try await a.magic.update(Note("1", "ours"))
+    try await a.replicator.push()
+    try await other.magic.update(Note("2", "theirs"))
+    try await MagicReplicator(other.magic, remote: FolderRemote(place.folder["elsewhere"])).push()
+    let before = try await Dump(other.magic)
+    await expectCode(.incompatible, naming: "another data set") { try await other.replicator.sync() }
+    #expect(try await Dump(other.magic) == before)
+    let b = try place.replica("b")
+    try await b.replicator.pull()
+    #expect(try await b.titles() == ["ours"])
+    try await place.stop()
+  }
+
+  /// F-17, H-8: a copy that nothing tells from its original finds it in the remote, and goes on under an id of its own, whichever of both moves first and how much.
+  @Test(arguments: RemoteKind.allCases, [0, 1, 3]) func aCopyGoesOnAsAReplicaOfItsOwn(kind: RemoteKind, writes: Int)
+    async throws
+  {
+    let place = try await Place(kind)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "before"))
+    try await a.replicator.push()
+    try await a.magic.close()
+    try copyUnnoticed(place.folder["a"], to: place.folder["copy"])
+    let (one, two) = (try place.replica("a"), try place.replica("copy"))
+    place.world.advance(5)
+    for number in 0..<2 { try await one.magic.update(Note("one \(number)", "one \(number)")) }
+    for number in 0..<writes { try await two.magic.update(Note("two \(number)", "two \(number)")) }
+    try await one.replicator.push()
+    if writes == 1 { try await two.replicator.push() }
+    try await two.replicator.sync()
+    try await one.replicator.sync()
+    let late = try place.replica("late")
+    try await late.replicator.pull()
+    try await expectEqual([one.magic, two.magic, late.magic] + [place.served].compactMap { $0 })
+    #expect(try await late.titles().count == 3 + writes)
+    #expect(try await two.magic.statistics().replica != one.magic.statistics().replica)
+    try await place.stop()
+  }
+
+  /// L-11: where a third has taken the copy's branch for the original's, a person has to decide, and nothing is changed.
+  @Test(arguments: RemoteKind.allCases) func aBranchThatOthersHoldIsAFork(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "before"))
+    try await a.replicator.push()
+    try await a.magic.close()
+    try copyUnnoticed(place.folder["a"], to: place.folder["copy"])
+    let side = FolderRemote(place.folder["side"])
+    let (one, two) = (try place.replica("a"), Replica(try place.magic("copy"), side))
+    try await one.magic.update(Note("2", "one"))
+    try await one.replicator.push()
+    try await two.magic.update(Note("2", "two"))
+    try await two.replicator.push()
+    let third = try place.replica("third")
+    try await MagicReplicator(third.magic, remote: side).pull()
+    let before = try await Dump(third.magic)
+    await expectCode(.fork) { try await third.replicator.pull() }
+    await expectCode(.fork) { try await third.replicator.push() }
+    #expect(try await Dump(third.magic) == before)
+    try await place.stop()
+  }
+
+  @Test(arguments: RemoteKind.allCases) func aRemoteThatHoldsNothingCannotBePulled(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let a = try place.replica("a")
+    await expectCode(.notFound) { try await a.replicator.pull() }
+    try await place.stop()
+  }
+
+  /// H-38.
+  @Test(arguments: RemoteKind.allCases) func contentsComeWithTheirRows(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b, c) = (try place.replica("a"), try place.replica("b"), try place.replica("c"))
+    let long = String(repeating: "once upon a time ", count: 100_000)
+    try await a.magic.update(contentsOf: [Photo("1", "short"), Photo("2", long), Photo("3", "")])
+    let pushed = try await a.replicator.push()
+    #expect((pushed.assets, pushed.missingAssets, pushed.unread.count) == (3, 0, 0))
+    #expect(try await a.replicator.push().assets == 0)
+    let pulled = try await b.replicator.pull()
+    #expect((pulled.assets, pulled.missingAssets) == (3, 0))
+    #expect(try await b.magic.object(of: Photo.self, primary: "2").content?.load() == long)
+    #expect(try await b.replicator.pull().assets == 0)
+    // Who has the rows and not the contents gets these when somebody brings them.
+    try await c.replicator.pull()
+    for photo in try await c.magic.object(of: Photo.self) { _ = try photo.content?.load() }
+    if let served = place.served {
+      #expect(try await served.object(of: Photo.self, primary: "2").content?.load() == long)
+    }
+    try await place.stop()
+  }
+
+  /// H-9: a wiped remote lacks something, and no more.
+  @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func aWipedRemoteIsFilledAgain(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.sync()
+    try await b.replicator.sync()
+    try FileManager.default.removeItem(at: place.files)
+    try await b.magic.update(Note("2", "two"))
+    #expect(try await b.replicator.sync().push.transactions == 2)
+    try await a.replicator.sync()
+    try await expectEqual([a.magic, b.magic])
+    try await place.stop()
+  }
+
+  @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func aDamagedFileIsSentAnew(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    for number in 0..<3 {
+      try await a.magic.update(Note("\(number)", "note"))
+      try await a.replicator.push()
+    }
+    let segments = place.files.appendingPathComponent("segments")
+    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: segments.path).sorted().dropFirst().first)
+    var bytes = try Data(contentsOf: segments.appendingPathComponent(name))
+    bytes[bytes.count - 6] ^= 1
+    try bytes.write(to: segments.appendingPathComponent(name))
+    let pulled = try await b.replicator.pull()
+    #expect(pulled.transactions == 1)
+    #expect(pulled.unread.count == 1)
+    try await a.replicator.push()
+    #expect(try await b.replicator.pull().isComplete)
+    try await expectEqual([a.magic, b.magic])
+    try await place.stop()
+  }
+
+  @Test(arguments: RemoteKind.allCases) func statusTellsWhatWaits(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.push()
+    try await b.magic.update(Note("2", "two"))
+    try await b.replicator.push()
+    try await a.magic.update(Note("3", "three"))
+    let status = try await a.replicator.status()
+    #expect((status.out, status.in, status.isInStep) == (1, 1, false))
+    try await a.replicator.sync()
+    #expect(try await a.replicator.status().isInStep)
+    try await place.stop()
+  }
+
+  /// Two that watch, each at its own pace: what one writes the other shows, and what is cancelled ends.
+  @Test(arguments: RemoteKind.allCases) func whatOneWritesAnotherThatWatchesShows(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    let tasks = [a, b].map { replica in Task { try await replica.replicator.run(every: .milliseconds(20)) } }
+    for number in 0..<10 {
+      let (writer, reader) = number.isMultiple(of: 2) ? (a, b) : (b, a)
+      try await writer.magic.update(Note("n", "title \(number)"))
+      for try await notes in reader.magic.observe(of: Note.self) where notes.contains(where: { $0.title == "title \(number)" })
+      { break }
+    }
+    for task in tasks {
+      task.cancel()
+      try await task.value
+    }
+    try await expectEqual([a.magic, b.magic])
+    try await place.stop()
+  }
+}

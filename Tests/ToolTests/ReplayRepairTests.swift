@@ -1,0 +1,261 @@
+import Foundation
+import MagicData
+import MagicReplication
+import TestSupport
+import Testing
+
+private struct Member: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var name: String
+  init() {}
+}
+
+private struct Team: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var title: String
+  @MagicValue var members: MagicalSet<Member> = []
+  init() {}
+}
+
+@Suite(.timeLimit(.minutes(15))) struct ReplayRepairTests {
+  let fixture: ReplayFixture
+
+  init() throws {
+    fixture = try ReplayFixture()
+  }
+
+  private func path(_ name: String) -> String { fixture.path(name) }
+  private func digest(_ name: String) throws -> String { try Tool.sync.run("digest", path(name)).output }
+
+  private func titles(_ name: String) async throws -> [String: String] {
+    let magic = try await MagicData(path: fixture.folder[name])
+    let titles = try await magic.object(of: Note.self).map { ($0.id, $0.title) }
+    try await magic.close()
+    return Dictionary(uniqueKeysWithValues: titles)
+  }
+
+  private func sql(_ statements: String..., in name: String) throws {
+    let change = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.executescript(sys.argv[2]); c.commit()"
+    #expect(try Tool.python.run("-c", change, path("\(name)/default.sqlite3"), statements.joined(separator: ";")).status == 0)
+  }
+
+  // MARK: Verifying
+
+  /// Behind the journal's back: a value, a row that goes, a row that comes, one that comes back.
+  private func tamper() async throws {
+    for id in ["changed", "deleted", "kept", "removed"] { try await fixture.write(id, to: "a", id: id) }
+    try await fixture.remove("removed", from: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    #expect(try Tool.replay.run("verify", path("a")).status == 0)
+    try sql(
+      "UPDATE Note SET title = 'by SQL' WHERE id = 'changed'", "DELETE FROM Note WHERE id = 'deleted'",
+      "INSERT INTO Note (id, title, magic_last) VALUES ('inserted', 'new', 0)", in: "a")
+    let result = try Tool.replay.run("verify", path("a"))
+    #expect(result.status == 4)
+    #expect(result.output.contains("Note changed shows other values than its journal folds to: title"))
+    #expect(result.output.contains("Note deleted has entries, and no place"))
+    #expect(result.output.contains("Note inserted has a row, against its journal"))
+  }
+
+  @Test func theJournalSettlesWhatSQLChanged() async throws {
+    try await tamper()
+    #expect(try Tool.replay.run("verify", path("a"), "--repair", "journal").output.hasPrefix("settled 3 objects"))
+    #expect(try Tool.replay.run("verify", path("a")).status == 0)
+    #expect(try await titles("a") == ["changed": "changed", "deleted": "deleted", "kept": "kept"])
+    // Nothing was written for others.
+    #expect(try Tool.sync.run("status", path("a"), path("remote"), "--check").status == 0)
+    try await fixture.write("later", to: "a", id: "deleted")
+    try await fixture.write("made", to: "a", id: "inserted")
+    #expect(try Tool.replay.run("verify", path("a")).status == 0)
+  }
+
+  @Test func theTablesSettleWhatSQLChanged() async throws {
+    try await tamper()
+    #expect(try Tool.replay.run("verify", path("a"), "--repair", "tables").output.hasPrefix("settled 3 objects"))
+    #expect(try Tool.replay.run("verify", path("a")).status == 0)
+    let expected = ["changed": "by SQL", "inserted": "new", "kept": "kept"]
+    #expect(try await titles("a") == expected)
+    // They are changes like any other, which others merge.
+    #expect(try Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    #expect(try Tool.sync.run("clone", path("remote"), path("b")).status == 0)
+    #expect(try await titles("b") == expected)
+    #expect(try digest("a") == digest("b"))
+    try await fixture.write("later", to: "a", id: "inserted")
+    try await fixture.write("again", to: "a", id: "deleted")
+    #expect(try Tool.replay.run("verify", path("a")).status == 0)
+    #expect(try Tool.replay.run("verify", path("remote"), "--repair", "journal").status == 64)
+  }
+
+  @Test(arguments: ["journal", "tables"]) func aPlaceThatLeadsAstrayIsFound(side: String) async throws {
+    for id in ["x", "y"] {
+      try await fixture.write(id, to: "a", id: id)
+      try await fixture.write(id + " again", to: "a", id: id)
+    }
+    try sql("UPDATE Note SET magic_last = (SELECT magic_last FROM Note WHERE id = 'y') WHERE id = 'x'", in: "a")
+    #expect(try Tool.replay.run("verify", path("a")).status == 4)
+    #expect(try Tool.replay.run("verify", path("a"), "--repair", side).status == 0)
+    #expect(try await titles("a") == ["x": "x again", "y": "y again"])
+    try await fixture.write("later", to: "a", id: "x")
+    #expect(try Tool.replay.run("verify", path("a")).status == 0)
+  }
+
+  @Test(arguments: ["journal", "tables"]) func linksAreSettledToo(side: String) async throws {
+    try await fixture.work("a") { magic in
+      let team = Team()
+      (team.id, team.title) = ("t", "T")
+      for name in ["A", "B"] {
+        let member = Member()
+        (member.id, member.name) = (name, name)
+        team.members.insert(member)
+      }
+      try await magic.update(team)
+    }
+    try sql(
+      "DELETE FROM \"Team.members\" WHERE target = (SELECT z_index FROM Member WHERE id = 'A')",
+      "INSERT INTO \"Team.members\" (owner, target) VALUES (77, 1)", in: "a")
+    let result = try Tool.replay.run("verify", path("a"))
+    #expect(result.status == 4)
+    #expect(result.output.contains("Team t shows other values than its journal folds to: members"))
+    #expect(result.output.contains("Team.members has 1 links of owners that have no row"))
+    #expect(try Tool.replay.run("verify", path("a"), "--repair", side).status == 0)
+    let magic = try await MagicData(path: fixture.folder["a"])
+    let names = try #require(try await magic.object(of: Team.self).first).members.map(\.name).sorted()
+    #expect(names == (side == "journal" ? ["A", "B"] : ["B"]))
+    try await magic.close()
+  }
+
+  @Test func aDamagedRemoteIsFound() async throws {
+    try await fixture.write("x", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    #expect(try Tool.replay.run("verify", path("remote")).status == 0)
+    let file = URL(fileURLWithPath: try fixture.segments("remote")[0])
+    var bytes = try Data(contentsOf: file)
+    bytes[bytes.count - 2] ^= 1
+    try bytes.write(to: file)
+    #expect(try Tool.replay.run("verify", path("remote")).status == 3)
+  }
+
+  // MARK: Undoing
+
+  private func replicas() throws -> [String] { try fixture.json("log", path("a")).events("entry").texts("replica") }
+
+  @Test func transactionsAreUndoneByNewOnes() async throws {
+    let f = fixture
+    try await f.write("first", to: "a", id: "changed")  // 1
+    try await f.write("x", to: "a", id: "gone")  // 2
+    try await f.work("a") { magic in  // 3
+      try await magic.transaction { transaction in
+        let note = try await transaction.object(of: Note.self, primary: "changed")
+        note.title = "second"
+        try await transaction.update(note)
+        try await transaction.remove(transaction.object(of: Note.self, primary: "gone"))
+        try await transaction.update(Note("made", "made"))
+      }
+    }
+    let log = try Tool.replay.run("log", path("a")).output
+    let shown = try Tool.replay.run("undo", path("a"), "--transaction", "3", "--dry-run")
+    #expect(shown.status == 0, "\(shown.errors)")
+    #expect(shown.output.contains("change Note changed\n  title: \"second\" → \"first\"\n"))
+    #expect(shown.output.contains("revive Note gone\n") && shown.output.contains("remove Note made\n"))
+    #expect(try Tool.replay.run("log", path("a")).output == log)
+    #expect(try Tool.replay.run("undo", path("a"), "--transaction", "\(replicas()[0]):3").output.hasSuffix("wrote 3 changes\n"))
+    #expect(try await titles("a") == ["changed": "first", "gone": "x"])
+    // History is never rewritten, and what was undone can be undone.
+    #expect(try Tool.replay.run("log", path("a")).output.hasPrefix(log))
+    #expect(try Tool.replay.run("verify", path("a")).status == 0)
+    #expect(try Tool.replay.run("undo", path("a"), "--transaction", "4", "--yes").status == 0)
+    #expect(try await titles("a") == ["changed": "second", "made": "made"])
+    #expect(try Tool.replay.run("undo", path("a"), "--transaction", "99").status == 1)
+    #expect(try Tool.replay.run("undo", path("a")).status == 64)
+    #expect(try Tool.replay.run("verify", path("a")).status == 0)
+  }
+
+  @Test func whatOthersChangedSinceIsLeftAndListed() async throws {
+    let f = fixture
+    try await f.write("first", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    try await f.write("a's", to: "a", id: "n")  // a:2
+    try await f.write("a's", to: "a", id: "m")  // a:3
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("pull", path("b"), path("remote"))
+    try await f.write("b's", to: "b", id: "n")
+    try await f.write("b's", to: "b", id: "m")
+    try Tool.sync.run("push", path("b"), path("remote"))
+    try Tool.sync.run("pull", path("a"), path("remote"))
+    let replica = try replicas()[0]
+    let lines = try f.json("undo", path("a"), "--since", "\(replica.prefix(8)):2", "--replica", String(replica.prefix(8)))
+    #expect(lines.events("undo").isEmpty)
+    #expect(lines.events("kept").texts("object").sorted() == ["m", "n"])
+    #expect(lines.events("kept").compactMap { $0["property"] as? String } == ["title"])
+    #expect(try await titles("a") == ["n": "b's", "m": "b's"])
+    // All that everybody did since then.
+    #expect(try Tool.replay.run("undo", path("a"), "--since", "\(replica.prefix(8)):2").status == 0)
+    #expect(try await titles("a") == ["n": "first"])
+    #expect(
+      try Tool.replay.run("undo", path("a"), "--since", "1h ago", "--type", "Else").output == "there is nothing to undo\n")
+  }
+
+  @Test func membersOfASetAreUndoneOneByOne() async throws {
+    try await fixture.work("a") { magic in
+      let team = Team()
+      (team.id, team.title) = ("t", "T")
+      for name in ["A", "B"] {
+        let member = Member()
+        (member.id, member.name) = (name, name)
+        team.members.insert(member)
+      }
+      try await magic.update(team)
+    }
+    try await fixture.work("a") { magic in
+      let team = try #require(try await magic.object(of: Team.self).first)
+      let member = try #require(try await magic.object(of: Member.self).first { $0.id == "A" })
+      team.members.remove(member)
+      try await magic.update(team)
+    }
+    #expect(try Tool.replay.run("undo", path("a"), "--transaction", "2").output.contains(#"members: ["B"] → ["A","B"]"#))
+    let magic = try await MagicData(path: fixture.folder["a"])
+    #expect(try #require(try await magic.object(of: Team.self).first).members.map(\.name).sorted() == ["A", "B"])
+    try await magic.close()
+    #expect(try Tool.replay.run("verify", path("a")).status == 0)
+  }
+
+  @Test func aTerminalIsAskedFirst() async throws {
+    try await fixture.write("first", to: "a", id: "n")
+    try await fixture.write("second", to: "a", id: "n")
+    let tool = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("magic-replay")
+      .path
+    let terminal = """
+      import os,pty,sys
+      r, w = os.pipe(); os.write(w, sys.argv[1].encode() + b"\\n"); os.close(w); os.dup2(r, 0)
+      sys.exit(pty.spawn(sys.argv[2:]) >> 8)
+      """
+    #expect(
+      try Tool.python.run("-c", terminal, "n", tool, "undo", path("a"), "--transaction", "2").output.contains(
+        "nothing was written"))
+    #expect(try await titles("a") == ["n": "second"])
+    #expect(
+      try Tool.python.run("-c", terminal, "y", tool, "undo", path("a"), "--transaction", "2").output.contains("wrote 1 change"))
+    #expect(try await titles("a") == ["n": "first"])
+  }
+
+  // MARK: Bisecting
+
+  @Test func theTransactionThatBrokeItIsFound() async throws {
+    for number in 1...9 { try await fixture.write(number == 6 ? "broken" : "fine", to: "a", id: "\(number)") }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let sql =
+      "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]+'/default.sqlite3'); n=c.execute(\\\"SELECT count(*) FROM sqlite_master WHERE name='Note'\\\").fetchone()[0]; sys.exit(1 if n and c.execute(\\\"SELECT count(*) FROM Note WHERE title='broken'\\\").fetchone()[0] else 0)"
+    let test = "python3 -c \"\(sql)\" \"$1\""
+    for source in ["a", "remote"] {
+      let summary = try #require(fixture.json("bisect", path(source), "--test", test).last)
+      #expect(summary["sequence"] as? Int == 6)
+      #expect((summary["tries"] as? Int ?? 99) <= 6)
+    }
+    let text = try Tool.replay.run("bisect", path("a"), "--test", test)
+    #expect(text.output.contains(":6 is the first after which the command fails\n  update Note 6\n"))
+    #expect(try Tool.replay.run("bisect", path("a"), "--test", "true").status == 1)
+    #expect(try Tool.replay.run("bisect", path("a"), "--test", "false").errors.contains("empty database"))
+    #expect(try Tool.replay.run("bisect", path("a"), "--test", "no-such-command").errors.contains("could not be run"))
+  }
+}

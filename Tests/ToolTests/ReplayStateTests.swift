@@ -1,0 +1,238 @@
+import Foundation
+import MagicData
+import MagicReplication
+import TestSupport
+import Testing
+
+private struct Author: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var name: String
+  init() {}
+}
+
+private struct Work: MagicObject {
+  @PrimaryMagicValue var number: Int
+  @MagicValue var title: String
+  @OptionMagicValue var author: Author?
+  @MagicValue var readers: MagicalSet<Author> = []
+  @OptionMagicValue var cover: MagicAsset<String>?
+  init() {}
+}
+
+@Suite(.timeLimit(.minutes(15))) struct ReplayStateTests {
+  let fixture: ReplayFixture
+
+  init() throws {
+    fixture = try ReplayFixture()
+  }
+
+  private func path(_ name: String) -> String { fixture.path(name) }
+  private func digest(_ name: String) throws -> String {
+    try Tool.sync.run("digest", path(name)).output.trimmingCharacters(in: .newlines)
+  }
+
+  private func titles(_ name: String) async throws -> [String] {
+    let magic = try await MagicData(path: fixture.folder[name])
+    let titles = try await magic.object(of: Note.self).map(\.title).sorted()
+    try await magic.close()
+    return titles
+  }
+
+  /// Three notes: one that stays, one that changes, one that is removed; by two replicas, an hour between two writes.
+  private func write() async throws {
+    let f = fixture
+    try await f.write("stays", to: "a", id: "1")  // 15:06:40
+    try await f.write("before", to: "a", id: "2")  // 16:06:40
+    try await f.write("goes", to: "a", id: "3")  // 17:06:40
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    try await f.write("after", to: "b", id: "2")  // 18:06:40
+    try await f.remove("3", from: "b")  // 19:06:40
+    try await f.write("added", to: "b", id: "4, \"quoted\"")  // 20:06:40
+    try Tool.sync.run("push", path("b"), path("remote"))
+    try Tool.sync.run("pull", path("a"), path("remote"))
+    try Tool.sync.run("push", path("a"), path("a.magicbundle"))
+    try Data(Tool.replay.run("export", path("a")).output.utf8).write(to: f.folder["a.jsonl"])
+  }
+
+  @Test func objectsAreShownAsTheyWere() async throws {
+    try await write()
+    for source in ["a", "remote", "a.magicbundle", "a.jsonl"] {
+      func titles(_ arguments: String...) throws -> [String] {
+        let pipe = Pipe()
+        let process = try Tool.replay.start(["state", path(source)] + arguments + ["--json"], output: pipe)
+        let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        #expect(process.terminationStatus == 0, "\(source): \(output)")
+        return try output.split(separator: "\n").compactMap {
+          let line = try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+          return (line["fields"] as? [String: String])?["title"]
+        }.sorted()
+      }
+      #expect(try titles() == ["added", "after", "stays"], "\(source)")
+      #expect(try titles("--at", "2025-06-15T17:06:40Z") == ["before", "goes", "stays"])
+      #expect(try titles("--at", "2025-06-15T18:30:00Z") == ["after", "goes", "stays"])
+      #expect(try titles("--at", "2025-06-15T15:00:00Z") == [])
+      #expect(try titles("--type", "Else") == [])
+    }
+    #expect(
+      try Tool.replay.run("state", path("a"), "--at", "2").lines.map { $0.split(separator: " ").map(String.init) }
+        == [["type", "object", "title"], ["Note", "1", "stays"], ["Note", "2", "before"]])
+    let csv = try Tool.replay.run("state", path("a"), "--csv").output
+    #expect(csv == "type,object,title\r\nNote,1,stays\r\nNote,2,after\r\nNote,\"4, \"\"quoted\"\"\",added\r\n")
+    // Any two replicas agree on the past, whatever reached them when.
+    #expect(
+      try Tool.replay.run("state", path("b"), "--at", "2025-06-15T18:30:00Z", "--csv").output
+        == Tool.replay.run("state", path("a"), "--at", "2025-06-15T18:30:00Z", "--csv").output)
+  }
+
+  @Test func twoMomentsAndTwoSourcesAreCompared() async throws {
+    try await write()
+    for source in ["a", "remote"] {
+      let lines = try fixture.json("diff", path(source), "--from", "2025-06-15T17:06:40Z")
+      let kinds = Dictionary(
+        uniqueKeysWithValues: lines.events("difference").map { ($0["object"] as? String ?? "", $0["kind"] as? String ?? "") })
+      #expect(kinds == ["2": "changed", "3": "removed", "4, \"quoted\"": "added"])
+      let changed = try #require(lines.events("difference").first { $0["object"] as? String == "2" })
+      #expect((changed["fields"] as? [String: [String: String]]) == ["title": ["before": "before", "after": "after"]])
+      #expect(
+        try fixture.json("diff", path(source), "--from", "2025-06-15T17:06:40Z", "--to", "2025-06-15T18:06:40Z").last?[
+          "changed"] as? Int == 1)
+    }
+    #expect(try Tool.replay.run("diff", path("a"), path("remote"), "--check").status == 0)
+    try await fixture.write("more", to: "a", id: "5")
+    let result = try Tool.replay.run("diff", path("remote"), path("a"), "--check")
+    #expect(result.status == 4)
+    #expect(result.output == "added   Note 5\n  title: \"more\"\n")
+    #expect(try Tool.replay.run("diff", path("a"), path("remote")).output == "removed Note 5\n  title: \"more\"\n")
+    #expect(try Tool.replay.run("diff", path("a")).status == 64)
+  }
+
+  /// H-45: whatever the order, the same objects come out, byte for byte.
+  @Test func aDatabaseIsRebuiltFromItsJournal() async throws {
+    try await write()
+    for (number, source) in ["a", "remote", "a.magicbundle", "a.jsonl"].enumerated() {
+      #expect(try Tool.replay.run("apply", path(source), "--into", path("r\(number)")).status == 0)
+      #expect(try digest("r\(number)") == digest("a"), "\(source)")
+      #expect(try Tool.sync.run("verify", path("r\(number)")).status == 0)
+      #expect(try Tool.replay.run("log", path("r\(number)")).output == Tool.replay.run("log", path("a")).output)
+    }
+    for seed in 1...6 {
+      let summary = try #require(
+        fixture.json("apply", path("remote"), "--into", path("s\(seed)"), "--shuffle", "--seed", "\(seed)").last)
+      #expect(try summary["digest"] as? String == digest("a"))
+      #expect(try Tool.sync.run("verify", path("s\(seed)")).status == 0)
+      #expect(try Tool.replay.run("log", path("s\(seed)")).output == Tool.replay.run("log", path("a")).output)
+    }
+    // It is a replica like any other: it knows what it knows, and no one's id.
+    try await fixture.write("of the new one", to: "r0", id: "new")
+    #expect(try Tool.sync.run("sync", path("r0"), path("remote")).output.contains("pushed 1 transaction"))
+    #expect(try Tool.sync.run("sync", path("a"), path("remote")).output.contains("pulled 1 transaction"))
+    #expect(try digest("a") == digest("r0"))
+    // Overlapping sources are one journal.
+    #expect(try Tool.replay.run("apply", path("b"), path("remote"), path("a"), "--into", path("all")).status == 0)
+    #expect(try digest("all") == digest("a"))
+  }
+
+  @Test func aPartOfAJournalIsRebuilt() async throws {
+    try await write()
+    #expect(try Tool.replay.run("apply", path("remote"), "--into", path("then"), "--until", "2025-06-15T17:30:00Z").status == 0)
+    #expect(try await titles("then") == ["before", "goes", "stays"])
+    // It is behind, and a sync brings the rest.
+    #expect(try Tool.sync.run("sync", path("then"), path("remote")).status == 0)
+    #expect(try digest("then") == digest("a"))
+    let replicas = try fixture.json("log", path("a")).events("entry").texts("replica")
+    #expect(
+      try Tool.replay.run("apply", path("a"), "--into", path("one"), "--replica", String(replicas[0].prefix(8))).status == 0)
+    #expect(try await titles("one") == ["before", "goes", "stays"])
+    let without = try Tool.replay.run(
+      "apply", path("a"), "--into", path("without"), "--skip", "\(replicas[3].prefix(8)):2", "--skip", "1")
+    #expect(without.status == 0, "\(without.errors)")
+    #expect(without.output.contains("data set of its own"))
+    #expect(try await titles("without") == ["added", "after", "goes"])
+    #expect(try Tool.sync.run("verify", path("without")).status == 0)
+    #expect(try Tool.replay.run("apply", path("a"), "--into", path("typed"), "--type", "Else").status == 0)
+    #expect(try await titles("typed") == [])
+    // H-10: what is not the same journal does not mix with it.
+    #expect(try Tool.sync.run("sync", path("without"), path("remote")).status == 7)
+  }
+
+  @Test func whatIsThereIsNotWrittenOver() async throws {
+    try await write()
+    try await fixture.write("mine", to: "mine", id: "x")
+    let refused = try Tool.replay.run("apply", path("a"), "--into", path("mine"))
+    #expect(refused.status == 1)
+    #expect(refused.errors.contains("--force"))
+    #expect(try await titles("mine") == ["mine"])
+    try Tool.sync.run("push", path("mine"), path("elsewhere"))
+    // A rebuilding that fails leaves what was there.
+    #expect(try Tool.replay.run("apply", path("a"), path("mine"), "--into", path("mine"), "--force").status == 7)
+    #expect(try await titles("mine") == ["mine"])
+    #expect(try Tool.replay.run("apply", path("a"), "--into", path("mine"), "--force").status == 0)
+    #expect(try digest("mine") == digest("a"))
+    #expect(try Tool.replay.run("apply", path("a"), "--into", path("remote"), "--force").status == 1)
+    #expect(try Tool.replay.run("apply", path("nothing"), "--into", path("new")).status == 1)
+    #expect(!FileManager.default.fileExists(atPath: path("new")))
+  }
+
+  @Test func whatIsRebuiltOpensInAnAppWithRelationsAndAssets() async throws {
+    try await fixture.work("a") { magic in
+      let author = Author()
+      author.name = "W"
+      let work = Work()
+      (work.title, work.author, work.cover) = ("T", author, .init(value: "the cover"))
+      work.readers.insert(author)
+      try await magic.update(work)
+    }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("push", path("a"), path("a.magicbundle"))
+    try Data(Tool.replay.run("export", path("a")).output.utf8).write(to: fixture.folder["a.jsonl"])
+    for source in ["a", "remote", "a.magicbundle", "a.jsonl"] {
+      let result = try Tool.replay.run("apply", path(source), "--into", path("from-\(source)"))
+      // An export has no contents of assets, which is said.
+      #expect(result.status == (source == "a.jsonl" ? 3 : 0), "\(source): \(result.errors)")
+      let magic = try await MagicData(path: fixture.folder["from-\(source)"])
+      let work = try #require(try await magic.object(of: Work.self).first)
+      #expect(work.number == 1)
+      #expect(work.author?.name == "W")
+      #expect(work.readers.map(\.name) == ["W"])
+      if source != "a.jsonl" { #expect(work.cover?.value == "the cover") }
+      // The next number goes on from there.
+      let next = Work()
+      next.title = "next"
+      try await magic.update(next)
+      #expect(next.number == 2)
+      try await magic.close()
+    }
+    let state = try fixture.json("state", path("remote"), "--type", "Work").events("object")
+    #expect(state.compactMap { $0["number"] as? Int } == [1])
+  }
+
+  /// nothing is lost on the way out and in.
+  @Test func anExportIsLossless() async throws {
+    try await write()
+    let lines = try Tool.replay.run("export", path("a")).output
+    #expect(try Tool.replay.run("import", path("a.jsonl"), "--into", path("c")).status == 0)
+    #expect(try Tool.replay.run("export", path("c")).output == lines)
+    #expect(try digest("c") == digest("a"))
+    let all = lines.split(separator: "\n").map(String.init)
+    func imports(_ lines: [String]) throws -> Tool.Result {
+      try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: fixture.folder["x.jsonl"])
+      return try Tool.replay.run("log", path("x.jsonl"))
+    }
+    // Lines that are cut, changed or not of ours end it there, by number.
+    let cut = try imports(all.dropLast())
+    #expect(cut.status == 3)
+    #expect(cut.lines.count == 6)
+    #expect(cut.errors.contains("it was cut"))
+    for wrong in [
+      "{", "{\"transaction\":{}}", "{\"type\":{\"id\":\"Note\"}}",
+      all[3].replacing("\"op\":\"update\"", with: "\"op\":\"claim\""),
+    ] {
+      let result = try imports(Array(all[..<3]) + [wrong] + all[3...])
+      #expect(result.status == 3)
+      #expect(result.errors.contains("line 4"), "\(result.errors)")
+    }
+    #expect(try imports(all + ["{\"note\":\"for others\"}"]).status == 0)
+    #expect(try Tool.replay.run("import", path("a"), "--into", path("d")).status == 64)
+  }
+}

@@ -1,0 +1,256 @@
+import Foundation
+import MagicData
+import TestSupport
+import Testing
+
+/// Servers and clients as processes.
+@Suite(.timeLimit(.minutes(15))) struct ServeTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func path(_ name: String) -> String { folder[name].path }
+
+  private func write(_ title: String, to name: String, count: Int = 1) async throws {
+    let magic = try await MagicData(path: folder[name])
+    try await magic.update(contentsOf: (0..<count).map { Note("\(title) \($0)", title) })
+    try await magic.close()
+  }
+
+  private func digest(_ name: String) throws -> String { try Tool.sync.run("digest", path(name)).output }
+
+  private func secret(_ name: String, _ text: String) throws -> String {
+    try Data(text.utf8).write(to: folder[name])
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path(name))
+    return path(name)
+  }
+
+  @Test(arguments: ["tcp://127.0.0.1:0", "unix:"]) func aHubCarriesWhatOthersPush(kind: String) async throws {
+    let server = try ServingProcess([path("hub"), "--listen", kind == "unix:" ? "unix:\(path("socket"))" : kind])
+    try await write("a", to: "a", count: 20)
+    let pushed = try Tool.sync.run("push", path("a"), server.address)
+    #expect(pushed.status == 0, "\(pushed.errors)")
+    #expect(pushed.output.hasPrefix("pushed 1 transaction with 20 changes"))
+    #expect(try Tool.sync.run("clone", server.address, path("b")).status == 0)
+    try await write("b", to: "b")
+    // The clone calls it origin.
+    #expect(try Tool.sync.run("sync", path("b")).output.contains("pushed 1 transaction"))
+    #expect(try Tool.sync.run("status", path("a"), server.address, "--check").status == 4)
+    #expect(try Tool.sync.run("pull", path("a"), server.address).status == 0)
+    #expect(try Tool.sync.run("status", path("a"), server.address, "--check").status == 0)
+    #expect(try digest("a") == digest("b"))
+    // The same files as in a folder.
+    #expect(try Tool.sync.run("clone", path("hub"), path("c")).status == 0)
+    #expect(try digest("c") == digest("a"))
+    #expect(try Tool.python.digest(of: server.address) == digest("a"))
+    #expect(server.end() == 0)
+  }
+
+  @Test func aServedDatabaseMergesWhatIsPushed() async throws {
+    try await write("served", to: "served")
+    try await write("a", to: "a")
+    let server = try ServingProcess([path("served"), "--listen", "tcp://127.0.0.1:0"])
+    let synced = try Tool.sync.run("sync", path("a"), server.address)
+    #expect(synced.status == 0, "\(synced.errors)")
+    #expect(try digest("a") == digest("served"))
+    #expect(try Tool.python.digest(of: server.address) == digest("a"))
+    #expect(server.end() == 0)
+    #expect(try Tool.sync.run("verify", path("served")).status == 0)
+  }
+
+  /// As ssh would run it: the program at the other end is this one.
+  @Test func sshRunsTheServerAtTheOtherEnd() async throws {
+    try await write("far", to: "it's far")
+    let ssh = folder["ssh"]
+    // It runs the last argument in a shell, as sshd does.
+    try Data("#!/bin/sh\nfor last; do :; done\nexec /bin/sh -c \"$last\"\n".utf8).write(to: ssh)
+    try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: ssh.path)
+    let tool = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("magic-sync")
+      .path
+    let environment = ["MAGIC_SYNC_SSH": ssh.path, "MAGIC_SYNC_REMOTE_PROGRAM": tool]
+    let url = "ssh://me@far.example.org" + path("it%27s%20far")
+    let cloned = try Tool.sync.run("clone", url, path("a"), environment: environment)
+    #expect(cloned.status == 0, "\(cloned.errors)")
+    #expect(try digest("a") == digest("it's far"))
+    try await write("near", to: "a")
+    #expect(try Tool.sync.run("push", path("a"), url, environment: environment).status == 0)
+    #expect(try digest("a") == digest("it's far"))
+    let missing = try Tool.sync.run("pull", path("a"), url, environment: ["MAGIC_SYNC_SSH": "/nobody/has/this"])
+    #expect(missing.status == 5)
+  }
+
+  @Test func exitCodesSayWhatIsTheMatter() async throws {
+    try await write("a", to: "a")
+    for url in ["tcp://127.0.0.1:1", "unix:\(path("nothing"))"] {
+      let result = try Tool.sync.run("sync", path("a"), url)
+      #expect(result.status == 5)
+      #expect(result.errors.contains(url) && result.errors.split(separator: "\n").count == 1, "\(result.errors)")
+    }
+    let tokens = try secret("tokens", "the-right-one\n")
+    let server = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0", "--token-file", tokens])
+    let wrong = try secret("wrong", "the-wrong-one\n")
+    for arguments in [[String](), ["--token-file", wrong]] {
+      for verb in ["push", "sync", "pull"] {
+        let output = Pipe()
+        let process = try Tool.sync.start([verb, path("a"), server.address] + arguments, errors: output)
+        let errors = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        #expect(process.terminationStatus == 6)
+        #expect(errors.contains("token") && errors.split(separator: "\n").count == 1, "\(errors)")
+        #expect(!errors.contains("the-wrong-one"))
+      }
+    }
+    #expect(!FileManager.default.fileExists(atPath: path("hub")))
+    #expect(try Tool.sync.run("push", path("a"), server.address, "--token-file", tokens).status == 0)
+    #expect(try Tool.python.run("-m", "magicreader", "digest", server.address, in: Tool.reader).status == 1)
+    #expect(server.end() == 0)
+    for arguments in [
+      ["--listen", "tcp://0.0.0.0:0"], ["--listen", "tls://127.0.0.1:0"], ["--listen", "gopher://x"], [],
+      ["--stdio", "--listen", "tcp://127.0.0.1:0"],
+    ] {
+      let process = try Tool.sync.start(["serve", path("hub")] + arguments)
+      #expect(process.terminationStatus != 0, "\(arguments)")
+    }
+    // Another data set, and a database whose copy is in use.
+    try await write("else", to: "else")
+    try Tool.sync.run("push", path("else"), path("elsewhere"))
+    let again = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0"])
+    #expect(try Tool.sync.run("sync", path("else"), again.address).status == 7)
+  }
+
+  @Test func aTokenIsNeverInALog() async throws {
+    try await write("a", to: "a")
+    let tokens = try secret("tokens", "the-right-one laptop readwrite\n")
+    let log = folder["log"]
+    try Data().write(to: log)
+    let handle = try FileHandle(forWritingTo: log)
+    let server = try ServingProcess(
+      [path("hub"), "--listen", "tcp://127.0.0.1:0", "--token-file", tokens, "--log-level", "trace"], errors: handle)
+    let right = try secret("right", "the-right-one\n")
+    #expect(try Tool.sync.run("push", path("a"), server.address, "--token-file", right).status == 0)
+    let wrong = try secret("wrong", "the-wrong-one\n")
+    #expect(try Tool.sync.run("push", path("a"), server.address, "--token-file", wrong).status == 6)
+    #expect(server.end() == 0)
+    let text = try String(contentsOf: log, encoding: .utf8)
+    #expect(!text.contains("the-right-one") && !text.contains("the-wrong-one"))
+    #expect(text.contains("laptop, replica") && text.contains("bytes in") && text.contains("refused"), "\(text)")
+  }
+
+  /// H-26: killed at any moment, on either side, nothing is lost, and the next run goes on.
+  @Test(arguments: seeds(4)) func killedAtAnyMomentNothingIsLost(seed: UInt64) async throws {
+    var chance = Seeded(seed)
+    let magic = try await MagicData(path: folder["a"])
+    for part in 0..<6 {
+      try await magic.update(contentsOf: (0..<1_500).map { Note("\(part) \($0)", UUID().uuidString + UUID().uuidString) })
+    }
+    try await magic.close()
+    let kind = chance.below(2) == 0 ? "hub" : "peer.sqlite"
+    if kind != "hub" { try Tool.sync.run("init", path(kind)) }
+    for _ in 0..<3 {
+      let server = try ServingProcess([path(kind), "--listen", "tcp://127.0.0.1:0"])
+      let client = try Tool.sync.start(["push", path("a"), server.address])
+      try await Task.sleep(for: .milliseconds(chance.below(400)))
+      if chance.below(2) == 0 {
+        #expect(server.end(SIGKILL) == 128 + SIGKILL)
+        #expect([0, 5].contains(client.terminationStatus), "MAGIC_SEED=\(seed)")
+      } else {
+        kill(client.processIdentifier, SIGKILL)
+        client.waitUntilExit()
+        #expect(server.end() == 0, "MAGIC_SEED=\(seed)")
+      }
+    }
+    let server = try ServingProcess([path(kind), "--listen", "tcp://127.0.0.1:0"])
+    #expect(try Tool.sync.run("push", path("a"), server.address).status == 0, "MAGIC_SEED=\(seed)")
+    #expect(try Tool.sync.run("clone", server.address, path("b")).status == 0, "MAGIC_SEED=\(seed)")
+    #expect(try digest("a") == digest("b"), "MAGIC_SEED=\(seed)")
+    #expect(server.end() == 0)
+  }
+
+  /// TLS with certificates that are made here.
+  @Test func tlsKnowsItsServerAndItsClients() async throws {
+    try await write("a", to: "a")
+    func openssl(_ arguments: String...) throws {
+      let process = try Tool.openssl.start(arguments, in: folder.url)
+      try #require(process.terminationStatus == 0, "openssl \(arguments)")
+    }
+    func make(_ name: String, _ subject: String, _ alternative: String) throws {
+      try openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "\(name).key")
+      try openssl("req", "-new", "-key", "\(name).key", "-subj", subject, "-out", "\(name).csr")
+      try Data("subjectAltName=\(alternative)\n".utf8).write(to: folder["\(name).ext"])
+      try openssl(
+        "x509", "-req", "-in", "\(name).csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile",
+        "\(name).ext",
+        "-out", "\(name).pem")
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path("\(name).key"))
+    }
+    for authority in ["ca", "other"] {
+      try openssl(
+        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+        "/CN=\(authority)",
+        "-keyout", "\(authority).key", "-out", "\(authority).pem")
+    }
+    try make("server", "/CN=server", "IP:127.0.0.1,DNS:localhost")
+    try make("client", "/CN=client", "DNS:client")
+    let server = try ServingProcess(
+      [path("hub"), "--listen", "tls://127.0.0.1:0", "--cert", path("server.pem"), "--key", path("server.key")])
+    func status(_ arguments: String..., at address: String? = nil) throws -> (Int32, String) {
+      let errors = Pipe()
+      let process = try Tool.sync.start(["sync", path("a"), address ?? server.address] + arguments, errors: errors)
+      let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      return (process.terminationStatus, text)
+    }
+    // The system trusts nobody that was made here, and nor does another authority.
+    let untrusted = try status()
+    #expect(untrusted.0 == 6, "\(untrusted.1)")
+    #expect(try status("--ca", path("other.pem")).0 == 6)
+    #expect(try status("--ca", path("ca.pem")) == (0, ""))
+    let byName = server.address.replacingOccurrences(of: "127.0.0.1", with: "localhost")
+    #expect(try status("--ca", path("ca.pem"), at: byName).0 == 0)
+    // Pinned: the certificate itself, whoever made it.
+    let shown = try Tool.openssl.run("x509", "-in", path("server.pem"), "-noout", "-fingerprint", "-sha256").output
+    let fingerprint = String(try #require(shown.split(separator: "=").last)).trimmingCharacters(in: .whitespacesAndNewlines)
+    #expect(try status("--fingerprint", fingerprint).0 == 0)
+    #expect(try status("--fingerprint", String(repeating: "0", count: 64)).0 == 6)
+    // Plain to TLS and TLS to plain: an error, and both serve on.
+    let plain = try ServingProcess([path("hub2"), "--listen", "tcp://127.0.0.1:0"])
+    #expect(try status(at: server.address.replacingOccurrences(of: "tls:", with: "tcp:")).0 != 0)
+    #expect(try status(at: plain.address.replacingOccurrences(of: "tcp:", with: "tls:")).0 != 0)
+    #expect(try status("--ca", path("ca.pem")).0 == 0)
+    #expect(try status(at: plain.address).0 == 0)
+    #expect(server.end() == 0)
+    // Who has no certificate stays out.
+    let strict = try ServingProcess(
+      [
+        path("hub"), "--listen", "tls://127.0.0.1:0", "--cert", path("server.pem"), "--key", path("server.key"), "--client-ca",
+        path("ca.pem"),
+      ])
+    #expect(try status("--ca", path("ca.pem"), at: strict.address).0 != 0)
+    #expect(
+      try status("--ca", path("ca.pem"), "--cert", path("client.pem"), "--key", path("client.key"), at: strict.address) == (
+        0, ""
+      ))
+    #expect(strict.end() == 0)
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path("server.key"))
+    let open = try Tool.sync.start(
+      ["serve", path("hub"), "--listen", "tls://127.0.0.1:0", "--cert", path("server.pem"), "--key", path("server.key")])
+    #expect(open.terminationStatus == 6)
+  }
+
+  @Test func figuresAreGivenAsPrometheusWantsThem() async throws {
+    try await write("a", to: "a")
+    let log = folder["log"]
+    try Data().write(to: log)
+    let server = try ServingProcess(
+      [path("hub"), "--listen", "tcp://127.0.0.1:0", "--metrics", "tcp://127.0.0.1:0"],
+      errors: try FileHandle(forWritingTo: log))
+    #expect(try Tool.sync.run("push", path("a"), server.address).status == 0)
+    let text = try String(contentsOf: log, encoding: .utf8)
+    let url = try #require(text.split(whereSeparator: \.isWhitespace).first { $0.hasPrefix("http://") })
+    let page = try Tool.python.run(
+      "-c", "import sys,urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())", String(url))
+    #expect(page.output.contains("magic_sync_lag_transactions{replica="), "\(page.output) \(page.errors)")
+    #expect(page.output.contains("# TYPE magic_sync_received_bytes_total counter"))
+    #expect(server.end() == 0)
+  }
+}

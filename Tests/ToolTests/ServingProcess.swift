@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+/// `magic-sync serve` as a process of its own.
+final class ServingProcess {
+  let process: ChildProcess
+  /// In the order of `--listen`.
+  let addresses: [String]
+  private let output = Pipe()
+
+  var address: String { addresses[0] }
+
+  /// - Parameter errors: where its log goes.
+  init(_ arguments: [String], listeners: Int = 1, errors: Any = FileHandle.nullDevice, environment: [String: String] = [:])
+    throws
+  {
+    process = try Tool.sync.start(["serve"] + arguments, output: output, errors: errors, environment: environment)
+    var (addresses, bytes) = ([String](), Data())
+    while addresses.count < listeners, case let more = output.fileHandleForReading.availableData, !more.isEmpty {
+      bytes += more
+      addresses = String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap {
+        $0.hasPrefix("listening at ") ? String($0.dropFirst(13)) : nil
+      }
+    }
+    self.addresses = addresses
+    try #require(addresses.count == listeners, "it does not listen")
+  }
+
+  /// Its exit code.
+  func end(_ signal: Int32 = SIGTERM) -> Int32 {
+    kill(process.processIdentifier, signal)
+    return process.terminationStatus
+  }
+}

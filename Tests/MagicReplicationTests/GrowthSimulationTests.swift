@@ -35,8 +35,7 @@ extension SimulationTests {
       case 13 where isThere: try await replica.replicator.pull()
       case 14, 15, 16:
         try await replica.magic.compact(keeping: .milliseconds(chance.pick([0, 0, 1_000])))
-      case 17,
-        18 where isThere:
+      case 17 where isThere, 18 where isThere:
         try await replica.replicator.compact()
       case 19 where isThere: try await remote.compact()
       case 20 where isThere:

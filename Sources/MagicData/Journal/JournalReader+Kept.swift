@@ -51,6 +51,7 @@ extension JournalReader {
         kept.append(KeptTransaction(name: name, root: root, rows: [row]))
       }
     }
+    guard try kept.isEmpty || !floor().replicas.isEmpty else { throw damaged("entries are kept, and there is no floor") }
     return kept
   }
 

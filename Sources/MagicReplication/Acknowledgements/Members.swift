@@ -75,6 +75,8 @@ struct Members {
       }
       for replica in held.replicas {
         let end = said[replica]?.sequence ?? 0
+        // Others hold more of the own id than the database: a copy of it is in use (J-31).
+        if replica == own, end > held[own] { hindrances.append(.forked(member.replica)) }
         if end <= held[replica], end >= floor[replica], end > 0, try journal.name(at: end, of: replica) != said[replica]?.name {
           hindrances.append(.forked(member.replica))
         }

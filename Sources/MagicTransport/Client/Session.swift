@@ -95,6 +95,7 @@ final class Session: Sendable {
   /// Both sides, after their names were compared (W-6).
   struct Compared: Sendable {
     let held: Frontier
+    let named: NamedFrontier
     let there: Standing
     /// Others have written under the database's own id (F-17).
     let isBranch: Bool
@@ -109,7 +110,7 @@ final class Session: Sendable {
       let journal = try JournalReader(db)
       let held = try journal.frontier()
       let isBranch = try there.check(own: own, held) { try journal.name(at: $0, of: $1) }
-      return Compared(held: held, there: there, isBranch: isBranch)
+      return Compared(held: held, named: try journal.named(held), there: there, isBranch: isBranch)
     }
   }
 }
@@ -196,11 +197,10 @@ extension Session: OpenRemote {
     let compared = try await compare(magic)
     if compared.isBranch { try await arrivals(for: magic, dataSet).leaveBranch(of: magic, dataSet, events) }
     let (held, there, store) = (compared.held, compared.there, magic.store)
-    let (state, floor, pushed) = try await store.read { db in
+    let (state, floor) = try await store.read { db in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
-      let journal = try JournalReader(db)
-      return (try DatabaseState(db), try journal.floor().frontier, try journal.named(held))
+      return (try DatabaseState(db), try JournalReader(db).floor().frontier)
     }
     guard state.replica == replica else { throw ReplicaChanged() }
     // From here on something may flow, so both sides stand for one data set.
@@ -213,7 +213,7 @@ extension Session: OpenRemote {
     }
     var report = PushReport()
     guard lacksCheckpoint || !holes.isEmpty else {
-      try await acknowledge(pushed, magic, dataSet)
+      try await acknowledge(compared.named, magic, dataSet)
       return report
     }
     guard welcome.rights.contains(.write) else {
@@ -237,7 +237,7 @@ extension Session: OpenRemote {
       }
     }
     _ = try await ask(Frame(.settle), for: .settled)
-    try await acknowledge(pushed, magic, dataSet)
+    try await acknowledge(compared.named, magic, dataSet)
     return report
   }
 

@@ -62,10 +62,10 @@ struct Compact: Command {
       let report = try await database.use { magic in try await magic.compact(keeping: keeping, isDryRun: isDryRun) }
       return Content(report, nil, isDryRun: isDryRun).outcome
     }
-    var argument = RemoteArgument()
-    argument.address = remote
-    guard case .folder(let folder) = try await argument.place(in: database) else {
-      throw ValidationError("a bundle holds no more than what was pushed to it; write it anew instead.")
+    let place = try await RemotePlace.meant(by: remote, in: database)
+    guard case .folder(let folder) = place else {
+      throw ValidationError(
+        "\(place.text) is no folder: what a server has is compacted where it is, and a bundle is written anew by a push.")
     }
     let report = try await database.use { magic in
       try await MagicReplicator(magic, remote: folder).compact(keeping: keeping, isDryRun: isDryRun)

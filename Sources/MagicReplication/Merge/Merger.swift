@@ -49,7 +49,8 @@ struct Merger {
     clock = state.lastStamp
     own = state.replica
     mark = state.lastRow
-    unsent = try reader.firstRow(at: there[state.replica] + 1, of: state.replica) ?? .max
+    let floor = try reader.floor(of: state.replica)?.sequence ?? 0
+    unsent = try reader.firstRow(at: max(there[state.replica], floor) + 1, of: state.replica) ?? .max
     latest = max(milliseconds, clock.milliseconds) + Merger.bound
   }
 
@@ -58,12 +59,23 @@ struct Merger {
   /// - Parameter merged: hears of each transaction, with its number of changes.
   mutating func merge(_ segment: Segment, _ merged: (Int) throws -> Void = { _ in }) throws {
     let learnt = try learn(segment.schema)
+    try checkFork(segment)
     for transaction in segment.transactions where transaction.sequence > held[transaction.replica] {
       precondition(transaction.sequence == held[transaction.replica] + 1, "a merge leaves no gap")
       guard try take(transaction, learnt) else { return }
       held[transaction.replica] = transaction.sequence
       try merged(transaction.entries.count)
     }
+  }
+
+  /// J-3: where a segment begins within what is held, the last of that is the same transaction in both.
+  private func checkFork(_ segment: Segment) throws {
+    let (replica, last) = (segment.header.replica, held[segment.header.replica])
+    guard last >= segment.header.first, last <= segment.header.last,
+      case let transaction = segment.transactions[Int(last - segment.header.first)],
+      let name = try reader.name(at: last, of: replica)
+    else { return }
+    guard transaction.name == name else { throw MagicDataError.fork(replica, last) }
   }
 
   /// Whether no stamp of a checkpoint is held back (C-5).

@@ -121,7 +121,7 @@ final class Simulation {
 
   // MARK: Growth
 
-  /// What compaction has left no name of, though it counts: by the floor below which it lies.
+  /// What counts without being a transaction any more: by the floor below which it lies.
   private var givenUp: [(floor: Frontier, names: Set<TransactionName>)] = []
 
   private func compact(_ machine: Machine, in place: String? = nil) async throws {
@@ -141,22 +141,27 @@ final class Simulation {
     } catch let error as MagicDataError where error.code == .notFound || error.code == .fork {
       // A hub that was wiped; an unnoticed copy, of which others tell and which has not met its original.
     }
-    let floor = try await floor(machine)
-    givenUp.append((floor, before.subtracting(try await names(machine))))
+    let (live, _, floor) = try await namesHeld(machine)
+    givenUp.append((floor, before.subtracting(live)))
   }
 
-  private func floor(_ machine: Machine) async throws -> Frontier {
-    try await machine.magic.store.read { db in try JournalReader(db).floor().frontier }
-  }
-
-  /// Of all transactions that count in its journal.
-  private func names(_ machine: Machine) async throws -> Set<TransactionName> {
-    let (names, floor) = try await machine.magic.store.read { db in
-      let (names, journal) = (Box<Set<TransactionName>>([]), try JournalReader(db))
-      try journal.forEachTransaction { names.value.insert($0.name) }
-      return (names.value, try journal.floor().frontier)
+  /// Of the transactions in a machine's journal, and of those of which something is kept.
+  private func namesHeld(_ machine: Machine) async throws -> (
+    live: Set<TransactionName>, kept: Set<TransactionName>, floor: Frontier
+  ) {
+    try await machine.magic.store.read { db in
+      let (live, kept, journal) = (Box<Set<TransactionName>>([]), Box<Set<TransactionName>>([]), try JournalReader(db))
+      try journal.forEachTransaction { transaction in
+        if transaction.sequence > 0 { live.value.insert(transaction.name) } else { kept.value.insert(transaction.name) }
+      }
+      return (live.value, kept.value, try journal.floor().frontier)
     }
-    return names.union(namesGivenUp(below: floor))
+  }
+
+  /// Of all that counts in a machine's journal.
+  private func names(_ machine: Machine) async throws -> Set<TransactionName> {
+    let (live, kept, floor) = try await namesHeld(machine)
+    return live.union(kept).union(namesGivenUp(below: floor))
   }
 
   private func namesGivenUp(below floor: Frontier) -> Set<TransactionName> {
@@ -189,7 +194,7 @@ final class Simulation {
   // MARK: What befalls them
 
   private func copy(_ machine: Machine) async throws {
-    guard machines.count < 6 else { return }
+    guard machines.count < 6, !machine.isUnsure else { return }
     let isUnnoticed = carriers == .shared && chance.below(2) == 0
     steps.append("\(machine.name) is copied\(isUnnoticed ? " unnoticed" : "") as m\(machines.count)")
     try await machine.close()
@@ -199,6 +204,7 @@ final class Simulation {
     try machine.open()
     let made = try addMachine(at: copy)
     made.recorded = machine.recorded
+    if isUnnoticed { (machine.isUnsure, made.isUnsure) = (true, true) }
     if carriers == .service {
       // Its folder has what the other's has.
       for place in places {
@@ -208,6 +214,7 @@ final class Simulation {
   }
 
   private func backUp(_ machine: Machine) async throws {
+    guard !machine.isUnsure else { return }
     steps.append("\(machine.name) is backed up")
     try await machine.close()
     let copy = folder["backup \(backups.count)"]
@@ -225,6 +232,8 @@ final class Simulation {
     try putBack(copy, into: machine.database, unnoticed: isUnnoticed)
     try machine.open()
     machine.recorded = [:]
+    if isUnnoticed { machine.isUnsure = true }
+    try await recordWhatIsBack(machine)
     try await forgetWhatIsGone()
   }
 
@@ -270,6 +279,18 @@ final class Simulation {
     }
     machine.recorded.merge(frontier) { $1 }
     for transaction in transactions { written[transaction.name] = (transaction, schema) }
+  }
+
+  /// A backup may have what was nowhere any more.
+  private func recordWhatIsBack(_ machine: Machine) async throws {
+    let found = try await machine.magic.store.read { db in
+      let (found, journal) = (Box<[(Transaction, Schema)]>([]), try JournalReader(db))
+      try journal.forEachTransaction { found.value.append(($0, journal.schema.schema)) }
+      return found.value
+    }
+    for (transaction, schema) in found where written[transaction.name] == nil {
+      written[transaction.name] = (transaction, schema)
+    }
   }
 
   /// What only a machine that was put back, or a hub that was ruined, had.

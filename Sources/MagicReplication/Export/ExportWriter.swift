@@ -140,16 +140,14 @@ extension JournalSource {
   ) async throws -> (transactions: Int, report: MagicReadReport) {
     let (count, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       var (writer, count) = (ExportWriter(), 0)
-      var window = try selection.window(journal)
-      if let givenUp = journal.givenUp, window.since ?? .earliest <= givenUp {
+      let window = try selection.window(journal)
+      if let givenUp = journal.givenUp {
         throw MagicDataError(
           .notFound,
           """
-          history up to \(givenUp.inLog) was given up by compact, and an export has whole transactions alone; export what came later with --since, or push \
-          to a bundle, which holds all that is left
+          history up to \(givenUp.inLog) was given up by compact, and an export has whole transactions alone; push to a bundle, which holds all that is left
           """)
       }
-      window.hasKept = false
       if let dataSet = try journal.dataSet() { try line(writer.header(dataSet)) }
       try journal.forEachTransaction(window) { transaction, schema in
         try checkCancelled()

@@ -239,6 +239,8 @@ final class Simulation {
 
   /// A hub is wiped, or set back to nothing but its mark.
   private func ruin() async throws {
+    // A hub that has lost what one twin wrote takes what the other wrote under the same numbers.
+    guard !machines.contains(where: \.isUnsure) else { return }
     let machine = chance.pick(machines)
     let hub = remote(chance.pick(places), of: machine).folder
     guard FileManager.default.fileExists(atPath: hub.path) else { return }

@@ -118,6 +118,7 @@ package final class ServedFolder: Served {
       error = MagicDataError(.damaged, "\(file.url.path) is damaged: its bytes do not match its checksum")
       remote.doubt(file.name.text)
     } catch let failure as MagicDataError {
+      guard failure.code != .notFound else { return nil }
       error = failure
     }
     state.withLock { $0.damaged[file.name] = error }
@@ -146,18 +147,25 @@ package final class ServedFolder: Served {
   package func segments(
     _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable ([UInt8], String) async throws -> Void
   ) async throws -> [String] {
-    var listing = try await offPool { [self] in try look(dataSet) }
-    for replica in listing.replicas {
-      var last = frontier[replica]
-      while let file = listing.next(after: last, of: replica) {
-        guard let bytes = try await offPool({ [self] in try segment(file) }) else {
-          state.withLock { state in
-            if let error = state.damaged[file.name] { listing.reject(file, error) }
+    var (listing, isNew) = (try await offPool { [self] in try look(dataSet) }, true)
+    var held = frontier
+    // Files that are gone were replaced, or will be (F-20).
+    while isNew {
+      for replica in listing.replicas {
+        while let file = listing.next(after: held[replica], of: replica) {
+          guard let bytes = try await offPool({ [self] in try segment(file) }) else {
+            let error = state.withLock { $0.damaged[file.name] }
+            listing.reject(file, error ?? MagicDataError(.notFound, "\(file.url.path) is gone"))
+            continue
           }
-          continue
+          try await take(bytes, file.name.name)
+          held[replica] = file.name.last
         }
-        try await take(bytes, file.name.name)
-        last = file.name.last
+      }
+      (listing, isNew) = try await offPool { [listing] in
+        var listing = listing
+        let isNew = try listing.lookAgain()
+        return (listing, isNew)
       }
     }
     return listing.rejected.filter { $0.name.last > listing.frontier[$0.name.replica] }.map(\.error.message)

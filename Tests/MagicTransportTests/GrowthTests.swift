@@ -146,4 +146,34 @@ import Testing
     #expect(try await a.replicator.sync().push.transactions == 1)
     try await place.stop()
   }
+
+  /// W-17, H-42: a checkpoint stands for all replicas of its floor, and nobody speaks for those of another token.
+  @Test func aCheckpointThatStandsForAnotherTokensReplicaIsRefused() async throws {
+    let folder = try TemporaryFolder()
+    func secret(_ name: String, _ text: String) throws -> URL {
+      try Data(text.utf8).write(to: folder[name])
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: folder[name].path)
+      return folder[name]
+    }
+    var options = RunningServer.quiet
+    options.tokens = try secret("tokens", "one a readwrite\ntwo b readwrite\n")
+    let server = try await RunningServer(
+      MagicServer(folder: FolderRemote(folder["hub"]), at: ["tcp://127.0.0.1:0"], options: options))
+    func replica(_ name: String, _ token: String) async throws -> Replica {
+      var options = SocketRemote.Options()
+      options.token = try secret("token-\(token)", token)
+      return Replica(try await MagicData(path: folder[name]), try SocketRemote(server.address, options: options))
+    }
+    let (a, b) = (try await replica("a", "one"), try await replica("b", "two"))
+    try await a.magic.update(Note("1", "of a"))
+    try await a.replicator.push()
+    try await b.replicator.sync()
+    try await b.magic.update(Note("2", "of b"))
+    for replica in [b, a, b, a] { try await replica.replicator.sync() }
+    #expect(try await a.magic.compact().entries == 2)
+    for name in ["segments", "acks"] { try FileManager.default.removeItem(at: folder["hub/\(name)"]) }
+    await expectCode(.unauthorized, naming: "another token") { try await a.replicator.push() }
+    #expect(((try? FileManager.default.contentsOfDirectory(atPath: folder["hub/checkpoints"].path)) ?? []).isEmpty)
+    try await server.stop()
+  }
 }

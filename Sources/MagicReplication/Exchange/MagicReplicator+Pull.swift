@@ -118,12 +118,21 @@ extension FolderListing {
 
   /// K-13, K-14: the floor rises, and what lay below it already is kept with what came.
   private func keep(_ taken: [CheckpointFile], mark: Int64, _ db: Connection) throws {
+    guard !taken.isEmpty else { return }
+    var floor = NamedFrontier()
     for checkpoint in taken {
-      var compaction = try JournalCompaction(db, to: checkpoint.floor)
-      // Of a database that held nothing there is nothing to give up.
-      if mark == 0, taken.count == 1 { try compaction.raise() } else { try compaction.run(Task.checkCancellation) }
-      let journal = try JournalReader(db)
-      guard try journal.floor() == checkpoint.floor else { continue }
+      for replica in checkpoint.floor.replicas
+      where checkpoint.floor[replica]?.sequence ?? 0 > floor[replica]?.sequence ?? 0 {
+        floor[replica] = checkpoint.floor[replica]
+      }
+    }
+    var compaction = try JournalCompaction(db, to: floor)
+    // Of a database that held nothing there is nothing to give up.
+    if mark == 0, taken.count == 1 { try compaction.raise() } else { try compaction.run(Task.checkCancellation) }
+    let journal = try JournalReader(db)
+    // What is kept has no address, so only who stands for all of it can be compared.
+    let raised = try journal.floor()
+    for checkpoint in taken where checkpoint.floor == raised {
       guard try journal.digest(of: compaction.rows).identifier == checkpoint.header.digest else {
         throw MagicDataError(
           .fork,

@@ -38,7 +38,7 @@ final class Simulation {
   }
 
   /// What happened, for a failure's message.
-  var story: Comment { "MAGIC_SEED=\(seed) \(carriers): \(steps.suffix(30).joined(separator: ", "))" }
+  var story: Comment { "MAGIC_SEED=\(seed) \(carriers): \(steps.suffix(120).joined(separator: ", "))" }
 
   // MARK: The world
 

@@ -41,6 +41,7 @@ class VectorTests(FolderFixture):
                            "transactions": [transaction_json(each) for each in run[1:4]]}],
                 "invalid": [{"name": "short", "file": data[:-1].hex(), "why": "cut"}]}}
         content["wire.json"] = {"sessions": []}
+        content["checkpoints.json"] = {"valid": [], "invalid": []}
         for file_name, each in content.items():
             self.write(file_name, json.dumps(each).encode())
 

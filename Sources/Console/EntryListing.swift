@@ -47,6 +47,13 @@ extension OutputOptions {
         Terminal.say(file.message, .yellow)
       }
     }
+    if let date = report.historyBegins {
+      if json {
+        try event("compacted", Compacted(until: date.inLog))
+      } else {
+        Terminal.say("history up to \(date.inLog) was given up by compact: of it only what was in force is shown", .yellow)
+      }
+    }
     for gap in report.missing {
       if json {
         try event(
@@ -61,6 +68,10 @@ extension OutputOptions {
 
   private struct Unread: Encodable {
     let path, code, message: String
+  }
+
+  private struct Compacted: Encodable {
+    let until: String
   }
 
   private struct Missing: Encodable {

@@ -24,6 +24,8 @@ package enum Limits {
   package static let inflationRatio = 1_032
   /// A writer cuts a new segment once the body passes this (S-8): few files, and little held in memory.
   package static let segmentCut = 1 << 22
+  /// Replicas of a checkpoint's floor (K-11): 2 MiB of a header.
+  package static let floorReplicas = 1 << 16
   /// Sequences stay below this (S-1), so that they and their sums fit SQLite's signed integers.
   package static let sequence: UInt64 = 1 << 62
 }

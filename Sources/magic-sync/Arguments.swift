@@ -17,19 +17,27 @@ struct RemoteArgument: ParsableArguments {
 
   @OptionGroup var connection: ConnectionOptions
 
-  /// A name means what the database calls so; anything else is an address.
   func place(in database: CommandDatabase) async throws -> RemotePlace {
-    if let address, !NamedRemote.isValid(address) { return try RemotePlace(address, connection.options) }
+    try await RemotePlace.meant(by: address, in: database, connection.options)
+  }
+}
+
+extension RemotePlace {
+  /// A name means what the database calls so; anything else is an address.
+  static func meant(
+    by address: String?, in database: CommandDatabase, _ options: SocketRemote.Options = .init()
+  ) async throws -> RemotePlace {
+    if let address, !NamedRemote.isValid(address) { return try RemotePlace(address, options) }
     guard database.exists else {
       guard let address else {
         throw MagicDataError(
           .notFound, "there is no database at \(database.path), which could have a remote with a name; name one")
       }
-      return try RemotePlace(address, connection.options)
+      return try RemotePlace(address, options)
     }
     let remotes = try await database.use { magic in try await magic.remotes() }
     if let address {
-      return try RemotePlace(remotes.first { $0.name == address }?.address ?? address, connection.options)
+      return try RemotePlace(remotes.first { $0.name == address }?.address ?? address, options)
     }
     guard let remote = remotes.count == 1 ? remotes[0] : remotes.first(where: { $0.name == NamedRemote.defaultName }) else {
       throw MagicDataError(
@@ -39,7 +47,7 @@ struct RemoteArgument: ParsableArguments {
           : "the database knows several remotes (\(remotes.map(\.name).joined(separator: ", "))) and none of them is origin; name one"
       )
     }
-    return try RemotePlace(remote.address, connection.options)
+    return try RemotePlace(remote.address, options)
   }
 }
 

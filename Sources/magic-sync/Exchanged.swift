@@ -22,6 +22,7 @@ struct Exchanged: Encodable, Sendable {
 /// One direction of an exchange.
 struct Moved: Encodable, Sendable {
   var segments = 0
+  var checkpoints = 0
   var transactions = 0
   var changes = 0
   var bytes = 0
@@ -53,14 +54,14 @@ struct Moved: Encodable, Sendable {
 
   init(_ report: PushReport) {
     (segments, transactions, changes) = (report.segments, report.transactions, report.changes)
-    (bytes, inflatedBytes) = (report.bytes, report.inflatedBytes)
+    (checkpoints, bytes, inflatedBytes) = (report.checkpoints, report.bytes, report.inflatedBytes)
     (assets, assetBytes, missingAssets) = (report.assets, report.assetBytes, report.missingAssets)
     unread = report.unread.map { Unread(path: $0.path, message: $0.message) }
   }
 
   init(_ report: PullReport) {
     (segments, transactions, changes) = (report.segments, report.transactions, report.changes)
-    (bytes, inflatedBytes) = (report.bytes, report.inflatedBytes)
+    (checkpoints, bytes, inflatedBytes) = (report.checkpoints, report.bytes, report.inflatedBytes)
     conflicts = report.conflicts
     (assets, assetBytes, missingAssets) = (report.assets, report.assetBytes, report.missingAssets)
     unread = report.unread.map { Unread(path: $0.path, message: $0.message) }
@@ -69,6 +70,7 @@ struct Moved: Encodable, Sendable {
 
   static func += (left: inout Moved, right: Moved) {
     left.segments += right.segments
+    left.checkpoints += right.checkpoints
     left.transactions += right.transactions
     left.changes += right.changes
     left.bytes += right.bytes
@@ -83,6 +85,7 @@ struct Moved: Encodable, Sendable {
   /// - Parameter lacking: who lacks nothing if nothing was moved.
   func sentence(_ verb: String, lacking: String) -> String {
     var parts: [String] = []
+    if checkpoints > 0 { parts.append("\(verb) \(checkpoints.counted("checkpoint")), in place of history that was given up") }
     if transactions > 0 {
       parts.append(
         """

@@ -24,12 +24,14 @@ struct MagicSync: Program {
     version: "0.1.0",
     subcommands: [
       Init.self, Clone.self, Push.self, Pull.self, Sync.self, Remote.self, Status.self, LogCommand.self, Peers.self,
+      Compact.self,
       DigestCommand.self,
       Verify.self, Serve.self, Demo.self,
     ])
 
   static let twins = Twin.Names(
-    flags: ["WATCH", "CHECK", "CONFLICTS", "STDIO", "INSECURE"], integers: ["LIMIT", "COMMITS"], numbers: ["INTERVAL"])
+    flags: ["WATCH", "CHECK", "CONFLICTS", "STDIO", "INSECURE", "DRY_RUN"], integers: ["LIMIT", "COMMITS"],
+    numbers: ["INTERVAL"])
 
   static func main() async { await begin() }
 }

@@ -72,7 +72,7 @@ import Testing
 }
 
 /// Edits one replica's objects, and keeps some of the instances for later.
-private final class Gardener {
+final class Gardener {
   var chance = Seeded(0)
   var name = ""
   private var people: [Person] = []

@@ -33,7 +33,7 @@ import Testing
   }
 
   /// One edit, or several in a transaction, of which some are rolled back.
-  private nonisolated(nonsending) func edit(_ replica: Replica, _ chance: inout Seeded) async throws {
+  nonisolated(nonsending) func edit(_ replica: Replica, _ chance: inout Seeded) async throws {
     guard chance.below(3) == 0 else { return try await edit(replica.magic, &chance) }
     var local = chance
     do {

@@ -65,6 +65,8 @@ import Testing
         default: nil
         }
       while let last, let answer = await socket.frame() {
+        // W-12: on a machine with much to do.
+        if answer.kind == 0x8d { continue }
         played.frames.append(Recorded(from: "server", frame: RawSocket.frame(answer.kind, answer.body).hexadecimal))
         if answer.kind == last || answer.kind == 0xff { break }
       }

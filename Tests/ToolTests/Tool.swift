@@ -50,6 +50,13 @@ struct Tool {
   func run(
     _ arguments: String..., in folder: URL? = nil, input: Any = FileHandle.nullDevice, environment: [String: String] = [:]
   ) throws -> Result {
+    try run(arguments: arguments, in: folder, input: input, environment: environment)
+  }
+
+  @discardableResult
+  func run(
+    arguments: [String], in folder: URL? = nil, input: Any = FileHandle.nullDevice, environment: [String: String] = [:]
+  ) throws -> Result {
     let (output, errors) = (Pipe(), Pipe())
     let process = try start(arguments, in: folder, input: input, output: output, errors: errors, environment: environment)
     let bytes = output.fileHandleForReading.readDataToEndOfFile()

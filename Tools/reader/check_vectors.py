@@ -8,6 +8,7 @@ import random
 import sys
 from typing import Any, Callable, Dict, List, Tuple
 
+from magicreader.checkpoint import read_checkpoint
 from magicreader.clock import ClockError, next_stamp
 from magicreader.cursor import FormatError
 from magicreader.encoder import encode_segment
@@ -137,6 +138,27 @@ def segment_checks(content: Any) -> NamedChecks:
     return checks
 
 
+def checkpoint_checks(content: Any) -> NamedChecks:
+    def check(vector: Any) -> None:
+        checkpoint = read_checkpoint(bytes.fromhex(vector["file"]))
+        expect_equal(checkpoint.name + ".checkpoint", vector["fileName"], "the file's name")
+        expect_equal(checkpoint.data_set.hex(), vector["dataSet"], "dataSet")
+        expect_equal(checkpoint.writer.hex(), vector["writer"], "writer")
+        expect_equal({replica.hex(): f"{sequence} {name.encoding().hex()}"
+                      for replica, (sequence, name) in checkpoint.floor.items()}, vector["floor"], "the floor")
+        expect_equal([transaction_json(each) for each in checkpoint.transactions()],
+                     vector["transactions"], "what is kept")
+        expect_equal(checkpoint.digest, vector["digest"], "the digest in the header")
+        expect_equal(digest(fold(checkpoint.transactions())), vector["digest"], "the digest")  # K-14
+
+    checks: NamedChecks = [(vector["name"], lambda vector=vector: check(vector))
+                           for vector in content["valid"]]
+    for vector in content["invalid"]:
+        checks.append((vector["name"], lambda vector=vector: expect_refused(
+            read_checkpoint, bytes.fromhex(vector["file"]), vector["why"])))
+    return checks
+
+
 def wire_checks(content: Any) -> NamedChecks:
     """The sessions in which all was pulled: this reader, told what the server said, arrives at the same."""
 
@@ -163,6 +185,7 @@ CHECKS: Dict[str, Callable[[Any], NamedChecks]] = {
     "clock.json": clock_checks,
     "merge.json": merge_checks,
     "segments.json": segment_checks,
+    "checkpoints.json": checkpoint_checks,
     "wire.json": wire_checks,
 }
 

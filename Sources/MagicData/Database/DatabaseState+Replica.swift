@@ -46,7 +46,12 @@ extension DatabaseState {
       guard let name = try JournalReader(db).name(at: sequence, of: state.replica) else {
         throw MagicDataError(.notADatabase, "the database is damaged: the journal lacks rows")
       }
-      try move(state.replicaRow, from: sequence, to: state.replica.branch(at: name), db)
+      let branch = state.replica.branch(at: name)
+      try move(state.replicaRow, from: sequence, to: branch, db)
+      // Nobody writes under it, so nobody acknowledges under it (K-8).
+      var member = MemberReplica(branch)
+      member.expired = max(0, surroundings.milliseconds())
+      try member.store(db)
     }
     return try becomeReplica(surroundings, db)
   }

@@ -31,8 +31,9 @@ package struct DatabaseState: Sendable {
     replica = try select.identifier(3)
     store = try select.identifier(5)
     lastRow = select.integer(6)
+    // What is kept below the floor goes on with nothing.
     lastRun =
-      select.isNull(8)
+      select.isNull(8) || select.integer(10) < 0
       ? nil
       : try JournalRun(
         checking: select.integer(8), replica: select.integer(9), sequence: select.integer(10), isOne: select.integer(11) != 0,

@@ -22,6 +22,9 @@ enum Statements {
     CREATE TABLE magic_run (
       first INTEGER PRIMARY KEY, replica INTEGER NOT NULL, sequence INTEGER NOT NULL, is_one INTEGER NOT NULL,
       UNIQUE (replica, sequence));
+    CREATE TABLE magic_floor (
+      replica INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, stamp INTEGER NOT NULL, tag INTEGER NOT NULL);
+    CREATE TABLE magic_member (replica BLOB PRIMARY KEY, time INTEGER, frontier BLOB, expired INTEGER) WITHOUT ROWID;
     CREATE TABLE magic_absent (
       type INTEGER NOT NULL, object NOT NULL, z_index INTEGER NOT NULL, magic_last INTEGER NOT NULL,
       PRIMARY KEY (type, object)) WITHOUT ROWID;
@@ -75,7 +78,7 @@ enum Statements {
     SELECT m.first, m.sequence, m.is_one,
       coalesce((SELECT min(n.first) - 1 FROM magic_run n WHERE n.first > m.first), (SELECT max(id) FROM magic_journal), 0)
     FROM magic_run m
-    WHERE m.replica = ?1 AND m.sequence >= coalesce(
+    WHERE m.replica = ?1 AND m.sequence > 0 AND m.sequence >= coalesce(
       (SELECT max(sequence) FROM magic_run WHERE replica = ?1 AND sequence <= ?2), 0)
     ORDER BY m.sequence LIMIT ?3
     """
@@ -90,8 +93,50 @@ enum Statements {
   static let selectLastRun = """
     SELECT m.first, m.sequence, m.is_one,
       coalesce((SELECT min(n.first) - 1 FROM magic_run n WHERE n.first > m.first), (SELECT max(id) FROM magic_journal), 0)
-    FROM magic_run m WHERE m.replica = ? ORDER BY m.sequence DESC LIMIT 1
+    FROM magic_run m WHERE m.replica = ? AND m.sequence > 0 ORDER BY m.sequence DESC LIMIT 1
     """
+
+  static let selectAllRuns = "SELECT first, replica, sequence, is_one FROM magic_run ORDER BY first"
+  static let keepRun = "UPDATE magic_run SET sequence = -first, is_one = 0 WHERE first = ?"
+  static let deleteRun = "DELETE FROM magic_run WHERE first = ?"
+  static let hasRows = "SELECT 1 FROM magic_journal WHERE id BETWEEN ? AND ? LIMIT 1"
+  static let selectFloor = """
+    SELECT f.sequence, f.stamp, f.tag FROM magic_floor f JOIN magic_replica r ON r.id = f.replica WHERE r.uuid = ?
+    """
+  static let selectFloorSequence = "SELECT sequence FROM magic_floor WHERE replica = ?"
+  static let selectFloors = """
+    SELECT r.uuid, f.sequence, f.stamp, f.tag FROM magic_floor f JOIN magic_replica r ON r.id = f.replica
+    """
+  static let setFloor = "INSERT OR REPLACE INTO magic_floor (replica, sequence, stamp, tag) VALUES (?, ?, ?, ?)"
+  /// The rows of kept entries, those of one transaction together.
+  static let selectKept = """
+    WITH kept (first, last) AS (
+      SELECT m.first, coalesce(
+        (SELECT min(n.first) - 1 FROM magic_run n WHERE n.first > m.first), (SELECT max(id) FROM magic_journal), 0)
+      FROM magic_run m WHERE m.sequence < 0)
+    SELECT j.stamp, j.tag, r.uuid, j.id
+    FROM kept k CROSS JOIN magic_journal j ON j.id BETWEEN k.first AND k.last JOIN magic_replica r ON r.id = j.root
+    ORDER BY j.stamp, j.tag, r.uuid, j.id
+    """
+  static let selectRootOfRow = "SELECT r.uuid FROM magic_journal j JOIN magic_replica r ON r.id = j.root WHERE j.id = ?"
+  static let selectRowSizes = "SELECT count(*), sum(length(data)) FROM magic_journal WHERE id BETWEEN ? AND ?"
+
+  static let createSurvivors = """
+    CREATE TEMP TABLE IF NOT EXISTS magic_survivor (row INTEGER, place INTEGER, data BLOB, PRIMARY KEY (row, place)) WITHOUT ROWID;
+    DELETE FROM temp.magic_survivor;
+    """
+  static let insertSurvivor = "INSERT INTO temp.magic_survivor (row, place, data) VALUES (?, ?, ?)"
+  static let selectSurvivors = "SELECT row, place, data FROM temp.magic_survivor ORDER BY row, place"
+  static let dropSurvivors = "DROP TABLE temp.magic_survivor"
+  static let deleteRowsWithoutSurvivors = """
+    DELETE FROM magic_journal WHERE id BETWEEN ?1 AND ?2 AND id < ?3
+      AND id NOT IN (SELECT row FROM temp.magic_survivor WHERE row BETWEEN ?1 AND ?2)
+    """
+  static let updateKeptRow =
+    "UPDATE magic_journal SET data = ?1, entries = ?2 WHERE id = ?3 AND (data <> ?1 OR entries IS NOT ?2)"
+
+  static let selectMembers = "SELECT replica, time, frontier, expired FROM magic_member ORDER BY replica"
+  static let insertMember = "INSERT OR REPLACE INTO magic_member (replica, time, frontier, expired) VALUES (?, ?, ?, ?)"
 
   static let selectPosition = "SELECT max(id) FROM magic_journal"
   static let selectTypeID = "SELECT id FROM magic_type WHERE name = ? AND primary_kind = ?"

@@ -141,13 +141,3 @@ package struct StoredSchema: Sendable {
 
   private static let damaged = MagicDataError(.notADatabase, "the database is damaged: its schema does not fit together")
 }
-
-/// Where a schema's type and its fields are in a database.
-package struct LearntType: Sendable {
-  package let id: Int
-  package let fields: [Int]
-
-  package init(id: Int, fields: [Int]) {
-    (self.id, self.fields) = (id, fields)
-  }
-}

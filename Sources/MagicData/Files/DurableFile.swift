@@ -68,6 +68,14 @@ package enum DurableFile {
     return (try read(descriptor, min(count, Int(length)), file), Int(length))
   }
 
+  /// Bytes from the middle of a file; fewer at its end.
+  package static func part(of file: URL, at offset: Int, _ count: Int) throws -> [UInt8] {
+    let descriptor = open(file.path, O_RDONLY | O_NONBLOCK)
+    guard descriptor >= 0 else { throw failure("could not be opened", file) }
+    defer { close(descriptor) }
+    return try read(descriptor, count, file, at: offset)
+  }
+
   /// The error to throw if nobody may tell this user whether the file is there.
   package static func isHidden(_ file: URL) -> MagicDataError? {
     access(file.path, F_OK) != 0 && errno == EACCES ? failure("cannot be looked at", file) : nil
@@ -82,11 +90,11 @@ package enum DurableFile {
     return bytes
   }
 
-  private static func read(_ descriptor: Int32, _ count: Int, _ file: URL) throws -> [UInt8] {
+  private static func read(_ descriptor: Int32, _ count: Int, _ file: URL, at offset: Int = 0) throws -> [UInt8] {
     var failed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
       while filled < count {
-        let got = pread(descriptor, buffer.baseAddress! + filled, count - filled, off_t(filled))
+        let got = pread(descriptor, buffer.baseAddress! + filled, count - filled, off_t(offset + filled))
         if got < 0 && errno == EINTR { continue }
         guard got > 0 else {
           failed = got < 0
@@ -105,8 +113,27 @@ package enum DurableFile {
   }
 
   /// Whether a file may have been left here by a crash.
-  static func isTemporary(_ name: String) -> Bool {
+  package static func isTemporary(_ name: String) -> Bool {
     name.hasPrefix(".") && name.hasSuffix(".tmp") && UUID(uuidString: String(name.dropFirst().dropLast(4))) != nil
+  }
+
+  /// When a file was last written, in seconds, and how long it is; `nil` if it is gone, or no file.
+  package static func lastWritten(_ file: URL) -> (seconds: Double, bytes: Int)? {
+    var status = stat()
+    guard lstat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    #if canImport(Darwin)
+      let time = status.st_mtimespec
+    #else
+      let time = status.st_mtim
+    #endif
+    return (Double(time.tv_sec), Int(status.st_size))
+  }
+
+  /// The time of day, in seconds, of whoever keeps a folder: a share's clock may be another than this machine's.
+  package static func clock(of folder: URL) throws -> Double {
+    let file = try writeTemporary([UInt8](), beside: folder.appendingPathComponent("clock"))
+    defer { unlink(file.path) }
+    return lastWritten(file)?.seconds ?? 0
   }
 
   /// A new file with a name of its own in the folder of another, on the disk: to be renamed, or unlinked.

@@ -4,7 +4,7 @@ package import MagicJournal
 /// Reads the journal's tables: by address for those who send it on, by object for those who fold it.
 package struct JournalReader {
   package let schema: StoredSchema
-  private let db: Database
+  let db: Database
   private let rows = RowCache()
 
   package init(_ db: Database) throws {
@@ -25,7 +25,9 @@ package struct JournalReader {
   }
 
   package func name(at sequence: UInt64, of replica: ReplicaID) throws -> TransactionName? {
-    guard let first = try firstRow(at: sequence, of: replica) else { return nil }
+    guard let first = try firstRow(at: sequence, of: replica) else {
+      return try floor(of: replica).flatMap { $0.sequence == sequence ? $0.name : nil }
+    }
     var select = try SQL(db, Statements.selectRowName)
     try select.bind(first)
     guard try select.step() else { return nil }
@@ -73,7 +75,7 @@ package struct JournalReader {
   /// The first sequence of a replica whose transaction is stamped at or above `stamp`; one above the last if there is none.
   package func firstSequence(of replica: ReplicaID, from stamp: Stamp, through last: UInt64) throws -> UInt64 {
     // A replica's stamps rise with its sequences (J-2).
-    var (low, high): (UInt64, UInt64) = (1, last + 1)
+    var (low, high): (UInt64, UInt64) = ((try floor(of: replica)?.sequence ?? 0) + 1, last + 1)
     while low < high {
       let middle = (low + high) / 2
       guard let name = try name(at: middle, of: replica) else { throw damaged("a transaction is not there") }
@@ -82,11 +84,12 @@ package struct JournalReader {
     return low
   }
 
-  /// The address of the transaction that a row of the journal belongs to.
+  /// The address of the transaction that a row of the journal belongs to; of what is kept, its root and the sequence 0.
   package func address(ofRow id: Int64) throws -> (replica: ReplicaID, sequence: UInt64) {
     var select = try SQL(db, Statements.selectAddressOfRow)
     try select.bind(id)
     guard try select.step() else { throw damaged("a row of the journal is in no run") }
+    if select.integer(1) < 0 { return (try root(ofRow: id), 0) }
     let run = try JournalRun(
       checking: select.integer(0), replica: 0, sequence: select.integer(1), isOne: select.integer(2) != 0, lastRow: id)
     return (try select.identifier(3), run.lastSequence(id))
@@ -166,9 +169,13 @@ package struct JournalReader {
     }
   }
 
-  /// All transactions that are held, those of one replica in their order.
+  /// All transactions that are held, those of one replica in their order; before them what is kept of those at and below the floor, which have the sequence 0.
   package func forEachTransaction(_ body: (Transaction) throws -> Void) throws {
-    for replica in try frontier().replicas { try forEachTransaction(of: replica, after: 0, body) }
+    try forEachKept(body)
+    let floor = try floor()
+    for replica in try frontier().replicas {
+      try forEachTransaction(of: replica, after: floor[replica]?.sequence ?? 0, body)
+    }
   }
 
   /// Every entry in the order of arrival, with its place and its object's z index: for who mends what other tables say.
@@ -177,7 +184,7 @@ package struct JournalReader {
     try select.bind(0)
     while try select.step() {
       let id = select.integer(1)
-      for (index, part) in try parts(of: select.bytes(0)).enumerated() {
+      for (index, part) in try parts(of: select.bytes(0)).enumerated() where !part.isAtEnd {
         var part = part
         let stored = try stored(&part)
         try body(stored.entry, EntryPlace(row: id, index: index, isLatest: false), stored.zIndex)
@@ -272,7 +279,7 @@ package struct JournalReader {
 
   // MARK: Parts
 
-  private func entry(at place: EntryPlace) throws -> (Stamp, ReplicaID, StoredEntry) {
+  func entry(at place: EntryPlace) throws -> (Stamp, ReplicaID, StoredEntry) {
     let row = try row(place.row)
     guard row.parts.indices.contains(place.index) else { throw damaged("an object's entry is not there") }
     var part = row.parts[place.index]
@@ -295,7 +302,7 @@ package struct JournalReader {
     return row
   }
 
-  private func parts(of data: [UInt8]) throws -> [ByteReader] {
+  func parts(of data: [UInt8]) throws -> [ByteReader] {
     do {
       return try EntryRow.parts(of: data)
     } catch {
@@ -303,7 +310,7 @@ package struct JournalReader {
     }
   }
 
-  private func stored(_ part: inout ByteReader) throws -> StoredEntry {
+  func stored(_ part: inout ByteReader) throws -> StoredEntry {
     do {
       return try StoredEntry(from: &part, schema.types)
     } catch {
@@ -346,11 +353,13 @@ package struct JournalReader {
   static func lastSequence(_ replica: Int64, _ db: Database) throws -> UInt64 {
     var select = try SQL(db, Statements.selectLastRun)
     try select.bind(replica)
-    guard try select.step() else { return 0 }
-    return try RunOfRows(select, replica).last
+    if try select.step() { return try RunOfRows(select, replica).last }
+    var floor = try SQL(db, Statements.selectFloorSequence)
+    try floor.bind(replica)
+    return try floor.step() ? UInt64(floor.integer(0)) : 0
   }
 
-  private func damaged(_ what: String, _ cause: (any Error)? = nil) -> MagicDataError {
+  func damaged(_ what: String, _ cause: (any Error)? = nil) -> MagicDataError {
     MagicDataError(.notADatabase, "the database is damaged: \(what)", cause: cause)
   }
 }

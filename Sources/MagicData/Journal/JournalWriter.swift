@@ -8,7 +8,8 @@ package import MagicJournal
 package struct JournalWriter: Sendable {
   private struct Current: Sendable {
     let replica: Int64
-    let sequence: UInt64
+    /// `nil` for what is kept of one at or below the floor.
+    let sequence: UInt64?
     let name: TransactionName
     let root: Int64
     /// Its first row.
@@ -22,6 +23,8 @@ package struct JournalWriter: Sendable {
   private var pending = EntryRow()
   private var scratch = ByteWriter()
   private var lastRun: JournalRun?
+  /// The root of the kept entries that were written last, if nothing followed.
+  private var lastKept: Int64?
   private var replicas: [ReplicaID: Int64] = [:]
 
   package init(_ state: DatabaseState) {
@@ -40,6 +43,12 @@ package struct JournalWriter: Sendable {
   ) throws {
     current = Current(
       replica: try row(of: replica, db), sequence: sequence, name: name, root: try row(of: root, db), first: row)
+  }
+
+  /// Begins what is kept of a transaction at or below the floor (K-2). Its rows stand by themselves.
+  package mutating func beginKept(name: TransactionName, root: ReplicaID, _ db: Connection) throws {
+    let root = try row(of: root, db)
+    current = Current(replica: root, sequence: nil, name: name, root: root, first: row)
   }
 
   /// - Parameter isLatest: whether its object has no entry with a higher stamp.
@@ -62,7 +71,7 @@ package struct JournalWriter: Sendable {
   ) throws {
     scratch.removeAll()
     StoredEntry.encodeUpdate(of: type, key, fields, zIndex: zIndex, previous: previous, to: &scratch)
-    pending.append(encoded: scratch)
+    pending.append(encoded: scratch.bytes)
     current?.entries += 1
     if pending.isFull { try flush(db) }
   }
@@ -70,7 +79,7 @@ package struct JournalWriter: Sendable {
   /// What is pending is to be found in the tables.
   mutating func flush(_ db: Connection) throws {
     guard let current, !pending.isEmpty else { return }
-    try write(current, entries: row == current.first ? 0 : nil, db)
+    try write(current, entries: current.sequence == nil ? pending.count : row == current.first ? 0 : nil, db)
     row += 1
     pending = EntryRow()
   }
@@ -78,7 +87,9 @@ package struct JournalWriter: Sendable {
   /// After a transaction's last entry.
   package mutating func finish(_ db: Connection) throws {
     guard let current else { return }
+    guard let sequence = current.sequence else { return try finishKept(current, db) }
     self.current = nil
+    lastKept = nil
     let isOneRow = row == current.first
     if !pending.isEmpty {
       try write(current, entries: isOneRow ? current.entries : nil, db)
@@ -93,15 +104,19 @@ package struct JournalWriter: Sendable {
     }
     // A transaction of one row goes on with the run before it, if that is its replica's.
     let rows = row - current.first
-    if rows == 1, let lastRun, lastRun.goesOn(current.replica, current.sequence, at: current.first) { return }
-    let run = JournalRun(first: current.first, replica: current.replica, sequence: current.sequence, isOne: rows > 1)
-    var insert = try SQL(db, Statements.insertRun)
-    try insert.bind(run.first)
-    try insert.bind(run.replica)
-    try insert.bind(Int64(run.sequence))
-    try insert.bind(run.isOne ? 1 : 0)
-    try insert.run()
+    if rows == 1, let lastRun, lastRun.goesOn(current.replica, sequence, at: current.first) { return }
+    let run = JournalRun(first: current.first, replica: current.replica, sequence: sequence, isOne: rows > 1)
+    try run.insert(db)
     lastRun = run
+  }
+
+  private mutating func finishKept(_ current: Current, _ db: Connection) throws {
+    try flush(db)
+    self.current = nil
+    lastRun = nil
+    guard row > current.first, lastKept != current.replica else { return }
+    try JournalRun.insertKept(from: current.first, root: current.replica, db)
+    lastKept = current.replica
   }
 
   private func write(_ current: Current, entries: Int?, _ db: Connection) throws {
@@ -200,6 +215,24 @@ struct JournalRun: Sendable {
       throw MagicDataError(.notADatabase, "the database is damaged: the transactions of a replica do not follow each other")
     }
     self.init(first: first, replica: replica, sequence: UInt64(sequence), isOne: isOne)
+  }
+
+  func insert(_ db: Connection) throws {
+    try JournalRun.insert(first, replica, Int64(sequence), isOne, db)
+  }
+
+  /// Rows of kept entries, which have no sequences: their run has its own first row's number in their place, below 0 (J-32).
+  static func insertKept(from first: Int64, root: Int64, _ db: Connection) throws {
+    try insert(first, root, -first, false, db)
+  }
+
+  private static func insert(_ first: Int64, _ replica: Int64, _ sequence: Int64, _ isOne: Bool, _ db: Connection) throws {
+    var insert = try SQL(db, Statements.insertRun)
+    try insert.bind(first)
+    try insert.bind(replica)
+    try insert.bind(sequence)
+    try insert.bind(isOne ? 1 : 0)
+    try insert.run()
   }
 
   /// Whether a transaction in the next row belongs to it.

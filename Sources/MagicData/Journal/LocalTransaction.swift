@@ -149,8 +149,16 @@ struct LocalTransaction {
 
   /// The net effect of the entry that the transaction has of an object and of one more (J-2).
   mutating func join(_ entry: Entry, at place: EntryPlace) throws {
-    let schema = try schema(of: entry)
-    var written = try progress.writer.entry(at: place, schema.types, db)
+    var schema = try schema(of: entry)
+    var written: StoredEntry
+    do {
+      written = try progress.writer.entry(at: place, schema.types, db)
+    } catch let error as MagicDataError where error.code == .notADatabase {
+      // It may have a field that was learnt since the schema was read.
+      progress.schema = nil
+      schema = try self.schema(of: entry)
+      written = try progress.writer.entry(at: place, schema.types, db)
+    }
     let joined = written.entry.followed(by: entry, at: name, schema.types[entry.type].schema)
     try count(joined.size - written.entry.size)
     try check(joined)

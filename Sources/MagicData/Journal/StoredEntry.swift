@@ -89,15 +89,25 @@ package struct EntryRow: Sendable {
   mutating func append(_ entry: borrowing StoredEntry, _ scratch: inout ByteWriter) {
     scratch.removeAll()
     entry.encode(to: &scratch)
-    append(encoded: scratch)
+    append(encoded: scratch.bytes)
   }
 
-  mutating func append(encoded entry: borrowing ByteWriter) {
-    bytes.block(entry.bytes)
+  mutating func append(encoded entry: some Collection<UInt8>) {
+    bytes.block(entry)
     count += 1
   }
 
-  /// The bytes of each entry.
+  init() {}
+
+  /// A row of kept entries: each is where it was, and what went leaves a place without bytes (J-32).
+  init(kept: [(index: Int, bytes: [UInt8])]) {
+    for (index, entry) in kept {
+      while count < index { append(encoded: EmptyCollection()) }
+      append(encoded: entry)
+    }
+  }
+
+  /// The bytes of each entry; none where one was that is not kept.
   package static func parts(of data: [UInt8]) throws(JournalError) -> [ByteReader] {
     var reader = ByteReader(data)
     var parts: [ByteReader] = []
@@ -113,8 +123,7 @@ package struct EntryRow: Sendable {
         var scratch = ByteWriter()
         row.append(entry, &scratch)
       } else {
-        row.bytes.block(part.rest)
-        row.count += 1
+        row.append(block: part.rest)
       }
     }
     return row

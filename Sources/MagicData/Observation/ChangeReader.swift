@@ -20,7 +20,8 @@ struct ChangeReader {
   /// The next transactions after a row of the journal; `nil` if there are none.
   @Sendable static func batch(_ db: Connection, after last: inout Int64) throws -> [MagicChanges]? {
     guard try JournalPosition(db).row > last else { return nil }
-    return try ChangeReader(db).batch(after: &last)
+    let batch = try ChangeReader(db).batch(after: &last)
+    return batch.isEmpty ? nil : batch
   }
 
   private func batch(after last: inout Int64) throws -> [MagicChanges] {
@@ -35,11 +36,13 @@ struct ChangeReader {
         guard try rows.step(), rows.isNull(2) else { throw ChangeReader.damaged() }
         objects += try self.objects(in: rows.bytes(3))
       }
-      guard !objects.isEmpty, objects.count == count else { throw ChangeReader.damaged() }
+      guard objects.count == count else { throw ChangeReader.damaged() }
+      last = rows.integer(0)
+      // Of a transaction that was compacted meanwhile nothing may be left here.
+      guard !objects.isEmpty else { continue }
       let time = Date(timeIntervalSince1970: Double(stamp.milliseconds) / 1_000)
       batch.append(MagicChanges(origin: origin, time: time, objects: objects))
       entries += count
-      last = rows.integer(0)
     }
     return batch
   }
@@ -54,7 +57,9 @@ struct ChangeReader {
   private func objects(in data: [UInt8]) throws -> [MagicChanges.Object] {
     var entries: [StoredEntry] = []
     do {
-      for var part in try EntryRow.parts(of: data) { entries.append(try StoredEntry(from: &part, schema.types)) }
+      for var part in try EntryRow.parts(of: data) where !part.isAtEnd {
+        entries.append(try StoredEntry(from: &part, schema.types))
+      }
     } catch {
       throw ChangeReader.damaged(error)
     }

@@ -25,7 +25,7 @@ struct JournalPosition: Sendable {
   private static func types(in data: [UInt8]) throws -> [UInt64] {
     do throws(JournalError) {
       var types: [UInt64] = []
-      for var part in try EntryRow.parts(of: data) { types.append(try part.varint()) }
+      for var part in try EntryRow.parts(of: data) where !part.isAtEnd { types.append(try part.varint()) }
       return types
     } catch {
       throw MagicDataError(.notADatabase, "the database is damaged: a transaction cannot be read", cause: error)

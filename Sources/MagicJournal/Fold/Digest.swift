@@ -50,7 +50,8 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
     return number
   }
 
-  package var description: String { Identifier(high, low).description }
+  package var identifier: Identifier { Identifier(high, low) }
+  package var description: String { identifier.description }
 }
 
 /// The digest of all objects of one type, in any order.

@@ -39,7 +39,7 @@ package struct ObjectState: Sendable, Equatable {
   }
 
   /// What folds by itself in a field with elements.
-  private struct Element: Hashable {
+  struct Element: Hashable {
     enum Name: Hashable {
       case object(ObjectKey)
       case place([UInt8])
@@ -68,9 +68,9 @@ package struct ObjectState: Sendable, Equatable {
   /// The number that the object has claimed (J-26, M-20).
   package private(set) var claim: Int64?
   /// Values that are one as a whole, by the first field of the name.
-  private var writes: [Int: Write] = [:]
+  private(set) var writes: [Int: Write] = [:]
   /// Each of a set or dictionary with the one element.
-  private var elements: [Element: Write] = [:]
+  private(set) var elements: [Element: Write] = [:]
   /// By the first field of the name.
   private var latest: [Int: Latest] = [:]
 
@@ -159,5 +159,5 @@ package struct ObjectState: Sendable, Equatable {
     return row.sorted { $0.field < $1.field }
   }
 
-  private func isValid(_ write: Write) -> Bool { base.map { write.version.stamp > $0 } ?? true }  // M-4
+  func isValid(_ write: Write) -> Bool { base.map { write.version.stamp > $0 } ?? true }  // M-4
 }

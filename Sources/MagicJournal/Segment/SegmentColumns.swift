@@ -12,6 +12,8 @@ struct SegmentColumns<Stream: Sendable>: Sendable {
   var shapes: Stream
   var bases: Stream
   var types: [OfType]
+  /// Of a checkpoint (K-11).
+  var isKept = false
 }
 
 extension SegmentColumns<ByteWriter> {

@@ -13,15 +13,11 @@ extension Segment {
 /// What follows the last one, and that it is the one that the header names, is checked when the end is reached (S-6).
 package struct SegmentReader: Sendable {
   package let header: SegmentHeader
-  package let schema: Schema
-  /// Of the body, as it is inflated.
-  private let length: Int
-  private let roots: [ReplicaID]
-  private let shapes: [SegmentShape]
-  private var columns: SegmentColumns<ByteReader>
+  private var body: BodyReader
   private var sequence: UInt64
   private var previous: TransactionName?
-  private var total = (entries: 0, size: 0)
+
+  package var schema: Schema { body.schema }
 
   /// Checks all that can be checked without reading transactions (S-1).
   package init(_ bytes: [UInt8]) throws(JournalError) {
@@ -35,29 +31,18 @@ package struct SegmentReader: Sendable {
     guard Zlib.checksum(stored) == header.storedChecksum else {
       throw JournalError(.damaged, "the body's checksum does not match", offset: SegmentHeader.length)
     }
-    try self.init(header, try Zlib.inflate(stored, to: header.bodyLength), isWhole: true)
+    try self.init(header, BodyReader(try Zlib.inflate(stored, to: header.bodyLength)))
   }
 
   /// For those who look into a damaged file: its transactions as far as they go, with no check of what they say beyond their form.
   package init(salvaging bytes: [UInt8]) throws(JournalError) {
     let header = try SegmentHeader(bytes)
     let stored = bytes[SegmentHeader.length...].prefix(header.storedLength)
-    try self.init(header, Zlib.inflatePrefix(stored, atMost: header.bodyLength), isWhole: false)
+    try self.init(header, BodyReader(Zlib.inflatePrefix(stored, atMost: header.bodyLength), isWhole: false))
   }
 
-  private init(_ header: SegmentHeader, _ body: [UInt8], isWhole: Bool) throws(JournalError) {
-    self.header = header
-    length = body.count
-    var reader = ByteReader(body)
-    schema = try Schema(from: &reader)
-    var roots: [ReplicaID] = []
-    for _ in 0..<(try reader.count(of: 16)) { roots.append(try Identifier(from: &reader)) }
-    self.roots = roots
-    var shapes: [SegmentShape] = []
-    for _ in 0..<(try reader.count(of: 2)) { shapes.append(try SegmentShape(from: &reader, schema)) }
-    self.shapes = shapes
-    columns = try SegmentColumns<ByteReader>(from: &reader, schema, isWhole: isWhole)
-    if isWhole { try reader.expectEnd("the body") }
+  private init(_ header: SegmentHeader, _ body: BodyReader) throws(JournalError) {
+    (self.header, self.body) = (header, body)
     sequence = header.first
   }
 
@@ -65,15 +50,11 @@ package struct SegmentReader: Sendable {
   package mutating func next() throws(JournalError) -> Transaction? {
     guard sequence <= header.last else { return nil }
     let before = previous?.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
-    let transaction = try columns.transaction(
-      header.replica, sequence, first: header.first, after: before, roots: roots, shapes: shapes, schema, &total)
-    guard total.entries <= Limits.entries, total.size <= Limits.segmentSize else {
-      throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
-    }
+    let transaction = try body.transaction(header.replica, sequence, isFirst: sequence == header.first, after: before)
     previous = transaction.name
     sequence += 1
     if sequence > header.last {
-      try columns.expectEnd()
+      try body.expectEnd()
       guard transaction.name == header.lastName else {
         throw JournalError(.damaged, "the last transaction is not the one that the header names", offset: 88)
       }
@@ -83,9 +64,62 @@ package struct SegmentReader: Sendable {
 
   /// The names of all transactions (S-3), without their entries.
   package func names() throws(JournalError) -> [TransactionName] {
+    try body.names(Int(header.last - header.first) + 1)
+  }
+}
+
+/// Takes transactions from the columns of a body: of a segment, or of a checkpoint's part.
+struct BodyReader: Sendable {
+  let schema: Schema
+  private let roots: [ReplicaID]
+  private let shapes: [SegmentShape]
+  private var columns: SegmentColumns<ByteReader>
+  private(set) var entries = 0
+  private var size = 0
+
+  /// - Parameters:
+  ///   - isKept: of a checkpoint (K-11).
+  ///   - isWhole: whether bytes that are missing are an error; else streams end where the bytes do.
+  init(_ bytes: [UInt8], isKept: Bool = false, isWhole: Bool = true) throws(JournalError) {
+    var reader = ByteReader(bytes)
+    let schema = try Schema(from: &reader)
+    var roots: [ReplicaID] = []
+    for _ in 0..<(try reader.count(of: 16)) { roots.append(try Identifier(from: &reader)) }
+    var shapes: [SegmentShape] = []
+    for _ in 0..<(try reader.count(of: 2)) { shapes.append(try SegmentShape(from: &reader, schema)) }
+    columns = try SegmentColumns<ByteReader>(from: &reader, schema, isWhole: isWhole)
+    columns.isKept = isKept
+    if isWhole { try reader.expectEnd("the body") }
+    (self.schema, self.roots, self.shapes) = (schema, roots, shapes)
+  }
+
+  /// Whether all transactions were taken.
+  var isAtEnd: Bool { columns.stamps.isAtEnd }
+
+  /// The next one.
+  ///
+  /// - Parameters:
+  ///   - isFirst: of the body.
+  ///   - previous: the stamp that it has to be above, or, of a checkpoint, not below.
+  mutating func transaction(
+    _ replica: ReplicaID, _ sequence: UInt64, isFirst: Bool, after previous: Stamp?
+  ) throws(JournalError) -> Transaction {
+    let before = isFirst ? 0 : previous?.bits ?? 0
+    var total = (entries: entries, size: size)
+    let transaction = try columns.transaction(
+      replica, sequence, from: before, after: previous, roots: roots, shapes: shapes, schema, &total)
+    (entries, size) = total
+    guard entries <= Limits.entries, size <= Limits.segmentSize else {
+      throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
+    }
+    return transaction
+  }
+
+  /// The names of so many transactions, without their entries.
+  func names(_ count: Int) throws(JournalError) -> [TransactionName] {
     var (stamps, tags) = (columns.stamps, columns.tags)
     var (names, bits): ([TransactionName], UInt64) = ([], 0)
-    for _ in header.first...header.last {
+    for _ in 0..<count {
       let start = stamps
       let (sum, overflow) = bits.addingReportingOverflow(try stamps.varint())
       guard !overflow else { throw start.damaged("a replica's stamps do not rise") }
@@ -94,17 +128,19 @@ package struct SegmentReader: Sendable {
     }
     return names
   }
+
+  func expectEnd() throws(JournalError) { try columns.expectEnd() }
 }
 
 extension SegmentColumns<ByteReader> {
   fileprivate mutating func transaction(
-    _ replica: ReplicaID, _ sequence: UInt64, first: UInt64, after previous: Stamp?, roots known: [ReplicaID],
+    _ replica: ReplicaID, _ sequence: UInt64, from before: UInt64, after previous: Stamp?, roots known: [ReplicaID],
     shapes: [SegmentShape], _ schema: Schema, _ total: inout (entries: Int, size: Int)
   ) throws(JournalError) -> Transaction {
     let start = stamps
-    let before = sequence == first ? 0 : previous?.bits ?? 0
     let (bits, overflow) = before.addingReportingOverflow(try stamps.varint())
-    guard !overflow, previous.map({ $0.bits < bits }) ?? true else { throw start.damaged("a replica's stamps do not rise") }
+    let rises = previous.map { isKept ? $0.bits <= bits : $0.bits < bits } ?? true
+    guard !overflow, rises else { throw start.damaged("a replica's stamps do not rise") }
     guard bits > 0 else { throw start.damaged("a stamp of 0") }
     let name = TransactionName(stamp: try Stamp(checking: bits, start), tag: try tags.fixed(UInt32.self))
     let root = known[try roots.index(below: known.count, "root")]
@@ -140,7 +176,8 @@ extension SegmentColumns<ByteReader> {
     _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema
   ) throws(JournalError) -> Entry {
     let shape = shapes[try self.shapes.index(below: shapes.count, "shape")]
-    let own = Birth(transaction: name, ordinal: ordinal)
+    let place = isKept && SegmentShape.isFirst(shape.operation) ? try types[shape.type].objects.ordinal() : ordinal
+    let own = Birth(transaction: name, ordinal: place)
     let operation: Entry.Operation
     let key: ObjectKey
     switch shape.operation {
@@ -154,7 +191,7 @@ extension SegmentColumns<ByteReader> {
         case 1: .update
         default: .revival(base: try bases.earlier(than: name.stamp))
         }
-      key = try types[shape.type].objects.key(operation, own, schema.types[shape.type])
+      key = try types[shape.type].objects.key(operation, own, schema.types[shape.type], isKept: isKept)
     }
     var fields: [FieldValue] = []
     fields.reserveCapacity(shape.fields.count)
@@ -192,8 +229,15 @@ extension ByteReader {
     return number
   }
 
+  fileprivate mutating func ordinal() throws(JournalError) -> UInt32 {
+    let start = self
+    let ordinal = try varint()
+    guard ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
+    return UInt32(ordinal)
+  }
+
   fileprivate mutating func key(
-    _ operation: Entry.Operation, _ own: Birth, _ type: TypeSchema
+    _ operation: Entry.Operation, _ own: Birth, _ type: TypeSchema, isKept: Bool
   ) throws(JournalError) -> ObjectKey {  // S-5
     let start = self
     if type.hasNumbers, rest.first == ObjectKey.birthForm {  // S-10
@@ -207,10 +251,8 @@ extension ByteReader {
     let stamp = try earlier(than: own.transaction.stamp, byAtLeast: operation == .remove && type.primary == nil ? 0 : 1)
     guard stamp > .earliest else { throw start.damaged("an object born at stamp 0") }
     let tag = try fixed(UInt32.self)
-    let ordinal = try varint()
-    guard ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
-    let birth = Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: UInt32(ordinal))
-    guard stamp < own.transaction.stamp || birth == own else {
+    let birth = Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: try ordinal())
+    guard stamp < own.transaction.stamp || birth == own || isKept && birth.transaction == own.transaction else {
       throw start.damaged("a birth at another place of its transaction")
     }
     return .birth(birth)

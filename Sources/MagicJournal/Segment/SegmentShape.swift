@@ -12,6 +12,9 @@ struct SegmentShape: Hashable, Sendable {
     for field in fields { writer.varint(field) }
   }
 
+  /// Whether an entry's object is named by its own place.
+  static func isFirst(_ operation: UInt8) -> Bool { operation >= 3 }
+
   private static func isRemove(_ operation: UInt8) -> Bool { operation == 0 || operation == 5 }
 
   init(type: Int, operation: UInt8, fields: [Int]) {

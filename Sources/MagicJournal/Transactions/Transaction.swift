@@ -50,6 +50,18 @@ extension Entry {
     }
   }
 
+  /// The same of what is kept of a transaction, where an entry's place is lost (K-11).
+  package func isPossible(keptOf name: TransactionName) -> Bool {
+    guard operation.isFirst else { return isPossible(at: 0, of: name) || isOwnRemove(of: name) }
+    guard case .birth(let birth) = key else { return false }
+    return birth.transaction == name
+  }
+
+  private func isOwnRemove(of name: TransactionName) -> Bool {
+    guard operation == .remove, case .birth(let birth) = key else { return false }
+    return birth.transaction == name
+  }
+
   /// What the entry counts towards a transaction's limit (J-20).
   package var size: Int {
     let identity = if case .primary(let value) = key { value.encodedLength } else { 16 }

@@ -26,6 +26,17 @@ package enum BundleFile {
       try write(Data(DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)))
       counts.segments += 1
     }
+    for checkpoint in listing.checkpoints {
+      var offset = 0
+      while offset < checkpoint.bytes {
+        try Task.checkCancellation()
+        let part = try DurableFile.part(of: checkpoint.url, at: offset, min(1 << 20, checkpoint.bytes - offset))
+        guard !part.isEmpty else { throw MagicDataError(.damaged, "\(checkpoint.url.path) became shorter while it was read") }
+        try write(Data(part))
+        offset += part.count
+      }
+      counts.segments += 1
+    }
     for digits in try remote.contents() {
       try writeContent(remote.content(digits), digits, write)
       counts.contents += 1
@@ -44,7 +55,7 @@ package enum BundleFile {
 
     mutating func add(_ part: Source.Part) {
       switch part {
-      case .segment: segments += 1
+      case .segment, .checkpoint: segments += 1
       case .content: contents += 1
       }
     }
@@ -210,9 +221,38 @@ package enum BundleFile {
       return dataSet
     }
 
+    mutating func checkpointHeader() throws -> [UInt8] {
+      let fixed = ahead + (try next(CheckpointHeader.fixedLength - ahead.count, "a checkpoint's header"))
+      do {
+        let length = try CheckpointHeader.length(fixed)
+        return fixed + (try next(length - fixed.count, "a checkpoint's header"))
+      } catch let error as JournalError {
+        throw damaged(error.message)
+      }
+    }
+
+    /// `nil` at the checkpoint's end.
+    mutating func checkpointPart() throws -> [UInt8]? {
+      let mark = try next(8, "a checkpoint")
+      guard mark != CheckpointEnd.magic else {
+        ahead = mark
+        return nil
+      }
+      let head = mark + (try next(CheckpointPartHeader.length - 8, "a checkpoint's part"))
+      do {
+        return head + (try next(CheckpointPartHeader(head).storedLength, "a checkpoint's part"))
+      } catch let error as JournalError {
+        throw damaged(error.message)
+      }
+    }
+
+    mutating func checkpointEnd() throws -> [UInt8] { ahead + (try next(CheckpointEnd.length - 8, "a checkpoint's end")) }
+
     enum Part {
       /// A segment's bytes, of which the header was checked.
       case segment([UInt8])
+      /// What comes next is the checkpoint.
+      case checkpoint
       /// What comes next is the content.
       case content(digits: String, length: UInt64)
     }
@@ -226,6 +266,10 @@ package enum BundleFile {
       if mark == BundleFile.end {
         ahead = mark
         return nil
+      }
+      if mark == CheckpointHeader.magic {
+        ahead = mark
+        return .checkpoint
       }
       if mark == BundleFile.content {
         let header = try next(BundleFile.contentHeaderLength - 8, "a content's header")
@@ -257,10 +301,37 @@ package enum BundleFile {
         guard header.dataSet == dataSet else { throw damaged("a segment of another data set") }
         let file = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: segment.name)
         try DurableFile.write(bytes, to: remote.segments.appendingPathComponent(file.text))
+      case .checkpoint: try putCheckpoint(dataSet, into: remote)
       case .content(let digits, let length):
         guard hasContents else { return try content(digits, length) { _ in } }
         try remote.makeContents(digits)
         try DurableFile.write(to: remote.content(digits)) { try content(digits, length, $0) }
+      }
+    }
+
+    /// A whole checkpoint, a part at a time, checked once it is there.
+    private mutating func putCheckpoint(_ dataSet: DataSetID, into remote: FolderRemote) throws {
+      try remote.makeOwn(remote.checkpoints)
+      let aside = remote.checkpoints.appendingPathComponent("aside")
+      defer { unlink(aside.path) }
+      let head = try checkpointHeader()
+      try DurableFile.write(to: aside) { append in
+        try append(Data(head))
+        while let part = try checkpointPart() { try append(Data(part)) }
+        try append(Data(checkpointEnd()))
+      }
+      let file: URL
+      do throws(JournalError) {
+        file = remote.checkpoints.appendingPathComponent(CheckpointFile.name(of: try CheckpointHeader(head)))
+      } catch {
+        throw damaged("its checkpoint: \(error.message)")
+      }
+      guard rename(aside.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
+      do {
+        try CheckpointFile(file, dataSet).read()
+      } catch let error as MagicDataError {
+        unlink(file.path)
+        throw MagicDataError(error.code, "\(name), its checkpoint: \(error.message)")
       }
     }
 

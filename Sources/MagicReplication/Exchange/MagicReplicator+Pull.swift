@@ -25,7 +25,9 @@ extension MagicReplicator {
     let (listing, inStep, lacking) = try await arrivals.withSnapshot(of: magic, dataSet, source) {
       [assets = magic.store.assets] db, snapshot in
       let (listing, held) = (snapshot.listing, snapshot.held)
-      guard snapshot.state.isSettled, listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil }) else {
+      guard snapshot.state.isSettled, listing.needed(by: held) == nil,
+        listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil })
+      else {
         return (listing, PullReport?.none, [String]())
       }
       var report = PullReport()
@@ -37,6 +39,7 @@ extension MagicReplicator {
     report.unread += arrivals.unread
     report.parked += arrivals.parked
     do {
+      try await arrivals.folder.learnMembers(magic)
       if let interruption = arrivals.interruption { throw interruption }
       let named =
         inStep == nil
@@ -65,7 +68,7 @@ extension MagicReplicator {
       if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
       return (report, conflicts, listing.doubtful)
     }
-    for name in doubtful { folder.doubt(name.text) }
+    for name in doubtful { folder.doubt(name) }
     return (report, conflicts)
   }
 }
@@ -79,16 +82,28 @@ extension FolderListing {
     let meter = ProgressMeter(events, .pull, of: waiting(after: merger.held))
     try checkForks(JournalReader(db), merger.held, own: own)
     var report = PullReport()
-    for replica in replicas {
-      while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
-        guard let segment = try segmentOrReject(file) else { continue }
-        try merger.merge(segment) { try meter.moved(changes: $0) }
-        report.segments += 1
-        report.bytes += SegmentHeader.length + segment.header.storedLength
-        report.inflatedBytes += SegmentHeader.length + segment.header.bodyLength
+    var taken: [CheckpointFile] = []
+    repeat {
+      while let checkpoint = needed(by: merger.held), merger.mayTake(checkpoint.header) {
+        guard try isWhole(checkpoint) else { continue }
+        try checkpoint.read { part in try merger.merge(kept: part) { try meter.moved(changes: $0) } }
+        merger.raise(to: checkpoint.floor)
+        taken.append(checkpoint)
+        report.checkpoints += 1
+        report.bytes += checkpoint.bytes
       }
-    }
+      for replica in replicas {
+        while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
+          guard let segment = try segmentOrReject(file) else { continue }
+          try merger.merge(segment) { try meter.moved(changes: $0) }
+          report.segments += 1
+          report.bytes += SegmentHeader.length + segment.header.storedLength
+          report.inflatedBytes += SegmentHeader.length + segment.header.bodyLength
+        }
+      }
+    } while try lookAgain()
     try merger.finish()
+    try keep(taken, mark: merger.mark, db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalReader(db), merger.held, own: own)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
@@ -101,10 +116,39 @@ extension FolderListing {
     return (report, merger.conflicts)
   }
 
+  /// K-13, K-14: the floor rises, and what lay below it already is kept with what came.
+  private func keep(_ taken: [CheckpointFile], mark: Int64, _ db: Connection) throws {
+    guard !taken.isEmpty else { return }
+    var floor = NamedFrontier()
+    for checkpoint in taken {
+      for replica in checkpoint.floor.replicas
+      where checkpoint.floor[replica]?.sequence ?? 0 > floor[replica]?.sequence ?? 0 {
+        floor[replica] = checkpoint.floor[replica]
+      }
+    }
+    var compaction = try JournalCompaction(db, to: floor)
+    // Of a database that held nothing there is nothing to give up.
+    if mark == 0, taken.count == 1 { try compaction.raise() } else { try compaction.run(Task.checkCancellation) }
+    let journal = try JournalReader(db)
+    // What is kept has no address, so only who stands for all of it can be compared.
+    let raised = try journal.floor()
+    for checkpoint in taken where checkpoint.floor == raised {
+      guard try journal.digest(of: compaction.rows).identifier == checkpoint.header.digest else {
+        throw MagicDataError(
+          .fork,
+          """
+          \(checkpoint.url.path) does not come to what it says, together with what is held here: somebody's transactions differ under one number, since a \
+          database is in use as two, or its writer was damaged. Nothing was changed. Clone the remote into a new database and use that
+          """)
+      }
+    }
+  }
+
   /// How many transactions are to come.
   private func waiting(after held: Frontier) -> Int {
     let frontier = frontier
-    return replicas.reduce(0) { $0 + Int(clamping: frontier[$1] - min(frontier[$1], held[$1])) }
+    let start = needed(by: held) == nil ? held : covered
+    return replicas.reduce(0) { $0 + Int(clamping: frontier[$1] - min(frontier[$1], start[$1])) }
   }
 
   /// A file that turns out to be damaged counts no more (F-9).
@@ -120,6 +164,7 @@ extension FolderListing {
   /// F-10: the files that hold what nothing else gave, and the holes before what is there.
   func say(what held: Frontier, leaves report: inout PullReport, heldBack: Set<ReplicaID> = []) {
     report.unread = unread(beyond: held, heldBack)
+    report.unread += unreadCheckpoints(beyond: held)
     for replica in replicas where !heldBack.contains(replica) {
       guard let missing = hole(after: held[replica], of: replica) else { continue }
       report.parked.append(.init(replica: replica.description, missing: missing))
@@ -128,10 +173,21 @@ extension FolderListing {
 
   func unread(beyond held: Frontier, _ heldBack: Set<ReplicaID> = []) -> [UnreadFile] {
     rejected.filter { $0.name.last > held[$0.name.replica] && !heldBack.contains($0.name.replica) }.map { name, error in
-      let remedy =
-        error.code == .damaged
-        ? "; if it is not still on its way, delete it: whoever has what it held writes it again with the next push" : ""
-      return UnreadFile(path: url(of: name).path, code: error.code, message: error.message + remedy)
+      UnreadFile(path: url(of: name).path, code: error.code, message: error.message + FolderListing.remedy(error))
     }
+  }
+
+  /// Of one whose header cannot be read it is not known how far it reaches: it is said if something is lacking.
+  private func unreadCheckpoints(beyond held: Frontier) -> [UnreadFile] {
+    let isLacking = held.replicas.isEmpty || replicas.contains { hole(after: held[$0], of: $0) != nil }
+    return rejectedCheckpoints.filter { _, floor, _ in
+      floor.map { floor in floor.replicas.contains { floor[$0] > held[$0] } } ?? isLacking
+    }.map { url, _, error in UnreadFile(path: url.path, code: error.code, message: error.message + FolderListing.remedy(error))
+    }
+  }
+
+  private static func remedy(_ error: MagicDataError) -> String {
+    error.code == .damaged
+      ? "; if it is not still on its way, delete it: whoever has what it held writes it again with the next push" : ""
   }
 }

@@ -32,7 +32,7 @@ extension FolderRemote {
       // From here on something may flow, so both sides stand for one data set.
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
-    return try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { db, snapshot in
+    let (report, pushed) = try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { db, snapshot in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       try makeSegments()
@@ -40,10 +40,17 @@ extension FolderRemote {
       let waiting = held.replicas.flatMap { listing.holes(of: $0, through: held[$0]) }.reduce(0) { $0 + $1.count }
       var push = JournalPush(
         remote: self, dataSet: dataSet, snapshot: snapshot, meter: ProgressMeter(events, .push, of: waiting),
-        listing: snapshot.listing)
+        floor: try snapshot.journal.floor(), listing: snapshot.listing)
       try push.send()
-      return push.report
+      push.tidy()
+      return (push.report, try snapshot.journal.named(snapshot.held))
     }
+    do {
+      try await acknowledge(pushed, magic)
+    } catch let error as MagicDataError where error.code == .notAllowed && report.segments + report.checkpoints == 0 {
+      // Who may only read and has nothing to send is in step all the same; not to be known keeps history where it is, and nothing else.
+    }
+    return report
   }
 }
 
@@ -53,6 +60,7 @@ private struct JournalPush {
   let dataSet: DataSetID
   let snapshot: Snapshot
   let meter: ProgressMeter
+  let floor: NamedFrontier
   var listing: FolderListing
   var report = PushReport()
 
@@ -61,11 +69,36 @@ private struct JournalPush {
 
   mutating func send() throws {
     let settled = try readDoubted()
+    try sendCheckpoint()
     for replica in held.replicas {
       try mend(replica)
-      for hole in listing.holes(of: replica, through: held[replica]) { try send(replica, hole) }
+      for hole in holes(of: replica) { try send(replica, hole) }
     }
     for name in settled { remote.settleDoubt(name) }
+  }
+
+  /// K-17.
+  private mutating func sendCheckpoint() throws {
+    guard floor.replicas.contains(where: { !listing.holes(of: $0, through: floor[$0]?.sequence ?? 0).isEmpty }) else { return }
+    if let other = listing.rejectedCheckpoints.first(where: { $0.error.code == .incompatible }) { throw other.error }
+    let checkpoint = try CheckpointFile.write(journal, snapshot.state, dataSet, into: remote)
+    listing.add(checkpoint)
+    report.checkpoints += 1
+    report.bytes += checkpoint.bytes
+  }
+
+  /// What the remote lacks of the transactions that are held.
+  private func holes(of replica: ReplicaID) -> [ClosedRange<UInt64>] {
+    let floor = floor[replica]?.sequence ?? 0
+    return listing.holes(of: replica, through: held[replica]).compactMap { hole in
+      hole.upperBound > floor ? max(hole.lowerBound, floor + 1)...hole.upperBound : nil
+    }
+  }
+
+  /// F-19. What was to be sent is sent: that the folder cannot be tidied is no failure of the push.
+  mutating func tidy() {
+    var consolidation = Consolidation(dataSet: dataSet, writer: snapshot.state.replica, extent: .own)
+    try? consolidation.run(on: &listing)
   }
 
   /// F-16: looks at files that somebody found damaged, if what they should hold is held here.
@@ -74,6 +107,12 @@ private struct JournalPush {
   private mutating func readDoubted() throws -> [String] {
     let doubted = try remote.doubted()
     var settled: [String] = []
+    for text in doubted where CheckpointFile.isName(text) {
+      if let checkpoint = listing.checkpoints.first(where: { $0.url.lastPathComponent == text }) {
+        _ = try listing.isWhole(checkpoint)
+      }
+      settled.append(text)
+    }
     for (text, name) in doubted.compactMap({ text in SegmentFileName(text).map { (text, $0) } }) {
       guard let file = listing.runs[name.replica]?.files.first(where: { $0.name == name }) else {
         // What is not there, or does not count, speaks for itself.
@@ -101,7 +140,7 @@ private struct JournalPush {
         report.transactions += 1
         report.changes += transaction.entries.count
       }
-      try listing.replace(name, by: finish(writer, replica, run))
+      try finish(writer, replica, run)
     }
   }
 
@@ -124,10 +163,9 @@ private struct JournalPush {
 
   private mutating func finish(
     _ writer: SegmentWriter, _ replica: ReplicaID, _ run: ClosedRange<UInt64>
-  ) throws -> [UInt8] {
+  ) throws {
     let (name, bytes) = try writer.finish()
     try write(name, bytes, replica, run)
-    return bytes
   }
 
   private mutating func write(_ name: String, _ bytes: [UInt8], _ replica: ReplicaID, _ run: ClosedRange<UInt64>) throws {
@@ -139,6 +177,7 @@ private struct JournalPush {
     report.segments += 1
     report.bytes += bytes.count
     report.inflatedBytes += SegmentHeader.length + (try SegmentHeader(bytes).bodyLength)
+    try listing.add(file, bytes)
   }
 }
 

@@ -4,6 +4,8 @@ public import MagicData
 public struct PushReport: Sendable, Equatable {
   /// Files written.
   public var segments = 0
+  /// Checkpoints written: of a database that gave up its history, to a remote that lacks it.
+  public var checkpoints = 0
   public var transactions = 0
   /// Entries: one for each object that a transaction touched.
   public var changes = 0
@@ -26,6 +28,8 @@ public struct PushReport: Sendable, Equatable {
 public struct PullReport: Sendable, Equatable {
   /// Files read.
   public var segments = 0
+  /// Checkpoints taken: of a remote that has no history, or has it in more bytes.
+  public var checkpoints = 0
   public var transactions = 0
   /// Entries: one for each object that a transaction touched.
   public var changes = 0

@@ -46,5 +46,13 @@ package struct SegmentCutter {
       inflatedBytes: SegmentHeader.length + SegmentHeader(bytes).bodyLength)
   }
 
+  /// The same for who looked at the floor in an earlier snapshot.
+  package func cutNow(_ replica: ReplicaID, _ run: ClosedRange<UInt64>) throws -> Cut? {
+    guard try run.lowerBound > journal.floor(of: replica)?.sequence ?? 0 else {
+      throw MagicDataError(.busy, "the history that was to be sent was given up meanwhile; try again")
+    }
+    return try cut(replica, run)
+  }
+
   private struct IsFull: Error {}
 }

@@ -1,3 +1,4 @@
+internal import MagicData
 package import MagicJournal
 
 /// Writes a journal as lines of JSON (Protocol/export.md).
@@ -139,8 +140,16 @@ extension JournalSource {
   ) async throws -> (transactions: Int, report: MagicReadReport) {
     let (count, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       var (writer, count) = (ExportWriter(), 0)
+      let window = try selection.window(journal)
+      if let givenUp = journal.givenUp {
+        throw MagicDataError(
+          .notFound,
+          """
+          history up to \(givenUp.inLog) was given up by compact, and an export has whole transactions alone; push to a bundle, which holds all that is left
+          """)
+      }
       if let dataSet = try journal.dataSet() { try line(writer.header(dataSet)) }
-      try journal.forEachTransaction(selection.window(journal)) { transaction, schema in
+      try journal.forEachTransaction(window) { transaction, schema in
         try checkCancelled()
         count += 1
         try writer.lines(transaction, schema, line)

@@ -14,20 +14,38 @@ struct FolderListing: Sendable {
   private(set) var runs: [ReplicaID: Runs] = [:]
   /// The others that are named as segments are, and why they do not count.
   private(set) var rejected: [(name: SegmentFileName, error: MagicDataError)] = []
-  /// Those of them that counted until they were read (F-16).
-  private(set) var doubtful: [SegmentFileName] = []
+  /// The checkpoints that count, in the order of their names (K-12).
+  private(set) var checkpoints: [CheckpointFile] = []
+  /// The others, with their floors as far as these could be read.
+  private(set) var rejectedCheckpoints: [(url: URL, floor: Frontier?, error: MagicDataError)] = []
+  /// Those of all these that counted until they were read (F-16).
+  private(set) var doubtful: [String] = []
 
-  private let segments: URL
+  private let remote: FolderRemote
+  private let dataSet: DataSetID
   /// What the remote holds that is not in files here.
   private let beyond: Frontier
+  /// Whether a file was gone when it was read: another has taken its place, or will (F-20).
+  private var hasVanished = false
+  private var looks = 0
+
+  /// How often the folder is listed again before a file that is gone is a gap like any other.
+  private static let maxLooks = 8
 
   /// - Parameter known: an earlier look at the same folder; what counted then is not opened again, since it never changes.
   init(
     _ remote: FolderRemote, dataSet: DataSetID, beyond: Frontier = Frontier(), known: FolderListing? = nil
   ) throws {
-    segments = remote.segments
-    self.beyond = beyond
-    let counted = Dictionary(uniqueKeysWithValues: known?.files.map { ($0.name, $0) } ?? [])
+    (self.remote, self.dataSet, self.beyond) = (remote, dataSet, beyond)
+    runs = known?.runs ?? [:]
+    try look()
+    while try lookAgain() {}
+  }
+
+  private mutating func look() throws {
+    hasVanished = false
+    rejected = []
+    let counted = Dictionary(uniqueKeysWithValues: self.files.map { ($0.name, $0) })
     var files: [ReplicaID: [File]] = [:]
     for text in try remote.listing(of: remote.segments).sorted() {
       guard let name = SegmentFileName(text) else { continue }
@@ -40,14 +58,47 @@ struct FolderListing: Sendable {
         files[name.replica, default: []].append(
           File(name: name, header: try FolderListing.header(of: url, name, dataSet), url: url))
       } catch let error as MagicDataError {
-        // Taken away since it was listed: as if it had never been there.
-        if error.code != .notFound { rejected.append((name, error)) }
+        if error.code == .notFound { hasVanished = true } else { rejected.append((name, error)) }
       }
     }
     runs = files.mapValues(Runs.init)
+    try lookAtCheckpoints()
   }
 
-  func url(of name: SegmentFileName) -> URL { segments.appendingPathComponent(name.text) }
+  private mutating func lookAtCheckpoints() throws {
+    (checkpoints, rejectedCheckpoints) = ([], [])
+    guard remote.isOwnFolder(remote.checkpoints) else { return }
+    for name in try remote.listing(of: remote.checkpoints).sorted() where CheckpointFile.isName(name) {
+      let url = remote.checkpoints.appendingPathComponent(name)
+      do {
+        checkpoints.append(try CheckpointFile(url, dataSet))
+      } catch let error as MagicDataError {
+        if error.code == .notFound { hasVanished = true } else { rejectedCheckpoints.append((url, nil, error)) }
+      }
+    }
+  }
+
+  /// K-15: for each replica the last sequence that a checkpoint stands for.
+  var covered: Frontier {
+    var covered = Frontier()
+    for floor in checkpoints.map(\.floor.frontier) {
+      for replica in floor.replicas { covered[replica] = max(covered[replica], floor[replica]) }
+    }
+    return covered
+  }
+
+  /// Of segments and checkpoints.
+  var allReplicas: [ReplicaID] { Set(replicas + covered.replicas).sorted() }
+
+  /// Lists the folder anew if a file was gone when it was read. `false` if none was, or it was done often enough.
+  mutating func lookAgain() throws -> Bool {
+    guard hasVanished, looks < FolderListing.maxLooks else { return false }
+    looks += 1
+    try look()
+    return true
+  }
+
+  func url(of name: SegmentFileName) -> URL { remote.segments.appendingPathComponent(name.text) }
 
   private static func header(of url: URL, _ name: SegmentFileName, _ dataSet: DataSetID) throws -> SegmentHeader {
     let (bytes, length) = try DurableFile.head(of: url, SegmentHeader.length)
@@ -73,9 +124,15 @@ struct FolderListing: Sendable {
   /// In the order of their replicas and first sequences.
   var files: [File] { replicas.flatMap { runs[$0]?.files ?? [] } }
 
+  /// Of the files that count.
+  var bytes: Int {
+    files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength } + checkpoints.reduce(0) { $0 + $1.bytes }
+  }
+
   /// F-5: for each replica the last sequence up to which none is missing.
   var frontier: Frontier {
-    var frontier = beyond
+    var frontier = covered
+    for replica in beyond.replicas { frontier[replica] = max(frontier[replica], beyond[replica]) }
     for replica in replicas {
       while let file = next(after: frontier[replica], of: replica) { frontier[replica] = file.name.last }
     }
@@ -90,8 +147,31 @@ struct FolderListing: Sendable {
   /// A file that turned out to be damaged where its header does not show it, or is no longer there.
   mutating func reject(_ file: File, _ error: MagicDataError) {
     runs[file.name.replica] = runs[file.name.replica].map { Runs($0.files.filter { $0.name != file.name }) }
-    if error.code != .notFound { rejected.append((file.name, error)) }
-    if error.code == .damaged { doubtful.append(file.name) }
+    if error.code == .notFound { hasVanished = true } else { rejected.append((file.name, error)) }
+    if error.code == .damaged { doubtful.append(file.name.text) }
+  }
+
+  mutating func reject(_ checkpoint: CheckpointFile, _ error: MagicDataError) {
+    checkpoints.removeAll { $0.url == checkpoint.url }
+    if error.code == .notFound {
+      hasVanished = true
+    } else {
+      rejectedCheckpoints.append((checkpoint.url, checkpoint.floor.frontier, error))
+    }
+    if error.code == .damaged { doubtful.append(checkpoint.url.lastPathComponent) }
+  }
+
+  /// Checkpoints were deleted.
+  mutating func forget(_ urls: Set<URL>) {
+    checkpoints.removeAll { urls.contains($0.url) }
+    rejectedCheckpoints.removeAll { urls.contains($0.url) }
+  }
+
+  /// A checkpoint was written.
+  mutating func add(_ checkpoint: CheckpointFile) {
+    rejectedCheckpoints.removeAll { $0.url == checkpoint.url }
+    checkpoints.removeAll { $0.url == checkpoint.url }
+    checkpoints.append(checkpoint)
   }
 
   /// The same for a file that may be listed.
@@ -102,7 +182,7 @@ struct FolderListing: Sendable {
   /// F-6: the runs, up to a sequence, that no file that counts has.
   func holes(of replica: ReplicaID, through last: UInt64) -> [ClosedRange<UInt64>] {
     var holes: [ClosedRange<UInt64>] = []
-    var next: UInt64 = 1
+    var next = covered[replica] + 1
     for file in runs[replica]?.files ?? [] where next <= last {
       if file.name.first > next { holes.append(next...min(file.name.first - 1, last)) }
       next = max(next, file.name.last + 1)
@@ -113,18 +193,36 @@ struct FolderListing: Sendable {
 
   /// H-28: the sequences that are missing before others that are there; `nil` if none are, or if there is something to take.
   func hole(after sequence: UInt64, of replica: ReplicaID) -> ClosedRange<UInt64>? {
-    guard let runs = runs[replica], runs.next(after: sequence) == nil,
+    guard covered[replica] <= sequence, let runs = runs[replica], runs.next(after: sequence) == nil,
       let file = runs.files.first(where: { $0.name.first > sequence + 1 })
     else { return nil }
     return sequence + 1...file.name.first - 1
   }
 
-  /// A damaged file was replaced by a whole one.
-  mutating func replace(_ name: SegmentFileName, by bytes: [UInt8]) throws {
+  /// A file was written, maybe in the place of a damaged one.
+  mutating func add(_ name: SegmentFileName, _ bytes: [UInt8]) throws {
     let file = File(name: name, header: try SegmentHeader(bytes), url: url(of: name))
     rejected.removeAll { $0.name == name }
-    runs[name.replica] = Runs((runs[name.replica]?.files ?? []) + [file])
+    runs[name.replica] = Runs((runs[name.replica]?.files ?? []).filter { $0.name != name } + [file])
   }
+
+  /// Deletes a file of which the listing still knows.
+  func delete(_ name: SegmentFileName) throws {
+    guard unlink(url(of: name).path) == 0 || errno == ENOENT else {
+      throw DurableFile.failure("could not be deleted", url(of: name))
+    }
+  }
+
+  /// Files were deleted.
+  mutating func forget(_ names: Set<SegmentFileName>) {
+    rejected.removeAll { names.contains($0.name) }
+    for replica in Set(names.map(\.replica)) {
+      runs[replica] = runs[replica].map { Runs($0.files.filter { !names.contains($0.name) }) }
+    }
+  }
+
+  /// After files were deleted.
+  func syncFolder() throws { try DurableFile.sync(remote.segments) }
 
   /// The same for who takes its transactions one by one.
   static func reader(_ file: File) throws -> SegmentReader {
@@ -170,6 +268,19 @@ struct Runs: Sendable {
       farthest.append(self.files[before].name.last >= file.name.last ? before : index)
     }
     self.farthest = farthest
+  }
+
+  /// As few files as hold all that these hold, in their order.
+  var chain: [FolderListing.File] {
+    var chain: [FolderListing.File] = []
+    var last: UInt64 = 0
+    while let file = next(after: last)
+      ?? files.first(where: { $0.name.first > last + 1 }).flatMap({ next(after: $0.name.first - 1) })
+    {
+      chain.append(file)
+      last = file.name.last
+    }
+    return chain
   }
 
   func next(after sequence: UInt64) -> FolderListing.File? {

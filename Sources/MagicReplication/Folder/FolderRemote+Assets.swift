@@ -39,7 +39,9 @@ extension FolderRemote {
     return nil
   }
 
-  private func makeOwn(_ folder: URL) throws {
+  func isOwnFolder(_ folder: URL) -> Bool { FolderRemote.kind(of: folder) == .folder }
+
+  func makeOwn(_ folder: URL) throws {
     switch FolderRemote.kind(of: folder) {
     case .folder: return
     case .nothing: try make(folder)

@@ -41,9 +41,11 @@ extension FolderRemote: Remote, OpenRemote {
   package func status(of magic: MagicData, _ dataSet: DataSetID) async throws -> ReplicationStatus {
     let now = magic.store.surroundings.milliseconds()
     return try await magic.store.read { db in
+      var members = try Members(db)
+      for file in try acknowledged(dataSet).values { members.learn(file.members.values) }
       let snapshot = try Snapshot(db, self, dataSet)
       if let first = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, first) }
-      return try ReplicationStatus(snapshot, now)
+      return try ReplicationStatus(snapshot, members, now)
     }
   }
 }

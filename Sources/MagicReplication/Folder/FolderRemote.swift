@@ -17,6 +17,8 @@ public struct FolderRemote: Sendable {
 
   private var marker: URL { folder.appendingPathComponent("magicdata.json") }
   var segments: URL { folder.appendingPathComponent("segments", isDirectory: true) }
+  var acks: URL { folder.appendingPathComponent("acks", isDirectory: true) }
+  var checkpoints: URL { folder.appendingPathComponent("checkpoints", isDirectory: true) }
 
   private struct Marker: Codable {
     var format: Int
@@ -103,7 +105,7 @@ public struct FolderRemote: Sendable {
     var isFolder: ObjCBool = false
     if files.fileExists(atPath: folder.path, isDirectory: &isFolder) {
       guard isFolder.boolValue else { throw MagicDataError(.exists, "\(folder.path) is a file, and a remote is a folder") }
-      let own = [segments, assets, doubts].map(\.lastPathComponent)
+      let own = [segments, assets, doubts, acks, checkpoints].map(\.lastPathComponent)
       let content = try listing(of: folder).filter { !$0.hasPrefix(".") && !own.contains($0) }
       guard content.isEmpty else {
         throw MagicDataError(.exists, "\(folder.path) is no remote, and is not empty; name a new folder, in it or elsewhere")
@@ -129,8 +131,8 @@ public struct FolderRemote: Sendable {
     try DurableFile.sync(folder.deletingLastPathComponent())
   }
 
-  /// The names of the segments' files and of the contents of assets; none if there is no remote.
-  package func fileNames() throws -> Set<String> { try Set(listing(of: segments) + contents()) }
+  /// The names of the files of segments and checkpoints and of the contents of assets; none if there is no remote.
+  package func fileNames() throws -> Set<String> { try Set(listing(of: segments) + listing(of: checkpoints) + contents()) }
 
   /// Names in a folder; none if the folder is not there.
   func listing(of folder: URL) throws -> [String] {

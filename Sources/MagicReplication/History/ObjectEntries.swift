@@ -31,8 +31,13 @@ extension JournalSource {
   func entries(of type: String, _ object: String) async throws -> (ObjectEntries, MagicReadReport) {
     var (found, report): ([ObjectEntries], MagicReadReport)
     if case .database(let magic) = self {
-      found = try await magic.store.read { db in try JournalReader(db).entries(of: type, object, db) }
-      report = MagicReadReport()
+      (found, report) = try await magic.store.read { db in
+        let journal = try JournalReader(db)
+        var report = MagicReadReport()
+        let floor = try journal.floor()
+        report.historyBegins = floor.replicas.compactMap { floor[$0]?.name.stamp }.max()?.date
+        return (try journal.entries(of: type, object, db), report)
+      }
     } else {
       (found, report) = try await scanned(type, object)
     }

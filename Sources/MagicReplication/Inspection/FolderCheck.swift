@@ -26,6 +26,15 @@ package struct FolderCheck: Sendable {
         damaged.append(error.message)
       }
     }
+    damaged += listing.rejectedCheckpoints.map(\.error.message)
+    for checkpoint in listing.checkpoints {
+      do {
+        try checkpoint.read()
+        bytes += checkpoint.bytes
+      } catch let error as MagicDataError where error.code != .notFound {
+        damaged.append(error.message)
+      }
+    }
     let frontier = listing.frontier
     for replica in listing.replicas {
       let beyond = listing.runs[replica]?.files.first { $0.name.first > frontier[replica] + 1 }

@@ -1,3 +1,4 @@
+internal import Foundation
 package import MagicData
 internal import MagicJournal
 
@@ -16,6 +17,12 @@ package struct ReplicationStatus: Sendable {
     package let lastSeen: String?
     /// How far its clock is ahead, in milliseconds, if what it wrote has to wait for that.
     package let parkedMilliseconds: Int64?
+    /// When it said last what it has (K-6).
+    package let acknowledged: String?
+    /// How many of the transactions that are held here it has not acknowledged.
+    package let unacknowledged: UInt64
+    /// Whether it is not waited for any more, until it says again what it has (K-9).
+    package let isExpired: Bool
 
     /// Transactions that are here and not there, and the other way round.
     package var out: UInt64 { here - min(here, there) }
@@ -26,6 +33,8 @@ package struct ReplicationStatus: Sendable {
   package let peers: [Peer]
   package let segments: Int
   package let segmentBytes: Int
+  package let checkpoints: Int
+  package let checkpointBytes: Int
   /// What is named as a segment and does not count.
   package let unusable: [String]
   /// How far the latest stamp in the remote is ahead of this machine's clock; negative if it lies back.
@@ -47,57 +56,77 @@ extension MagicData {
   /// What is known of each replica without a remote.
   package func replicas() async throws -> [ReplicationStatus.Peer] {
     try await store.read { db in
-      let (journal, own) = (try JournalReader(db), try DatabaseState(db).replica)
+      let (journal, members) = (try JournalReader(db), try Members(db))
       let held = try journal.frontier()
-      return try Set(held.replicas + [own]).sorted().map { replica in
+      return try Set(held.replicas + members.all.keys + [members.own]).sorted().map { replica in
         let name = try journal.name(at: held[replica], of: replica)
         return .init(
-          replica: replica.description, isOwn: replica == own, here: held[replica], there: 0, reach: 0,
-          lastSeen: name.map { $0.stamp.inLog }, parkedMilliseconds: nil)
+          replica: replica, members, held: held, there: 0, reach: 0, lastSeen: name.map { $0.stamp.inLog },
+          parkedMilliseconds: nil)
       }
     }
+  }
+}
+
+extension ReplicationStatus.Peer {
+  fileprivate init(
+    replica: ReplicaID, _ members: Members, held: Frontier, there: UInt64, reach: UInt64, lastSeen: String?,
+    parkedMilliseconds: Int64?
+  ) {
+    let member = members.all[replica]
+    let said = member?.acknowledged?.frontier.frontier ?? Frontier()
+    self.init(
+      replica: replica.description, isOwn: replica == members.own, here: held[replica], there: there, reach: reach,
+      lastSeen: lastSeen, parkedMilliseconds: parkedMilliseconds,
+      acknowledged: (member?.acknowledged?.time).map { Date(timeIntervalSince1970: TimeInterval($0) / 1_000).inLog },
+      unacknowledged: replica == members.own ? 0 : held.replicas.reduce(0) { $0 + held[$1] - min(held[$1], said[$1]) },
+      isExpired: member?.isExpired ?? false)
   }
 }
 
 extension ReplicationStatus {
   /// Of a remote that tells what it holds.
   package init(_ db: Connection, _ there: Standing, _ now: Int64) throws {
-    let (journal, state) = (try JournalReader(db), try DatabaseState(db))
+    let (journal, state, members) = (try JournalReader(db), try DatabaseState(db), try Members(db))
     let held = try journal.frontier()
     let parts = Dictionary(there.parts.map { ($0.held.replica, $0) }) { first, _ in first }
     let latest = max(now, state.lastStamp.milliseconds) + Merger.bound
     segments = there.segments
     segmentBytes = there.bytes
+    (checkpoints, checkpointBytes) = (0, 0)
     unusable = []
     skewMilliseconds = there.parts.map { $0.held.name.stamp.milliseconds - now }.max()
-    peers = try Set(held.replicas + parts.keys + [state.replica]).sorted().map { replica in
+    peers = try Set(held.replicas + parts.keys + members.all.keys + [state.replica]).sorted().map { replica in
       let part = parts[replica]
       let (last, own) = (part?.held.name.stamp, try journal.name(at: held[replica], of: replica)?.stamp)
       let beyond = part?.held.last ?? 0
       let isParked = held[replica] < beyond && (last?.milliseconds ?? 0) > latest
       return Peer(
-        replica: replica.description, isOwn: replica == state.replica, here: held[replica], there: beyond,
-        reach: part?.beyond.last?.upperBound ?? beyond, lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
+        replica: replica, members, held: held, there: beyond, reach: part?.beyond.last?.upperBound ?? beyond,
+        lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }
   }
 
-  init(_ snapshot: Snapshot, _ now: Int64) throws {
+  init(_ snapshot: Snapshot, _ members: Members, _ now: Int64) throws {
     let (listing, held) = (snapshot.listing, snapshot.held)
     let there = listing.frontier
     let latest = max(now, snapshot.state.lastStamp.milliseconds) + Merger.bound
     segments = listing.files.count
     segmentBytes = listing.files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength }
-    unusable = listing.rejected.map(\.error.message)
+    checkpoints = listing.checkpoints.count
+    checkpointBytes = listing.checkpoints.reduce(0) { $0 + $1.bytes }
+    unusable = listing.rejected.map(\.error.message) + listing.rejectedCheckpoints.map(\.error.message)
     skewMilliseconds = listing.files.map { $0.header.lastName.stamp.milliseconds - now }.max()
-    peers = try Set(held.replicas + listing.replicas + [snapshot.state.replica]).sorted().map { replica in
+    peers = try Set(held.replicas + listing.allReplicas + members.all.keys + [members.own]).sorted().map { replica in
       let files = listing.runs[replica]?.files ?? []
       let last = files.map(\.header.lastName.stamp).max()
       let own = try snapshot.journal.name(at: held[replica], of: replica)?.stamp
       let isParked = held[replica] < there[replica] && (last?.milliseconds ?? 0) > latest
       return Peer(
-        replica: replica.description, isOwn: replica == snapshot.state.replica, here: held[replica], there: there[replica],
-        reach: files.map(\.name.last).max() ?? 0, lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
+        replica: replica, members, held: held, there: there[replica],
+        reach: max(there[replica], files.map(\.name.last).max() ?? 0),
+        lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }
   }

@@ -11,7 +11,7 @@ struct Merger {
   private var clock: Stamp
   private let own: ReplicaID
   /// Before the merge: of the journal.
-  private let mark: Int64
+  let mark: Int64
   /// From this row on, what this replica wrote is not in the remote.
   private let unsent: Int64
   /// Objects of which a write of this replica lost that the remote did not have.
@@ -49,7 +49,8 @@ struct Merger {
     clock = state.lastStamp
     own = state.replica
     mark = state.lastRow
-    unsent = try reader.firstRow(at: there[state.replica] + 1, of: state.replica) ?? .max
+    let floor = try reader.floor(of: state.replica)?.sequence ?? 0
+    unsent = try reader.firstRow(at: max(there[state.replica], floor) + 1, of: state.replica) ?? .max
     latest = max(milliseconds, clock.milliseconds) + Merger.bound
   }
 
@@ -58,12 +59,47 @@ struct Merger {
   /// - Parameter merged: hears of each transaction, with its number of changes.
   mutating func merge(_ segment: Segment, _ merged: (Int) throws -> Void = { _ in }) throws {
     let learnt = try learn(segment.schema)
+    try checkFork(segment)
     for transaction in segment.transactions where transaction.sequence > held[transaction.replica] {
       precondition(transaction.sequence == held[transaction.replica] + 1, "a merge leaves no gap")
       guard try take(transaction, learnt) else { return }
       held[transaction.replica] = transaction.sequence
       try merged(transaction.entries.count)
     }
+  }
+
+  /// J-3: where a segment begins within what is held, the last of that is the same transaction in both.
+  private func checkFork(_ segment: Segment) throws {
+    let (replica, last) = (segment.header.replica, held[segment.header.replica])
+    guard last >= segment.header.first, last <= segment.header.last,
+      case let transaction = segment.transactions[Int(last - segment.header.first)],
+      let name = try reader.name(at: last, of: replica)
+    else { return }
+    guard transaction.name == name else { throw MagicDataError.fork(replica, last) }
+  }
+
+  /// Whether no stamp of a checkpoint is held back (C-5).
+  mutating func mayTake(_ checkpoint: CheckpointHeader) -> Bool {
+    guard checkpoint.highest.milliseconds > latest else { return true }
+    for replica in checkpoint.floor.replicas {
+      guard let end = checkpoint.floor[replica], end.sequence > held[replica] else { continue }
+      if end.name.stamp.milliseconds > latest { heldBack[replica] = end.name.stamp }
+    }
+    return false
+  }
+
+  /// Merges kept entries. They rise by their stamps, as the entries of one object do, so mostly each wins as a whole.
+  mutating func merge(kept part: CheckpointPart, _ merged: (Int) throws -> Void) throws {
+    let learnt = try learn(part.schema)
+    for transaction in part.transactions {
+      try merge(transaction, learnt)
+      try merged(transaction.entries.count)
+    }
+  }
+
+  /// A checkpoint was merged.
+  mutating func raise(to floor: NamedFrontier) {
+    for replica in floor.replicas { held[replica] = max(held[replica], floor[replica]?.sequence ?? 0) }
   }
 
   /// Makes room for what a schema speaks of.
@@ -98,8 +134,12 @@ struct Merger {
   }
 
   private mutating func merge(_ transaction: Transaction, _ learnt: [LearntType]) throws {
-    try writer.begin(
-      replica: transaction.replica, sequence: transaction.sequence, name: transaction.name, root: transaction.root, db)
+    if transaction.sequence > 0 {
+      try writer.begin(
+        replica: transaction.replica, sequence: transaction.sequence, name: transaction.name, root: transaction.root, db)
+    } else {
+      try writer.beginKept(name: transaction.name, root: transaction.root, db)
+    }
     let version = Version(stamp: transaction.name.stamp, root: transaction.root)
     for entry in transaction.entries { try merge(entry.translated(learnt), version) }
     try writer.finish(db)
@@ -240,15 +280,4 @@ private struct Unfolded {
   let place: ObjectPlace
   /// Of its entries' stamps.
   let highest: Stamp
-}
-
-extension Entry {
-  /// The same, with the types and fields of another schema.
-  func translated(_ learnt: [LearntType]) -> Entry {
-    let type = learnt[type]
-    var entry = self
-    entry.type = type.id
-    entry.fields = fields.map { FieldValue(field: type.fields[$0.field], value: $0.value) }.sorted { $0.field < $1.field }
-    return entry
-  }
 }

@@ -36,7 +36,7 @@ extension JournalSource {
     let (reached, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       var (filter, last) = (selection.filter, LastEntries(after == nil ? selection.limit : nil))
       var window = try selection.window(journal)
-      if let after { (window.after, window.last, window.since) = (after, nil, nil) }
+      if let after { (window.after, window.last, window.since, window.hasKept) = (after, nil, nil, false) }
       var reached = after ?? Frontier()
       try journal.forEachTransaction(window) { transaction, schema in
         try checkCancelled()

@@ -67,6 +67,8 @@ struct JournalReading {
 
   /// M-8: one at an address that was told has the same name, or somebody's database was in use as two.
   private mutating func isNew(_ transaction: Transaction) throws -> Bool {
+    // What is kept of one transaction may differ from source to source.
+    guard transaction.sequence > 0 else { return true }
     let before = told[transaction.replica]
     if let before, transaction.sequence <= before.sequence {
       guard transaction.sequence == before.sequence, transaction.name == before.name else {

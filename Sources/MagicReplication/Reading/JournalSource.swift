@@ -55,9 +55,7 @@ package enum JournalSource: Sendable {
     case .database(let magic): try magic.store.readBlocking { try MagicStatistics.fileBytes($0) }
     case .segment(let file), .bundle(let file), .export(let file): try DurableFile.head(of: file, 0).length
     case .folder(let remote):
-      try FolderListing(remote, dataSet: remote.dataSet()).files.reduce(0) {
-        $0 + SegmentHeader.length + $1.header.storedLength
-      }
+      try FolderListing(remote, dataSet: remote.dataSet()).bytes
     }
   }
 }

@@ -9,6 +9,8 @@ package struct JournalWindow: Sendable {
   package var replicas: [String] = []
   /// What is known already.
   package var after = Frontier()
+  /// Whether what compaction has kept comes as well: transactions with the sequence 0 (K-2).
+  package var hasKept = true
   /// So many of the last transactions of each replica are enough.
   package var last: Int?
 

@@ -1,9 +1,14 @@
+public import Foundation
+
 /// What of a journal could not be read. All else was.
 public struct MagicReadReport: Sendable, Equatable {
   /// Files, or parts of them, that are damaged or of a newer format; messages name the place.
   public internal(set) var unread: [UnreadFile] = []
   /// Transactions that are missing before others that are there.
   public internal(set) var missing: [PullReport.Parked] = []
+
+  /// When history begins, if it was given up before that: of what was written until then only that was shown which compaction has kept.
+  public internal(set) var historyBegins: Date?
 
   /// Whether everything was read.
   public var isComplete: Bool { unread.isEmpty && missing.isEmpty }
@@ -12,6 +17,7 @@ public struct MagicReadReport: Sendable, Equatable {
     var report = self
     report.unread += other.unread
     report.missing += other.missing
+    report.historyBegins = [historyBegins, other.historyBegins].compactMap { $0 }.max()
     return report
   }
 

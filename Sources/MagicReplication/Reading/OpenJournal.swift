@@ -5,9 +5,16 @@ package import MagicJournal
 /// Sources that are open for a reading, each at one moment.
 package final class OpenJournal {
   private enum Part {
-    case database(JournalReader, SourceSchema, DatabaseState, Frontier, path: String)
+    case database(JournalReader, SourceSchema, DatabaseState, Frontier, NamedFrontier, path: String)
     case segment([UInt8], SegmentHeader?, path: String)
-    case folder(FolderListing, DataSetID)
+    case folder(FolderListing, DataSetID, [CheckpointFile])
+
+    static func folder(_ remote: FolderRemote) throws -> Part {
+      let dataSet = try remote.dataSet()
+      let listing = try FolderListing(remote, dataSet: dataSet)
+      return .folder(listing, dataSet, listing.needed)
+    }
+
     case export(URL, DataSetID)
   }
 
@@ -46,13 +53,13 @@ package final class OpenJournal {
           }
           parts.append(.segment(bytes, header, path: file.path))
         case .folder(let remote):
-          parts.append(.folder(try FolderListing(remote, dataSet: remote.dataSet()), try remote.dataSet()))
+          parts.append(try .folder(remote))
         case .bundle(let file):
           let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "magic-bundle-\(UUID().uuidString.lowercased())")
           bundles.append(folder)
           let remote = try BundleFile.folder(of: file, at: folder, hasContents: false, checkCancelled) { said.append($0) }
-          parts.append(.folder(try FolderListing(remote, dataSet: remote.dataSet()), try remote.dataSet()))
+          parts.append(try .folder(remote))
         case .export(let file):
           parts.append(.export(file, try ExportReader(file, Troubles()).dataSet))
         }
@@ -63,13 +70,13 @@ package final class OpenJournal {
           for error in said { journal.troubles.add(UnreadFile(path: "", code: error.code, message: error.message)) }
           _ = try journal.dataSet()
           let result = try body(journal, checkCancelled)
-          return (result, journal.troubles.report)
+          return (result, journal.report)
         }
         return try magic.store.readBlocking { db in
           let reader = try JournalReader(db)
           let part = Part.database(
             reader, SourceSchema(reader.schema.schema), try DatabaseState(db), try reader.frontier(),
-            path: JournalSource.database(magic).path)
+            try reader.floor(), path: JournalSource.database(magic).path)
           return try open(rest.dropFirst(), parts + [part])
         }
       }
@@ -83,9 +90,9 @@ package final class OpenJournal {
       parts.compactMap { part -> DataSetID? in
         switch part {
         // One that never met another may join any.
-        case .database(_, _, let state, _, _): parts.count > 1 && !state.isSettled ? nil : state.dataSet
+        case .database(_, _, let state, _, _, _): parts.count > 1 && !state.isSettled ? nil : state.dataSet
         case .segment(_, let header, _): header?.dataSet
-        case .folder(_, let dataSet), .export(_, let dataSet): dataSet
+        case .folder(_, let dataSet, _), .export(_, let dataSet): dataSet
         }
       })
     guard sets.count <= 1 else {
@@ -96,7 +103,44 @@ package final class OpenJournal {
 
   /// Above it no stamp of a database among them is: what was folded stays folded (L-22).
   var clock: Int64 {
-    parts.map { if case .database(_, _, let state, _, _) = $0 { state.lastStamp.milliseconds } else { 0 } }.max() ?? 0
+    parts.map { if case .database(_, _, let state, _, _, _) = $0 { state.lastStamp.milliseconds } else { 0 } }.max() ?? 0
+  }
+
+  // MARK: What was given up
+
+  /// Of all sources together: what lies at and below it is no history any more, but for what is kept (K-1).
+  var floor: NamedFrontier {
+    var floor = NamedFrontier()
+    func raise(to other: NamedFrontier) {
+      for replica in other.replicas where other[replica]?.sequence ?? 0 > floor[replica]?.sequence ?? 0 {
+        floor[replica] = other[replica]
+      }
+    }
+    for part in parts {
+      switch part {
+      case .database(_, _, _, _, let floor, _): raise(to: floor)
+      case .folder(_, _, let checkpoints): for checkpoint in checkpoints { raise(to: checkpoint.floor) }
+      case .segment, .export: break
+      }
+    }
+    return floor
+  }
+
+  /// Of what was then, and before, only that is known which was still in force later; `nil` if nothing was given up.
+  var givenUp: Stamp? { floor.replicas.compactMap { floor[$0]?.name.stamp }.max() }
+
+  private var report: MagicReadReport {
+    var report = troubles.report
+    report.historyBegins = givenUp?.date
+    return report
+  }
+
+  /// What was at a moment is asked for.
+  func checkIsKnown(_ moment: Stamp) throws {
+    guard let givenUp, moment < givenUp else { return }
+    throw MagicDataError(
+      .notFound,
+      "history up to \(givenUp.inLog) was given up by compact, and what was before is not known any more; name a later moment")
   }
 
   // MARK: Reading
@@ -116,15 +160,23 @@ package final class OpenJournal {
   private func cursors(_ window: JournalWindow) throws -> [any TransactionCursor] {
     try parts.flatMap { part -> [any TransactionCursor] in
       switch part {
-      case .database(let reader, let schema, _, let frontier, let path):
-        return try frontier.replicas.filter(window.has).map {
-          try DatabaseCursor(reader, schema, $0, through: frontier[$0], window, path, troubles)
-        }
+      case .database(let reader, let schema, _, let frontier, let floor, let path):
+        let kept = window.hasKept && !floor.replicas.isEmpty ? [try KeptCursor(reader, schema, window, path, troubles)] : []
+        return try kept
+          + frontier.replicas.filter(window.has).map {
+            try DatabaseCursor(
+              reader, schema, $0, after: floor[$0]?.sequence ?? 0, through: frontier[$0], window, path, troubles)
+          }
       case .segment(let bytes, let header, let path):
         return header == nil ? [] : [SegmentCursor(bytes, window, path, troubles)].compactMap { $0 }
-      case .folder(let listing, _):
+      case .folder(let listing, _, let checkpoints):
         sayOrphans(listing, window)
-        return listing.replicas.filter(window.has).map { FolderCursor(listing, $0, window, troubles) }
+        let kept = window.hasKept ? checkpoints.map { CheckpointCursor($0, window, troubles) } : []
+        return kept
+          + listing.replicas.filter(window.has).map { replica in
+            let floor = checkpoints.map { $0.floor[replica]?.sequence ?? 0 }.max() ?? 0
+            return FolderCursor(listing, replica, after: floor, window, troubles)
+          }
       case .export(let file, _):
         return [ExportCursor(try ExportReader(file, troubles), window)]
       }
@@ -133,6 +185,9 @@ package final class OpenJournal {
 
   /// Files of replicas of which nothing else is there have no cursor that would name them.
   private func sayOrphans(_ listing: FolderListing, _ window: JournalWindow) {
+    for (url, _, error) in listing.rejectedCheckpoints {
+      troubles.add(UnreadFile(path: url.path, code: error.code, message: error.message))
+    }
     for (name, error) in listing.rejected where listing.runs[name.replica] == nil && window.has(name.replica) {
       troubles.add(UnreadFile(path: listing.url(of: name).path, code: error.code, message: error.message))
     }
@@ -171,7 +226,7 @@ package final class OpenJournal {
     var replicas: Set<ReplicaID> = []
     for part in parts {
       switch part {
-      case .database(_, _, let state, let frontier, _):
+      case .database(_, _, let state, let frontier, _, _):
         // Without a replica, a database's own is meant.
         if prefixes.isEmpty, parts.count == 1, frontier[state.replica] >= sequence {
           window.replicas = [state.replica.description]
@@ -180,10 +235,11 @@ package final class OpenJournal {
           replicas.formUnion(frontier.replicas)
         }
       case .segment(_, let header, _): if let header { replicas.insert(header.replica) }
-      case .folder(let listing, _): replicas.formUnion(listing.replicas)
+      case .folder(let listing, _, _): replicas.formUnion(listing.replicas)
       case .export: break
       }
     }
+    window.hasKept = false
     for replica in replicas { window.after[replica] = sequence - 1 }
     var found: [ReplicaID: Stamp] = [:]
     for cursor in try cursors(window) {
@@ -196,7 +252,8 @@ package final class OpenJournal {
     guard let (replica, stamp) = found.first else {
       throw MagicDataError(
         .notFound,
-        "there is no transaction \(prefixes.count == 1 ? prefixes[0] + ":" : "")\(sequence); `log` prints them as replica:sequence"
+        "there is no transaction \(prefixes.count == 1 ? prefixes[0] + ":" : "")\(sequence)"
+          + (givenUp.map { "; history up to \($0.inLog) was given up by compact" } ?? "; `log` prints them as replica:sequence")
       )
     }
     guard found.count == 1 else {

@@ -31,12 +31,12 @@ final class DatabaseCursor: TransactionCursor {
   private static let (atOnce, mostFailures) = (128, 10_000)
 
   init(
-    _ journal: JournalReader, _ schema: SourceSchema, _ replica: ReplicaID, through last: UInt64, _ window: JournalWindow,
-    _ path: String, _ troubles: Troubles
+    _ journal: JournalReader, _ schema: SourceSchema, _ replica: ReplicaID, after floor: UInt64, through last: UInt64,
+    _ window: JournalWindow, _ path: String, _ troubles: Troubles
   ) throws {
     (self.journal, self.schema, self.replica, self.last) = (journal, schema, replica, last)
     (until, self.path, self.troubles) = (window.until, path, troubles)
-    sequence = window.after[replica] + 1
+    sequence = max(window.after[replica], floor) + 1
     if let since = window.since {
       do {
         sequence = max(sequence, try journal.firstSequence(of: replica, from: since, through: last))
@@ -146,9 +146,11 @@ final class FolderCursor: TransactionCursor {
   private var holes: [ClosedRange<UInt64>] = []
   private var isOver = false
 
-  init(_ listing: FolderListing, _ replica: ReplicaID, _ window: JournalWindow, _ troubles: Troubles) {
+  init(
+    _ listing: FolderListing, _ replica: ReplicaID, after floor: UInt64, _ window: JournalWindow, _ troubles: Troubles
+  ) {
     (self.listing, self.replica, self.window, self.troubles) = (listing, replica, window, troubles)
-    held = window.after[replica]
+    held = max(window.after[replica], floor)
     if let count = window.last, let last = listing.runs[replica]?.files.map(\.name.last).max(), UInt64(count) < last {
       held = max(held, last - UInt64(count))
     }
@@ -208,5 +210,79 @@ final class FolderCursor: TransactionCursor {
       guard name.last > held || holes.contains(where: { $0.overlaps(name.first...name.last) }) else { continue }
       troubles.add(UnreadFile(path: listing.url(of: name).path, code: error.code, message: error.message))
     }
+  }
+}
+
+/// What a database has kept of the transactions at and below its floor (K-2): each under its name, with the sequence 0.
+final class KeptCursor: TransactionCursor {
+  private let journal: JournalReader
+  private let schema: SourceSchema
+  private let window: JournalWindow
+  private let path: String
+  private let troubles: Troubles
+  private let kept: [JournalReader.KeptTransaction]
+  private var index = 0
+
+  init(
+    _ journal: JournalReader, _ schema: SourceSchema, _ window: JournalWindow, _ path: String, _ troubles: Troubles
+  ) throws {
+    (self.journal, self.schema, self.window, self.path, self.troubles) = (journal, schema, window, path, troubles)
+    kept = try journal.keptTransactions()
+  }
+
+  func next() throws -> (transaction: Transaction, schema: SourceSchema)? {
+    while index < kept.count {
+      let kept = kept[index]
+      index += 1
+      guard window.has(kept.name, kept.root) else { continue }
+      do {
+        if let transaction = try journal.transaction(kept) { return (transaction, schema) }
+      } catch let error as MagicDataError {
+        troubles.add(
+          UnreadFile(path: path, code: error.code, message: "\(path), what is kept of \(kept.root): \(error.message)"))
+      }
+    }
+    return nil
+  }
+}
+
+/// The same of a checkpoint.
+final class CheckpointCursor: TransactionCursor {
+  private let file: CheckpointFile
+  private let window: JournalWindow
+  private let troubles: Troubles
+  private var reader: CheckpointReader
+  private var part: (transactions: [Transaction], schema: SourceSchema)?
+  private var index = 0
+  private var isOver = false
+
+  init(_ file: CheckpointFile, _ window: JournalWindow, _ troubles: Troubles) {
+    (self.file, self.window, self.troubles) = (file, window, troubles)
+    reader = CheckpointReader(file)
+  }
+
+  func next() throws -> (transaction: Transaction, schema: SourceSchema)? {
+    while !isOver {
+      while let part, index < part.transactions.count {
+        let transaction = part.transactions[index]
+        index += 1
+        if window.has(transaction.name, transaction.root) { return (transaction, part.schema) }
+      }
+      do {
+        let next = try reader.next()
+        part = next.map { ($0.transactions, SourceSchema($0.schema)) }
+        (index, isOver) = (0, next == nil)
+      } catch let error as MagicDataError {
+        troubles.add(UnreadFile(path: file.url.path, code: error.code, message: error.message))
+        isOver = true
+      }
+    }
+    return nil
+  }
+}
+
+extension JournalWindow {
+  fileprivate func has(_ name: TransactionName, _ root: ReplicaID) -> Bool {
+    has(root) && since.map { name.stamp >= $0 } ?? true && until.map { name.stamp <= $0 } ?? true
   }
 }

@@ -32,7 +32,7 @@ package struct Bisection: Sendable {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magic-bisect-\(UUID().uuidString.lowercased())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
-    let (versions, report) = try await versions()
+    let ((versions, givenUp), report) = try await versions()
     var tries = 0
     func passes(_ count: Int) async throws -> Bool {
       try Task.checkCancellation()
@@ -40,9 +40,10 @@ package struct Bisection: Sendable {
       let place = folder.appendingPathComponent("\(tries)")
       defer { try? FileManager.default.removeItem(at: place) }
       try await MagicData.build(at: DatabaseLocation(place)) { magic in
-        guard count > 0 else { return }
         var plan = RebuildPlan()
-        plan.through = versions[count - 1]
+        // What was before the history begins is one state.
+        guard let through = count > 0 ? versions[count - 1] : givenUp else { return }
+        plan.through = through
         _ = try await magic.rebuild(from: [source], plan)
       }
       return try await test(place.path, count)
@@ -59,14 +60,16 @@ package struct Bisection: Sendable {
   }
 
   /// Of all transactions, the oldest first. Those of one version, which no two writers have but by chance, are one step.
-  private func versions() async throws -> ([Version], MagicReadReport) {
+  private func versions() async throws -> (([Version], givenUp: Version?), MagicReadReport) {
     try await OpenJournal.read([source]) { journal, checkCancelled in
       var versions: [Version] = []
+      let givenUp = journal.givenUp.map { Version(stamp: $0, root: Identifier(.max, .max)) }
       try journal.forEachTransaction(JournalWindow()) { transaction, _ in
         try checkCancelled()
+        if let givenUp, transaction.version <= givenUp { return }
         if versions.last != transaction.version { versions.append(transaction.version) }
       }
-      return versions
+      return (versions, givenUp)
     }
   }
 

@@ -18,6 +18,11 @@ extension MagicData {
         guard try DatabaseState(db).lastRow == 0 else { throw MagicDataError(.exists, "the database holds a journal already") }
         var rebuilder = try Rebuilder(plan, journal, Merger(db, milliseconds: max(now, journal.clock)))
         try rebuilder.run(journal, checkCancelled)
+        // What lies at or below the sources' floor is kept as it is there.
+        if journal.givenUp != nil {
+          var compaction = try JournalCompaction(db, to: journal.floor)
+          try compaction.run(checkCancelled)
+        }
         let dataSet = plan.isRun ? try journal.dataSet() : nil
         try DatabaseState.settle(try dataSet ?? DatabaseState(db).dataSet, db)
         return rebuilder.report(now)
@@ -101,6 +106,7 @@ private struct Rebuilder {
   }
 
   mutating func run(_ journal: OpenJournal, _ checkCancelled: () throws -> Void) throws {
+    read = journal.floor.frontier
     var reading = try journal.reading(window)
     while let (transaction, schema) = try reading.next() {
       try checkCancelled()
@@ -119,9 +125,10 @@ private struct Rebuilder {
   /// What of a transaction is merged, under its address.
   private mutating func part(_ transaction: Transaction, _ schema: SourceSchema) -> Transaction? {
     let replica = transaction.replica
+    guard transaction.sequence > 0 else { return transaction }
     guard !stopped.contains(replica) else { return nil }
     let next = read[replica] + 1
-    read[replica] = transaction.sequence
+    read[replica] = max(read[replica], transaction.sequence)
     if transaction.sequence > next, plan.isRun {
       // M-8: a run has no holes.
       missing.append(.init(replica: replica.description, missing: next...transaction.sequence - 1))

@@ -120,6 +120,10 @@ extension JournalSource {
 extension MagicData {
   func stamp(at moment: MagicMoment?) async throws -> Stamp {
     guard let moment else { return .latest }
-    return try await OpenJournal.read([.database(self)]) { journal, _ in try journal.stamp(at: moment) }.0
+    return try await OpenJournal.read([.database(self)]) { journal, _ in
+      let stamp = try journal.stamp(at: moment)
+      try journal.checkIsKnown(stamp)
+      return stamp
+    }.0
   }
 }

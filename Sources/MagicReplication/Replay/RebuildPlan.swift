@@ -1,3 +1,4 @@
+internal import MagicData
 internal import MagicJournal
 
 /// What of a journal a database is made of.
@@ -25,6 +26,15 @@ package struct RebuildPlan: Sendable {
     var window = JournalWindow()
     window.replicas = replicas
     window.until = try until.map { try journal.stamp(at: $0, replicas) }
+    if let givenUp = journal.givenUp {
+      guard isRun, replicas.isEmpty else {
+        throw MagicDataError(
+          .notFound,
+          "history up to \(givenUp.inLog) was given up by compact, so what is left can be taken whole alone: without --type, --skip and --replica"
+        )
+      }
+      try window.until.map(journal.checkIsKnown)
+    }
     return window
   }
 }

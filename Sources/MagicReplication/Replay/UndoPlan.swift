@@ -75,7 +75,10 @@ extension MagicData {
         let found = try journal.transaction(at: $0, selection.replicas)
         return UndoAddress(replica: found.replica, sequence: found.sequence)
       }
-      return (transactions, try selection.since.map { try journal.firstStamp(at: $0, selection.replicas) })
+      let since = try selection.since.map { try journal.firstStamp(at: $0, selection.replicas) }
+      // What was before has to be known: of what compaction kept nobody knows what it took the place of.
+      try since.map { try journal.checkIsKnown(Stamp(max($0.bits, 1) - 1)) }
+      return (transactions, since)
     }.0
   }
 }

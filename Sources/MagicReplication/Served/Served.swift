@@ -20,6 +20,12 @@ package protocol Served: Sendable {
   /// - Throws: `MagicDataError` with `fork`.
   func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing
 
+  /// A checkpoint that it takes to go on from a frontier, if segments do not lead on from there (K-16); `nil` if they do.
+  func checkpoint(_ dataSet: DataSetID, after frontier: Frontier) async throws -> ServedCheckpoint?
+
+  /// Takes what a client says of itself and of others (K-6), and returns what is said here.
+  func acknowledged(_ dataSet: DataSetID, _ said: Data, by client: ReplicaID) async throws -> [Data]
+
   /// Hands over all segments that it takes to go on from a frontier, each replica's in their order.
   ///
   /// - Parameter take: gets each segment's bytes and its name (S-3).
@@ -45,6 +51,18 @@ package protocol Served: Sendable {
 
   /// Watches for changes that others make, until the task is cancelled.
   func watch() async
+}
+
+/// A checkpoint on its way to a client.
+package struct ServedCheckpoint: Sendable {
+  package let file: URL
+  package let floor: Frontier
+  /// Keeps the file, if it was made for this.
+  private let spool: Spool?
+
+  init(_ file: CheckpointFile, _ spool: Spool? = nil) {
+    (self.file, floor, self.spool) = (file.url, file.floor.frontier, spool)
+  }
 }
 
 /// What one client sends.

@@ -48,6 +48,35 @@ package final class ServedDatabase: Served {
     }
   }
 
+  package func checkpoint(_ dataSet: DataSetID, after frontier: Frontier) async throws -> ServedCheckpoint? {
+    let store = magic.store
+    return try await store.read { db in
+      let journal = try JournalReader(db)
+      let floor = try journal.floor().frontier
+      guard floor.replicas.contains(where: { frontier[$0] < floor[$0] }) else { return nil }
+      try store.syncToDisk(db)
+      let spool = try Spool()
+      return ServedCheckpoint(try CheckpointFile.write(journal, DatabaseState(db), dataSet, into: spool.folder), spool)
+    }
+  }
+
+  package func acknowledged(_ dataSet: DataSetID, _ said: Data, by client: ReplicaID) async throws -> [Data] {
+    let file = AckFile(said, of: client, dataSet)
+    let store = magic.store
+    let held = try await store.read { db in
+      let journal = try JournalReader(db)
+      return try journal.named(journal.frontier())
+    }
+    try await magic.storeMembers { members, now in
+      if let file { members.learn(file.members.values) }
+      members.acknowledge(held, at: now)
+    }
+    return try await store.read { db in
+      try store.syncToDisk(db)
+      return [try AckFile(Members(db)).bytes(dataSet)]
+    }
+  }
+
   package func segments(
     _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable ([UInt8], String) async throws -> Void
   ) async throws -> [String] {
@@ -62,7 +91,7 @@ package final class ServedDatabase: Served {
       // Each segment is a read of its own: a slow client holds no snapshot open.
       while next <= held[replica], case let run = next...held[replica],
         let cut = try await store.read({ db in
-          try SegmentCutter(dataSet: dataSet, writer: writer, journal: JournalReader(db)).cut(replica, run)
+          try SegmentCutter(dataSet: dataSet, writer: writer, journal: JournalReader(db)).cutNow(replica, run)
         })
       {
         try await take(cut.bytes, cut.name)

@@ -81,6 +81,9 @@ package final class ServedFolder: Served {
   private func name(at sequence: UInt64, of replica: ReplicaID, in listing: FolderListing) throws -> TransactionName? {
     let address = Address(replica: replica, sequence: sequence)
     if let name = state.withLock({ $0.names[address] }) { return name }
+    if let end = listing.checkpoints.lazy.compactMap({ $0.floor[replica] }).first(where: { $0.sequence == sequence }) {
+      return end.name
+    }
     guard sequence > 0, let file = listing.next(after: sequence - 1, of: replica) else { return nil }
     let name: TransactionName?
     if file.name.last == sequence {
@@ -115,27 +118,54 @@ package final class ServedFolder: Served {
       error = MagicDataError(.damaged, "\(file.url.path) is damaged: its bytes do not match its checksum")
       remote.doubt(file.name.text)
     } catch let failure as MagicDataError {
+      guard failure.code != .notFound else { return nil }
       error = failure
     }
     state.withLock { $0.damaged[file.name] = error }
     return nil
   }
 
+  package func checkpoint(_ dataSet: DataSetID, after frontier: Frontier) async throws -> ServedCheckpoint? {
+    try await offPool { [self] in
+      var listing = try look(dataSet)
+      while let checkpoint = listing.needed(by: frontier) {
+        if try listing.isWhole(checkpoint) { return ServedCheckpoint(checkpoint) }
+        remote.doubt(checkpoint.url.lastPathComponent)
+      }
+      return nil
+    }
+  }
+
+  package func acknowledged(_ dataSet: DataSetID, _ said: Data, by client: ReplicaID) async throws -> [Data] {
+    try await offPool { [remote] in
+      let files = try remote.acknowledged(dataSet)
+      if let file = AckFile(said, of: client, dataSet), files[client] != file { try remote.write(file, dataSet) }
+      return try files.values.sorted { $0.replica < $1.replica }.map { try $0.bytes(dataSet) }
+    }
+  }
+
   package func segments(
     _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable ([UInt8], String) async throws -> Void
   ) async throws -> [String] {
-    var listing = try await offPool { [self] in try look(dataSet) }
-    for replica in listing.replicas {
-      var last = frontier[replica]
-      while let file = listing.next(after: last, of: replica) {
-        guard let bytes = try await offPool({ [self] in try segment(file) }) else {
-          state.withLock { state in
-            if let error = state.damaged[file.name] { listing.reject(file, error) }
+    var (listing, isNew) = (try await offPool { [self] in try look(dataSet) }, true)
+    var held = frontier
+    // Files that are gone were replaced, or will be (F-20).
+    while isNew {
+      for replica in listing.replicas {
+        while let file = listing.next(after: held[replica], of: replica) {
+          guard let bytes = try await offPool({ [self] in try segment(file) }) else {
+            let error = state.withLock { $0.damaged[file.name] }
+            listing.reject(file, error ?? MagicDataError(.notFound, "\(file.url.path) is gone"))
+            continue
           }
-          continue
+          try await take(bytes, file.name.name)
+          held[replica] = file.name.last
         }
-        try await take(bytes, file.name.name)
-        last = file.name.last
+      }
+      (listing, isNew) = try await offPool { [listing] in
+        var listing = listing
+        let isNew = try listing.lookAgain()
+        return (listing, isNew)
       }
     }
     return listing.rejected.filter { $0.name.last > listing.frontier[$0.name.replica] }.map(\.error.message)
@@ -203,7 +233,7 @@ private struct FolderInbox: Inbox {
 extension Standing {
   init(_ listing: FolderListing, _ name: (UInt64, ReplicaID) throws -> TransactionName?) throws {
     let frontier = listing.frontier
-    let parts = try listing.replicas.map { replica in
+    let parts = try listing.allReplicas.map { replica in
       let last = frontier[replica]
       var beyond: [ClosedRange<UInt64>] = []
       for file in listing.runs[replica]?.files ?? [] where file.name.last > last {
@@ -217,8 +247,7 @@ extension Standing {
       return Part(run, beyond: Array(beyond.prefix(Standing.maxRuns)))
     }
     self.init(
-      parts, segments: listing.files.count,
-      bytes: listing.files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength })
+      parts, segments: listing.files.count, bytes: listing.bytes)
   }
 
   /// More runs apart than these are not told; what follows them is sent again.

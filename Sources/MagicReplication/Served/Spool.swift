@@ -21,6 +21,8 @@ package final class Spool: Sendable {
 
   /// Takes away what was merged.
   package func empty() throws {
-    for name in try folder.listing(of: folder.segments) { unlink(folder.segments.appendingPathComponent(name).path) }
+    for folder in [folder.segments, folder.checkpoints] {
+      for name in try self.folder.listing(of: folder) { unlink(folder.appendingPathComponent(name).path) }
+    }
   }
 }

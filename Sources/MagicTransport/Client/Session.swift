@@ -95,6 +95,7 @@ final class Session: Sendable {
   /// Both sides, after their names were compared (W-6).
   struct Compared: Sendable {
     let held: Frontier
+    let named: NamedFrontier
     let there: Standing
     /// Others have written under the database's own id (F-17).
     let isBranch: Bool
@@ -109,7 +110,7 @@ final class Session: Sendable {
       let journal = try JournalReader(db)
       let held = try journal.frontier()
       let isBranch = try there.check(own: own, held) { try journal.name(at: $0, of: $1) }
-      return Compared(held: held, there: there, isBranch: isBranch)
+      return Compared(held: held, named: try journal.named(held), there: there, isBranch: isBranch)
     }
   }
 }
@@ -147,7 +148,7 @@ extension Session: OpenRemote {
     }
     let spool = try Spool()
     do {
-      let unread = try await pull(after: held, into: spool.folder)
+      let unread = try await pull(after: held, dataSet, into: spool.folder)
       return Arrivals(spool, there, unread: unread)
     } catch let error as MagicDataError where error.code == .unreachable {
       // What came whole stays.
@@ -155,7 +156,7 @@ extension Session: OpenRemote {
     }
   }
 
-  private func pull(after held: Frontier, into folder: FolderRemote) async throws -> [UnreadFile] {
+  private func pull(after held: Frontier, _ dataSet: DataSetID, into folder: FolderRemote) async throws -> [UnreadFile] {
     try await send(.frontier(.pull, held))
     while true {
       let frame = try await mailbox.take()
@@ -163,6 +164,10 @@ extension Session: OpenRemote {
         return try reading { () throws(WireError) in try frame.texts() }.map {
           UnreadFile(path: text, code: .damaged, message: "\(text): \($0)")
         }
+      }
+      if frame.kind == .checkpoint {
+        try await takeCheckpoint(frame, dataSet, into: folder)
+        continue
       }
       guard frame.kind == .segment else { throw Session.unexpected(frame, text) }
       let (name, head) = try reading { () throws(WireError) in try frame.segment() }
@@ -177,33 +182,51 @@ extension Session: OpenRemote {
     }
   }
 
+  private func takeCheckpoint(_ frame: Frame, _ dataSet: DataSetID, into folder: FolderRemote) async throws {
+    guard let length = try reading({ () throws(WireError) in try frame.length() }) else {
+      throw MagicDataError(.failed, "\(text) sent a checkpoint without a length")
+    }
+    let checkpoint = try ArrivingCheckpoint(length, of: dataSet, in: folder, isDurable: false)
+    while checkpoint.lacking > 0 { try await answer(.data).body.withUnsafeReadableBytes { try checkpoint.append($0) } }
+    try checkpoint.finish()
+  }
+
   // MARK: Push
 
   func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
     let compared = try await compare(magic)
     if compared.isBranch { try await arrivals(for: magic, dataSet).leaveBranch(of: magic, dataSet, events) }
     let (held, there, store) = (compared.held, compared.there, magic.store)
-    let state = try await store.read { db in
+    let (state, floor) = try await store.read { db in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
-      return try DatabaseState(db)
+      return (try DatabaseState(db), try JournalReader(db).floor().frontier)
     }
     guard state.replica == replica else { throw ReplicaChanged() }
     // From here on something may flow, so both sides stand for one data set.
     if !state.isSettled { try await store.write { db in try DatabaseState.settle(dataSet, db) } }
-    let holes = held.replicas.flatMap { replica in there.holes(of: replica, through: held[replica]).map { (replica, $0) } }
+    let lacksCheckpoint = floor.replicas.contains { !there.holes(of: $0, through: floor[$0]).isEmpty }
+    let holes = held.replicas.flatMap { replica in
+      there.holes(of: replica, through: held[replica]).filter { $0.upperBound > floor[replica] }.map {
+        (replica, max($0.lowerBound, floor[replica] + 1)...$0.upperBound)
+      }
+    }
     var report = PushReport()
-    guard !holes.isEmpty else { return report }
+    guard lacksCheckpoint || !holes.isEmpty else {
+      try await acknowledge(compared.named, magic, dataSet)
+      return report
+    }
     guard welcome.rights.contains(.write) else {
       throw MagicDataError(
         .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
     }
+    if lacksCheckpoint { try await sendCheckpoint(magic, dataSet, &report) }
     let meter = ProgressMeter(events, .push, of: holes.reduce(0) { $0 + $1.1.count })
     for (replica, hole) in holes {
       var first = hole.lowerBound
       while first <= hole.upperBound, case let run = first...hole.upperBound,
         let cut = try await store.read({ db in
-          try SegmentCutter(dataSet: dataSet, writer: state.replica, journal: JournalReader(db)).cut(replica, run)
+          try SegmentCutter(dataSet: dataSet, writer: state.replica, journal: JournalReader(db)).cutNow(replica, run)
         })
       {
         try await send(.segment(cut.name, cut.bytes[..<SegmentHeader.length]))
@@ -214,7 +237,33 @@ extension Session: OpenRemote {
       }
     }
     _ = try await ask(Frame(.settle), for: .settled)
+    try await acknowledge(compared.named, magic, dataSet)
     return report
+  }
+
+  /// K-17.
+  private func sendCheckpoint(_ magic: MagicData, _ dataSet: DataSetID, _ report: inout PushReport) async throws {
+    guard offers("checkpoints") else {
+      throw MagicDataError(
+        .incompatible,
+        "\(text) lacks what this database has no history of any more, and takes no checkpoints; it needs a newer version")
+    }
+    guard let checkpoint = try await ServedDatabase(magic).checkpoint(dataSet, after: Frontier()) else { return }
+    let length = PieceReader.length(of: checkpoint.file) ?? 0
+    try await send(.length(.checkpoint, length))
+    try await FilePieces(checkpoint.file).forEach(from: 0, through: length) { try await send(Frame(.data, $0)) }
+    report.checkpoints += 1
+    report.bytes += length
+    withExtendedLifetime(checkpoint) {}
+  }
+
+  /// K-7: says what this database has, and takes what others have said.
+  private func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
+    guard offers("members"), welcome.rights.contains(.write) else { return }
+    try await magic.acknowledge(dataSet, pushed) { said in
+      let answer = try await ask(.blocks(.members, [said]), for: .said)
+      return try reading { () throws(WireError) in try answer.blocks() }
+    }
   }
 
   func digest(at frontier: Frontier) async throws -> String? {

@@ -182,7 +182,11 @@ final class Visit: Sendable {
         held = try frame.held()
         try await answer(.standing, dataSet, held, conversation, outbound)
       case .pull:
-        let frontier = try frame.frontier()
+        var frontier = try frame.frontier()
+        while let checkpoint = try await house.served.checkpoint(dataSet, after: frontier) {
+          try await give(checkpoint, conversation, outbound)
+          for replica in checkpoint.floor.replicas { frontier[replica] = max(frontier[replica], checkpoint.floor[replica]) }
+        }
         let unread = try await house.served.segments(dataSet, after: frontier) { bytes, name in
           try await self.send(.segment(name, bytes[..<SegmentHeader.length]), outbound)
           try await self.send(bytes[SegmentHeader.length...], outbound)
@@ -193,6 +197,15 @@ final class Visit: Sendable {
         inbox = box
         isUnsettled = true
         try await receive(frame, dataSet, into: box, conversation, &iterator)
+      case .checkpoint:
+        let box = try await inbox.or { try await house.served.inbox(dataSet) }
+        inbox = box
+        isUnsettled = true
+        try await receive(checkpoint: frame, dataSet, into: box, conversation, &iterator)
+      case .members:
+        guard let said = try frame.blocks().first else { throw WireError(.protocolViolation, "nothing was said") }
+        let answers = try await house.served.acknowledged(dataSet, said, by: conversation.hello.replica)
+        try await send(.blocks(.said, answers), outbound)
       case .settle:
         try frame.expectEmpty()
         try await inbox?.settle(held)
@@ -254,16 +267,52 @@ final class Visit: Sendable {
       try await data(&iterator, atMost: segment.lacking).withUnsafeReadableBytes { try segment.append($0) }
     }
     let whole = Whole(segment)
-    try await offPool { try whole.segment.finish() }
+    try await offPool { try whole.arrived.finish() }
     inbox.received(header)
+  }
+
+  private func receive(
+    checkpoint frame: Frame, _ dataSet: DataSetID, into inbox: any Inbox, _ conversation: Conversation,
+    _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator
+  ) async throws {
+    guard let length = try frame.length() else { throw WireError(.protocolViolation, "a checkpoint without a length") }
+    let checkpoint = try ArrivingCheckpoint(length, of: dataSet, in: inbox.folder, isDurable: inbox.isDurable)
+    while checkpoint.lacking > 0 {
+      try await data(&iterator, atMost: min(checkpoint.lacking, WireLimits.maxPieceBytes)).withUnsafeReadableBytes {
+        try checkpoint.append($0)
+      }
+    }
+    let whole = Whole(checkpoint)
+    try await offPool { [owners = house.owners] in
+      try whole.arrived.finish { writer, replicas in
+        guard writer == conversation.hello.replica else {
+          throw WireError(.notAllowed, "a checkpoint was written by another replica than the one that sends it")
+        }
+        for replica in replicas where owners?.isOthers(replica, than: conversation.holder.name) ?? false {
+          throw WireError(.notAllowed, "a checkpoint stands for replica \(replica), which belongs to another token")
+        }
+      }
+    }
+  }
+
+  private func give(
+    _ checkpoint: ServedCheckpoint, _ conversation: Conversation, _ outbound: NIOAsyncChannelOutboundWriter<Frame>
+  ) async throws {
+    guard conversation.hello.capabilities.contains("checkpoints") else {
+      throw WireError(.version, "history was given up here, and the client takes no checkpoints; use a newer version")
+    }
+    let length = PieceReader.length(of: checkpoint.file) ?? 0
+    try await send(.length(.checkpoint, length), outbound)
+    try await FilePieces(checkpoint.file).forEach(from: 0, through: length) { try await send(Frame(.data, $0), outbound) }
+    withExtendedLifetime(checkpoint) {}
   }
 
   /// Handed to another thread, and not touched here meanwhile.
   // @unchecked: the caller waits until the other thread is done with it.
-  private final class Whole: @unchecked Sendable {
-    let segment: ArrivingSegment
+  private final class Whole<Arrived>: @unchecked Sendable {
+    let arrived: Arrived
 
-    init(_ segment: ArrivingSegment) { self.segment = segment }
+    init(_ arrived: Arrived) { self.arrived = arrived }
   }
 
   // MARK: Contents
@@ -396,7 +445,7 @@ struct Conversation: Sendable {
     let needed: Rights =
       switch kind {
       case .pull, .fetch, .watch, .digest: .read
-      case .make, .segment, .settle, .store: .write
+      case .make, .segment, .checkpoint, .members, .settle, .store: .write
       default: []
       }
     guard holder.rights.isSuperset(of: needed) else {

@@ -16,8 +16,10 @@ package struct Frame: Sendable {
     case fetch = 0x09
     case store = 0x0a
     case watch = 0x0b
+    case members = 0x0c
     case pong = 0x0d
     case digest = 0x0e
+    case checkpoint = 0x0f
     case welcome = 0x81
     case made = 0x82
     case standing = 0x83
@@ -28,6 +30,7 @@ package struct Frame: Sendable {
     case from = 0x8a
     case stored = 0x8b
     case changed = 0x8c
+    case said = 0x8f
     case ping = 0x8d
     case digested = 0x8e
     case error = 0xff

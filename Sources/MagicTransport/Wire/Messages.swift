@@ -1,3 +1,4 @@
+internal import Foundation
 internal import MagicData
 package import MagicJournal
 package import MagicReplication
@@ -7,7 +8,7 @@ package struct Hello: Sendable {
   static let magic = Array("MAGICWIR".utf8)
   /// The one version that there is.
   static let version: UInt16 = 1
-  static let capabilities = ["assets", "digest", "watch"]
+  static let capabilities = ["assets", "checkpoints", "digest", "members", "watch"]
 
   let versions: ClosedRange<UInt16>
   let replica: ReplicaID
@@ -202,6 +203,29 @@ extension Frame {
 
   package func texts() throws(WireError) -> [String] {
     try read { reader throws(JournalError) in try reader.texts() }
+  }
+
+  // MARK: Members
+
+  static func blocks(_ kind: Kind, _ blocks: [Data]) -> Frame {
+    Frame(kind) { writer in
+      // What is beyond is said by who said it, in another exchange: it keeps history where it is, and nothing else.
+      var rest = WireLimits.frameBytes - 16
+      let blocks = blocks.filter { block in
+        rest -= block.count + 8
+        return rest >= 0
+      }
+      writer.varint(blocks.count)
+      for block in blocks { writer.block(Array(block)) }
+    }
+  }
+
+  func blocks() throws(WireError) -> [Data] {
+    try read { reader throws(JournalError) in
+      var blocks: [Data] = []
+      for _ in 0..<(try reader.count(of: 1)) { blocks.append(Data(try reader.block(atMost: WireLimits.frameBytes))) }
+      return blocks
+    }
   }
 
   // MARK: Contents

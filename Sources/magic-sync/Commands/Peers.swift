@@ -8,10 +8,13 @@ struct Peers: Command {
     commandName: "peers",
     abstract: "Prints the replicas that are known, and how far each has come here and in the remote.",
     discussion: """
-      When a replica was last seen is the time of its last known transaction, by its own clock.
+      When a replica was last seen is the time of its last known transaction, by its own clock. What it has acknowledged it said with its last push: history that \
+      all have acknowledged can be given up (magic-sync compact). A replica that has been silent for long, and will not come back soon, can be expired: it is \
+      not waited for any more, until it pushes again. It loses nothing by it.
 
       Examples:
         magic-sync peers notes
+        magic-sync peers notes --expire 3f9a01
         magic-sync peers notes /mnt/share/notes --json
       """)
 
@@ -19,9 +22,21 @@ struct Peers: Command {
   @OptionGroup var remote: RemoteArgument
   @OptionGroup var output: OutputOptions
 
+  @Option(
+    help: ArgumentHelp(
+      "Expire the replica whose id begins with these digits, four at least. (MAGIC_SYNC_EXPIRE)", valueName: "REPLICA"))
+  var expire: String?
+
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)
+    if let replica = expire ?? Twin.text("EXPIRE") {
+      let expired = try await place.use(.pull) { remote in
+        try await database.use { magic in try await MagicReplicator(magic, over: remote).expire(replica) }
+      }
+      return Outcome(
+        text: "expired replica \(expired): it is not waited for until it pushes again", content: ["expired": expired])
+    }
     let status = try await place.use(.pull) { remote in
       try await database.use { magic in try await MagicReplicator(magic, over: remote).status() }
     }
@@ -38,6 +53,12 @@ extension ReplicationStatus.Peer {
     if reach > there { text += " (and up to \(reach.grouped) beyond a gap)" }
     text += lastSeen.map { ", last seen \($0)" } ?? ", has written nothing"
     if isOwn { text += ", this database" }
+    if let acknowledged, !isOwn {
+      text += ", acknowledged " + (unacknowledged == 0 ? "all" : "all but \(unacknowledged.grouped)") + " on \(acknowledged)"
+    } else if !isOwn {
+      text += ", has acknowledged nothing"
+    }
+    if isExpired { text += ", expired" }
     if let parkedMilliseconds { text += ", its clock is \(parkedMilliseconds / 60_000) minutes ahead" }
     return text
   }

@@ -26,12 +26,15 @@ struct Status: Command {
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)
-    let (status, statistics) = try await place.use(.pull) { remote in
+    let (status, statistics, history) = try await place.use(.pull) { remote in
       try await database.use { magic in
-        (try await MagicReplicator(magic, over: remote).status(), try await magic.statistics())
+        (
+          try await MagicReplicator(magic, over: remote).status(), try await magic.statistics(),
+          try await magic.compact(isDryRun: true)
+        )
       }
     }
-    let content = Content(status, statistics, database.path, place.text)
+    let content = Content(status, statistics, history, database.path, place.text)
     return Outcome(
       text: content.text, content: content, status: (check || Twin.flag("CHECK")) && !status.isInStep ? .differs : .success)
   }
@@ -43,14 +46,21 @@ struct Status: Command {
       let sequence, transactions, entries, journalBytes, bytes: Int
     }
 
+    /// What compact would give up.
+    struct History: Encodable {
+      let entries, bytes: Int
+      let waitsFor: [String]
+    }
+
     struct Place: Encodable {
       let address: String
-      let segments, bytes: Int
+      let segments, checkpoints, bytes: Int
       let unusable: [String]
     }
 
     let isInStep: Bool
     let database: Store
+    let history: History
     let remote: Place
     /// Transactions that wait.
     let out, `in`: UInt64
@@ -58,13 +68,19 @@ struct Status: Command {
     let skewMilliseconds: Int64?
     let peers: [ReplicationStatus.Peer]
 
-    init(_ status: ReplicationStatus, _ statistics: MagicStatistics, _ path: String, _ address: String) {
+    init(
+      _ status: ReplicationStatus, _ statistics: MagicStatistics, _ history: CompactionReport, _ path: String, _ address: String
+    ) {
       database = Store(
         path: path, replica: statistics.replica,
         sequence: statistics.replicas.first { $0.id == statistics.replica }?.lastSequence ?? 0,
         transactions: statistics.transactions, entries: statistics.entries, journalBytes: statistics.journalBytes,
         bytes: statistics.bytes)
-      remote = Place(address: address, segments: status.segments, bytes: status.segmentBytes, unusable: status.unusable)
+      self.history = History(
+        entries: history.entries - history.keptEntries, bytes: history.freedBytes, waitsFor: history.waitsFor)
+      remote = Place(
+        address: address, segments: status.segments, checkpoints: status.checkpoints,
+        bytes: status.segmentBytes + status.checkpointBytes, unusable: status.unusable)
       (isInStep, out, `in`, peers) = (status.isInStep, status.out, status.in, status.peers)
       parked = status.peers.filter { $0.parkedMilliseconds != nil }
       skewMilliseconds = status.skewMilliseconds
@@ -75,7 +91,9 @@ struct Status: Command {
         "database  \(database.path): replica \(database.replica), sequence \(database.sequence.grouped)",
         "journal   \(database.transactions.counted("transaction")), \(database.entries.counted("change")): "
           + "\(database.journalBytes.asBytes) of \(database.bytes.asBytes)",
-        "remote    \(remote.address): \(remote.segments.counted("segment")), \(remote.bytes.asBytes)",
+        "history   \(historyText)",
+        "remote    \(remote.address): \(remote.segments.counted("segment"))"
+          + (remote.checkpoints > 0 ? " and \(remote.checkpoints.counted("checkpoint"))" : "") + ", \(remote.bytes.asBytes)",
         "out       \(waiting(out, "to be pushed"))", "in        \(waiting(`in`, "to be pulled"))",
       ]
       for peer in peers where peer.here != peer.there || peer.hasGap { lines.append("peer      \(peer.text)") }
@@ -88,6 +106,14 @@ struct Status: Command {
       }
       lines += remote.unusable.map { "unusable  \($0)" }
       return (lines + [isInStep ? "in step" : "not in step"]).joined(separator: "\n")
+    }
+
+    private var historyText: String {
+      guard history.waitsFor.isEmpty else {
+        return
+          "all is kept: \(history.waitsFor.count.counted("replica")) \(history.waitsFor.count == 1 ? "has" : "have") acknowledged nothing"
+      }
+      return "compact would give up \(history.entries.counted("change")), \(history.bytes.asBytes)"
     }
 
     private func waiting(_ count: UInt64, _ what: String) -> String {

@@ -31,11 +31,23 @@ struct FileService {
     }
   }
 
+  private func isNewer(_ file: URL, than other: URL) throws -> Bool {
+    func date(_ file: URL) -> Date? {
+      (try? FileManager.default.attributesOfItem(atPath: file.path))?[.modificationDate] as? Date
+    }
+    return (date(file) ?? .distantPast) >= (date(other) ?? .distantPast)
+  }
+
   /// The longer one wins: what is shorter was cut, here or there.
   private func carry(_ path: String, _ from: URL, _ to: URL, isCut length: Int?) throws {
     let (source, target) = (from.appendingPathComponent(path), to.appendingPathComponent(path))
     let bytes = try Data(contentsOf: source)
-    if let there = try? Data(contentsOf: target), there.count >= bytes.count { return }
+    if path.hasPrefix("acks/") {
+      // They are written again and again: the later one wins.
+      guard length == nil, try !isNewer(target, than: source) else { return }
+    } else if let there = try? Data(contentsOf: target), there.count >= bytes.count {
+      return
+    }
     try FileManager.default.createDirectory(at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
     let isMarker = path == "magicdata.json"
     try (length.map { isMarker ? bytes : bytes.prefix($0) } ?? bytes).write(to: target)

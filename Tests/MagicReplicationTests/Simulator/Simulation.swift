@@ -38,7 +38,7 @@ final class Simulation {
   }
 
   /// What happened, for a failure's message.
-  var story: Comment { "MAGIC_SEED=\(seed) \(carriers): \(steps.suffix(30).joined(separator: ", "))" }
+  var story: Comment { "MAGIC_SEED=\(seed) \(carriers): \(steps.suffix(120).joined(separator: ", "))" }
 
   // MARK: The world
 
@@ -75,7 +75,7 @@ final class Simulation {
   private func step() async throws {
     world.advance(Int64(chance.pick([0, 0, 1, 3, 40, 2_000])))
     let machine = chance.pick(machines)
-    switch chance.below(40) {
+    switch chance.below(44) {
     case 0..<20:
       steps.append("\(machine.name) edits")
       try await machine.edit(&chance)
@@ -91,6 +91,8 @@ final class Simulation {
     case 36: try await backUp(machine)
     case 37: try await restore()
     case 38: try await ruin()
+    case 39, 40, 41: try await compact(machine)
+    case 42: try await compact(machine, in: chance.pick(places))
     default:
       let skew = Int64(chance.pick([0, 35, 30_000, -500_000, 3 * 86_400_000]))
       steps.append("\(machine.name)'s clock is \(skew) ahead")
@@ -114,6 +116,57 @@ final class Simulation {
       }
     } catch let error as MagicDataError where error.code == .notFound && verb == .pull {
       // A hub that was wiped.
+    }
+  }
+
+  // MARK: Growth
+
+  /// What counts without being a transaction any more: by the floor below which it lies.
+  private var givenUp: [(floor: Frontier, names: Set<TransactionName>)] = []
+
+  private func compact(_ machine: Machine, in place: String? = nil) async throws {
+    steps.append("\(machine.name) compacts" + (place.map { " \($0)" } ?? ""))
+    let before = try await names(machine)
+    do {
+      if let place {
+        let remote = remote(place, of: machine)
+        if chance.below(3) == 0 {
+          if remote.isThere { try await remote.compact() }
+        } else {
+          try await MagicReplicator(machine.magic, remote: remote).compact()
+        }
+      } else {
+        try await machine.magic.compact(keeping: .milliseconds(chance.pick([0, 0, 500])))
+      }
+    } catch let error as MagicDataError where error.code == .notFound || error.code == .fork {
+      // A hub that was wiped; an unnoticed copy, of which others tell and which has not met its original.
+    }
+    let (live, _, floor) = try await namesHeld(machine)
+    givenUp.append((floor, before.subtracting(live)))
+  }
+
+  /// Of the transactions in a machine's journal, and of those of which something is kept.
+  private func namesHeld(_ machine: Machine) async throws -> (
+    live: Set<TransactionName>, kept: Set<TransactionName>, floor: Frontier
+  ) {
+    try await machine.magic.store.read { db in
+      let (live, kept, journal) = (Box<Set<TransactionName>>([]), Box<Set<TransactionName>>([]), try JournalReader(db))
+      try journal.forEachTransaction { transaction in
+        if transaction.sequence > 0 { live.value.insert(transaction.name) } else { kept.value.insert(transaction.name) }
+      }
+      return (live.value, kept.value, try journal.floor().frontier)
+    }
+  }
+
+  /// Of all that counts in a machine's journal.
+  private func names(_ machine: Machine) async throws -> Set<TransactionName> {
+    let (live, kept, floor) = try await namesHeld(machine)
+    return live.union(kept).union(namesGivenUp(below: floor))
+  }
+
+  private func namesGivenUp(below floor: Frontier) -> Set<TransactionName> {
+    givenUp.filter { given in given.floor.replicas.allSatisfy { given.floor[$0] <= floor[$0] } }.reduce(into: []) {
+      $0.formUnion($1.names)
     }
   }
 
@@ -141,7 +194,7 @@ final class Simulation {
   // MARK: What befalls them
 
   private func copy(_ machine: Machine) async throws {
-    guard machines.count < 6 else { return }
+    guard machines.count < 6, !machine.isUnsure else { return }
     let isUnnoticed = carriers == .shared && chance.below(2) == 0
     steps.append("\(machine.name) is copied\(isUnnoticed ? " unnoticed" : "") as m\(machines.count)")
     try await machine.close()
@@ -151,6 +204,7 @@ final class Simulation {
     try machine.open()
     let made = try addMachine(at: copy)
     made.recorded = machine.recorded
+    if isUnnoticed { (machine.isUnsure, made.isUnsure) = (true, true) }
     if carriers == .service {
       // Its folder has what the other's has.
       for place in places {
@@ -160,6 +214,7 @@ final class Simulation {
   }
 
   private func backUp(_ machine: Machine) async throws {
+    guard !machine.isUnsure else { return }
     steps.append("\(machine.name) is backed up")
     try await machine.close()
     let copy = folder["backup \(backups.count)"]
@@ -177,11 +232,15 @@ final class Simulation {
     try putBack(copy, into: machine.database, unnoticed: isUnnoticed)
     try machine.open()
     machine.recorded = [:]
+    if isUnnoticed { machine.isUnsure = true }
+    try await recordWhatIsBack(machine)
     try await forgetWhatIsGone()
   }
 
   /// A hub is wiped, or set back to nothing but its mark.
   private func ruin() async throws {
+    // A hub that has lost what one twin wrote takes what the other wrote under the same numbers.
+    guard !machines.contains(where: \.isUnsure) else { return }
     let machine = chance.pick(machines)
     let hub = remote(chance.pick(places), of: machine).folder
     guard FileManager.default.fileExists(atPath: hub.path) else { return }
@@ -216,27 +275,39 @@ final class Simulation {
       let journal = try JournalReader(db)
       let own = try DatabaseState(db).replica
       var transactions: [Transaction] = []
-      try journal.forEachTransaction(of: own, after: recorded[own] ?? 0) { transactions.append($0) }
+      let floor = try journal.floor(of: own)?.sequence ?? 0
+      try journal.forEachTransaction(of: own, after: max(recorded[own] ?? 0, floor)) { transactions.append($0) }
       return (transactions, journal.schema.schema, [own: try journal.frontier()[own]])
     }
     machine.recorded.merge(frontier) { $1 }
     for transaction in transactions { written[transaction.name] = (transaction, schema) }
   }
 
+  /// A backup may have what was nowhere any more.
+  private func recordWhatIsBack(_ machine: Machine) async throws {
+    let found = try await machine.magic.store.read { db in
+      let (found, journal) = (Box<[(Transaction, Schema)]>([]), try JournalReader(db))
+      try journal.forEachTransaction { found.value.append(($0, journal.schema.schema)) }
+      return found.value
+    }
+    for (transaction, schema) in found where written[transaction.name] == nil {
+      written[transaction.name] = (transaction, schema)
+    }
+  }
+
   /// What only a machine that was put back, or a hub that was ruined, had.
   private func forgetWhatIsGone() async throws {
-    let left = Box<Set<TransactionName>>([])
+    var left: Set<TransactionName> = []
     for machine in machines {
-      try await machine.magic.store.read { db in
-        try JournalReader(db).forEachTransaction { left.value.insert($0.name) }
-      }
+      left.formUnion(try await names(machine))
       for place in places {
         let remote = remote(place, of: machine)
         guard remote.isThere else { continue }
-        for name in try remote.wholeNames() { left.value.insert(name) }
+        left.formUnion(try remote.wholeNames())
+        for floor in try remote.floors() { left.formUnion(namesGivenUp(below: floor)) }
       }
     }
-    written = written.filter { left.value.contains($0.key) }
+    written = written.filter { left.contains($0.key) }
   }
 
   // MARK: The end
@@ -273,11 +344,7 @@ final class Simulation {
       #expect(try await machine.magic.digest() == digest, story)
       let faults = try await DatabaseCheck(machine.magic).faults
       #expect(faults.isEmpty, "\(faults.prefix(2)) \(story)")
-      let names = Box<Set<TransactionName>>([])
-      try await machine.magic.store.read { db in
-        try JournalReader(db).forEachTransaction { names.value.insert($0.name) }
-      }
-      #expect(Set(written.keys).subtracting(names.value).isEmpty, story)
+      #expect(Set(written.keys).subtracting(try await names(machine)).isEmpty, story)
     }
     let newcomer = Machine("newcomer", folder["newcomer"], world, isOld: false)
     try newcomer.open()
@@ -299,14 +366,27 @@ private final class Box<Value>: @unchecked Sendable {
 
 extension FolderRemote {
   /// The names of the transactions in all files that are whole.
-  fileprivate func wholeNames() throws -> [TransactionName] {
-    let segments = folder.appendingPathComponent("segments")
-    guard FileManager.default.fileExists(atPath: segments.path) else { return [] }
-    return try FileManager.default.contentsOfDirectory(atPath: segments.path).flatMap { name -> [TransactionName] in
-      guard name.hasSuffix(".segment"), let data = try? Data(contentsOf: segments.appendingPathComponent(name)) else {
-        return []
-      }
-      return (try? Segment([UInt8](data)))?.transactions.map(\.name) ?? []
+  fileprivate func wholeNames() throws -> Set<TransactionName> {
+    var names: Set<TransactionName> = []
+    for bytes in try files("segments", ".segment") {
+      names.formUnion((try? Segment(bytes))?.transactions.map(\.name) ?? [])
+    }
+    return names
+  }
+
+  /// Of checkpoints, which are never cut here.
+  fileprivate func floors() throws -> [Frontier] {
+    try files("checkpoints", ".checkpoint").compactMap { bytes in
+      guard let length = try? CheckpointHeader.length(Array(bytes.prefix(CheckpointHeader.fixedLength))) else { return nil }
+      return (try? CheckpointHeader(Array(bytes.prefix(length))))?.floor.frontier
+    }
+  }
+
+  private func files(_ folder: String, _ suffix: String) throws -> [[UInt8]] {
+    let folder = self.folder.appendingPathComponent(folder)
+    guard FileManager.default.fileExists(atPath: folder.path) else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(suffix) }.compactMap {
+      (try? Data(contentsOf: folder.appendingPathComponent($0))).map { [UInt8]($0) }
     }
   }
 }

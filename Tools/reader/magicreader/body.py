@@ -40,7 +40,8 @@ class Streams:
 class BodyReader:
     """Reads entries off the streams, in their order (S-4)."""
 
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, is_kept: bool = False) -> None:
+        self.is_kept = is_kept  # of a checkpoint (K-11)
         self.schema = read_schema(cursor)
         self.roots = read_roots(cursor)
         self.shapes = read_shapes(cursor, self.schema)
@@ -62,6 +63,21 @@ class BodyReader:
             root = self.roots[read_index(self.streams.roots, len(self.roots), "root")]
             entries = self.read_entries(stamp, tag)
             result.append(Transaction(replica, sequence, stamp, tag, root, entries))
+        self.streams.finish()
+        return tuple(result)
+
+    def kept(self) -> Tuple[Transaction, ...]:
+        """Of several replicas, and as many as there are stamps (K-11)."""
+        result = []
+        stamp = 0
+        while self.streams.stamps.remaining:
+            offset = self.streams.stamps.offset
+            stamp = checked_stamp(stamp + self.streams.stamps.varint(), offset)
+            if stamp < 1:
+                raise FormatError("a stamp of 0", offset)
+            tag = self.streams.tags.take(4)
+            root = self.roots[read_index(self.streams.roots, len(self.roots), "root")]
+            result.append(Transaction(root, 0, stamp, tag, root, self.read_entries(stamp, tag)))
         self.streams.finish()
         return tuple(result)
 
@@ -99,6 +115,8 @@ class BodyReader:
         objects = self.streams.objects[shape.type]
         size = ENTRY_SIZE + BIRTH_SIZE
         identity: Union[Value, Birth]
+        if self.is_kept and shape.operation in FIRSTS:
+            ordinal = read_ordinal(objects)
         number = read_number(objects) if shape.operation in CLAIMS else None
         if shape.operation in FIRSTS:
             identity = Birth(stamp, tag, ordinal)
@@ -107,7 +125,7 @@ class BodyReader:
             identity = read_birth(objects, stamp, None)
         elif type.primary_kind == Kind.NULL:
             own = Birth(stamp, tag, ordinal) if shape.operation == Operation.REMOVE else None
-            identity = read_birth(objects, stamp, own)
+            identity = read_birth(objects, stamp, own, self.is_kept)
         else:
             start = objects.offset
             identity = read_primary(objects, type.primary_kind)
@@ -128,6 +146,12 @@ def read_body(
 ) -> Tuple[Tuple[Type, ...], Tuple[Transaction, ...]]:
     reader = BodyReader(Cursor(body))
     return reader.schema, reader.transactions(replica, first, last)
+
+
+def read_kept(body: bytes) -> Tuple[Tuple[Type, ...], Tuple[Transaction, ...]]:
+    """A checkpoint's part."""
+    reader = BodyReader(Cursor(body), is_kept=True)
+    return reader.schema, reader.kept()
 
 
 def read_field_value(cursor: Cursor, field: Field) -> Value:
@@ -154,19 +178,24 @@ def read_primary(cursor: Cursor, kind: Kind) -> Value:
     return value
 
 
-def read_birth(cursor: Cursor, stamp: int, own: Optional[Birth]) -> Birth:
-    """`own` is the birth at the entry's place, which only a remove may name (J-11)."""
+def read_ordinal(cursor: Cursor) -> int:
+    offset = cursor.offset
+    ordinal = cursor.varint()
+    if ordinal >= ENTRY_LIMIT:  # S-8
+        raise FormatError(f"ordinal {ordinal} is over the limit", offset)
+    return ordinal
+
+
+def read_birth(cursor: Cursor, stamp: int, own: Optional[Birth], is_kept: bool = False) -> Birth:
+    """`own` is the birth at the entry's place, which only a remove may name (J-11); of a checkpoint, any of its transaction (K-11)."""
     start = cursor.offset
     birth_stamp = read_earlier(cursor, stamp, "birth", 1 if own is None else 0)
     if birth_stamp < 1:
         raise FormatError("birth before all stamps", start)  # C-4
     tag = cursor.take(4)
-    offset = cursor.offset
-    ordinal = cursor.varint()
-    if ordinal >= ENTRY_LIMIT:  # S-8
-        raise FormatError(f"ordinal {ordinal} is over the limit", offset)
-    birth = Birth(birth_stamp, tag, ordinal)
-    if birth_stamp == stamp and birth != own:
+    birth = Birth(birth_stamp, tag, read_ordinal(cursor))
+    is_own = birth == own or (is_kept and own is not None and tag == own.tag)
+    if birth_stamp == stamp and not is_own:
         raise FormatError("birth at another place of its transaction", start)
     return birth
 

@@ -5,6 +5,8 @@ import hashlib
 import zlib
 from typing import Dict
 
+from . import checkpoint
+from .checkpoint import Checkpoint, read_checkpoint
 from .cursor import FormatError
 from .folder import Held, RemoteError, SegmentName, name_of
 from .segment import HEADER_SIZE, Segment, read_segment
@@ -33,6 +35,7 @@ class Bundle(Held):
     def __init__(self, path: str) -> None:
         self.path = path
         self.held: Dict[SegmentName, Segment] = {}
+        self.kept: Dict[str, Checkpoint] = {}
         with open(path, "rb") as file:
             data = file.read()
         if data[:8] != MAGIC:
@@ -48,6 +51,9 @@ class Bundle(Held):
     def read_parts(self, data: bytes) -> None:
         offset, segments, contents = START_SIZE, 0, 0
         while data[offset:offset + 8] != END:
+            if data[offset:offset + 8] == checkpoint.MAGIC:
+                offset, segments = self.take_checkpoint(data, offset), segments + 1
+                continue
             if data[offset:offset + 8] == CONTENT:
                 offset, contents = self.read_content(data, offset), contents + 1
                 continue
@@ -78,6 +84,17 @@ class Bundle(Held):
             raise self.damaged(offset, "a content is not what its hash says")
         self.contents[header[8:40].hex()] = size
         return start + size
+
+    def take_checkpoint(self, data: bytes, offset: int) -> int:
+        try:
+            size = checkpoint.length_of(data, offset)
+            taken = read_checkpoint(data[offset:offset + size])
+        except FormatError as error:
+            raise self.damaged(offset, str(error)) from error
+        if taken.data_set != self.data_set:
+            raise self.damaged(offset, "a checkpoint of another data set")
+        self.kept[taken.name] = taken
+        return offset + size
 
     def damaged(self, offset: int, what: str) -> RemoteError:
         return RemoteError(f"{self.path}: byte {offset}: {what}")

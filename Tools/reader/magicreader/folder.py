@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List, Optional
 
+from .checkpoint import Checkpoint, read_checkpoint
 from .cursor import FormatError
 from .segment import (BODY_LIMIT, HEADER_SIZE, SEQUENCE_END, Header, Segment, read_header,
                       read_segment)
@@ -14,6 +15,7 @@ from .segment import (BODY_LIMIT, HEADER_SIZE, SEQUENCE_END, Header, Segment, re
 # F-2, F-3. Names of any other form are ignored, hidden ones among them.
 SEGMENT_NAME = re.compile(
     r"([0-9a-f]{32})\.([0-9a-f]{16})\.([0-9a-f]{16})\.([0-9a-f]{32})\.segment")
+CHECKPOINT_NAME = re.compile(r"([0-9a-f]{32})\.checkpoint")
 ID_TEXT = re.compile("[0-9a-f]{32}")
 
 
@@ -84,17 +86,46 @@ class Folder:
             raise RemoteError(f"{path}: content disagrees with the file's name")
         return segment
 
+    def checkpoints(self) -> List[str]:
+        """Their names (K-10)."""
+        try:
+            names = os.listdir(os.path.join(self.path, "checkpoints"))
+        except FileNotFoundError:
+            return []
+        return sorted(match[1] for match in map(CHECKPOINT_NAME.fullmatch, names) if match)
+
+    def read_checkpoint(self, name: str) -> Checkpoint:
+        """All of it is checked (K-12)."""
+        path = os.path.join(self.path, "checkpoints", name + ".checkpoint")
+        try:
+            with open(path, "rb") as file:
+                checkpoint = read_checkpoint(file.read())
+        except (FormatError, OSError) as error:
+            raise RemoteError(f"{path}: {error}") from error
+        if checkpoint.data_set != self.data_set:
+            raise RemoteError(f"{path}: belongs to another data set")
+        if checkpoint.name != name:
+            raise RemoteError(f"{path}: content disagrees with the file's name")
+        return checkpoint
+
     def path_of(self, name: SegmentName) -> str:
         return os.path.join(self.path, "segments", name.file_name)
 
 
 class Held:
-    """Segments that were read beforehand, as a pull asks for them."""
+    """Segments and checkpoints that were read beforehand, as a pull asks for them."""
 
     held: Dict[SegmentName, Segment]
+    kept: Dict[str, Checkpoint]
 
     def segments(self) -> List[SegmentName]:
         return sorted(self.held, key=lambda name: name.file_name)
+
+    def checkpoints(self) -> List[str]:
+        return sorted(self.kept)
+
+    def read_checkpoint(self, name: str) -> Checkpoint:
+        return self.kept[name]
 
     def read_header(self, name: SegmentName) -> Header:
         return self.held[name].header

@@ -89,17 +89,25 @@ class Journal:
 
     def __init__(self) -> None:
         self.held: Dict[bytes, List[Transaction]] = {}
+        self.floor: Dict[bytes, Tuple[int, Name]] = {}  # K-1
+        self.kept: List[Transaction] = []  # K-2
 
     def __iter__(self) -> Iterator[Transaction]:
+        yield from self.kept
         for transactions in self.held.values():
             yield from transactions
 
     def next_sequence(self, replica: bytes) -> int:
-        return len(self.held.get(replica, ())) + 1
+        return self.end_of_floor(replica) + len(self.held.get(replica, ())) + 1
+
+    def end_of_floor(self, replica: bytes) -> int:
+        return self.floor[replica][0] if replica in self.floor else 0
 
     def check_held(self, replica: bytes, sequence: int, name: Name) -> None:
         held = self.held.get(replica, [])
-        if 1 <= sequence <= len(held) and held[sequence - 1].name != name:
+        index = sequence - self.end_of_floor(replica)
+        is_floor = sequence > 0 and index == 0
+        if is_floor and self.floor[replica][1] != name or 1 <= index <= len(held) and held[index - 1].name != name:
             raise ForkError(f"fork: two transactions at {replica.hex()} {sequence}")  # J-3
 
     def store(self, transaction: Transaction) -> bool:

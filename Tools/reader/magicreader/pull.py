@@ -5,8 +5,10 @@ from typing import Dict, Iterable, List, Optional, Set, Tuple, Union
 
 from .clock import is_too_early
 from .bundle import Bundle
+from .checkpoint import Checkpoint
 from .folder import Folder, RemoteError, SegmentName
 from .journal import ForkError, Journal, Name
+from .merge import digest, fold
 from .schema import KnownSchema
 from .segment import Header, Segment
 from .wire import Server
@@ -32,12 +34,60 @@ class Pull:
                 self.headers[name] = folder.read_header(name)
             except RemoteError as error:
                 self.unusable[name] = error
-        check_claims(self.headers.values(), self.journal)
+        self.checkpoints = self.read_checkpoints()
+        self.check_claims()
+        self.take_checkpoints()
         for replica in sorted({name.replica for name in self.headers}):
             self.pull_replica(replica)
         # F-7, once more: a fork between a file that was taken and one that was not shows only now.
-        check_claims(self.headers.values(), self.journal)
+        self.check_claims()
         self.tell()
+
+    def read_checkpoints(self) -> List[Checkpoint]:
+        found: List[Checkpoint] = []
+        for name in self.folder.checkpoints():
+            try:
+                found.append(self.folder.read_checkpoint(name))
+            except RemoteError as error:
+                self.unread.append(str(error))
+        return found
+
+    def check_claims(self) -> None:
+        check_claims(self.headers.values(), self.checkpoints, self.journal)
+
+    def take_checkpoints(self) -> None:
+        """K-16. What costs less is all the same to a reader, so it takes segments where they lead to the floor."""
+        for checkpoint in self.checkpoints:
+            is_below = any(other.name != checkpoint.name and is_above(other, checkpoint) for other in self.checkpoints)
+            if is_below or all(self.reach(replica) >= sequence for replica, (sequence, _) in checkpoint.floor.items()):
+                continue
+            late = [replica for replica, (_, name) in checkpoint.floor.items() if is_too_early(name.stamp, self.now)]
+            if late:
+                self.waiting.update(late)
+                self.held_back.append(f"a checkpoint waits: the clock of {late[0].hex()} is more than an hour ahead")
+                continue
+            self.take(checkpoint)
+
+    def take(self, checkpoint: Checkpoint) -> None:
+        """K-13, K-14."""
+        for schema, _ in checkpoint.parts:
+            self.schema.learn(schema)
+        self.journal.kept += checkpoint.transactions()
+        is_alone = not self.journal.floor
+        for replica, (sequence, name) in checkpoint.floor.items():
+            if sequence > self.journal.end_of_floor(replica):
+                self.journal.floor[replica] = sequence, name
+        if is_alone and digest(fold(self.journal.kept)) != checkpoint.digest:
+            raise ForkError(f"checkpoint {checkpoint.name} does not come to the digest in its header")
+
+    def reach(self, replica: bytes) -> int:
+        """How far the segments lead."""
+        sequence = self.journal.next_sequence(replica)
+        while True:
+            name = farthest((name for name in self.headers if name.replica == replica), sequence)
+            if name is None:
+                return sequence - 1
+            sequence = name.last + 1
 
     def tell(self) -> None:
         """What nothing else gave (F-10)."""
@@ -92,9 +142,19 @@ def farthest(names: Iterable[SegmentName], next_sequence: int) -> Optional[Segme
     return max(usable, key=lambda name: (name.last, name.first, name.name), default=None)
 
 
-def check_claims(headers: Iterable[Header], journal: Journal) -> None:
-    """What the headers say of the name at one sequence is the same everywhere (F-7)."""
+def is_above(checkpoint: Checkpoint, other: Checkpoint) -> bool:
+    return all(replica in checkpoint.floor and checkpoint.floor[replica][0] >= sequence
+               for replica, (sequence, _) in other.floor.items())
+
+
+def check_claims(headers: Iterable[Header], checkpoints: Iterable[Checkpoint], journal: Journal) -> None:
+    """What headers and floors say of the name at one sequence is the same everywhere (F-7, K-14)."""
     claims: Dict[Tuple[bytes, int], Name] = {}
+    for checkpoint in checkpoints:
+        for replica, (sequence, name) in checkpoint.floor.items():
+            if claims.setdefault((replica, sequence), name) != name:
+                raise ForkError(f"fork: two transactions at {replica.hex()} {sequence}")
+            journal.check_held(replica, sequence, name)
     for header in headers:
         named = ((header.first - 1, header.previous), (header.last, header.last_name))
         for sequence, name in named:

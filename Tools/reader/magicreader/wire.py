@@ -6,6 +6,7 @@ import socket
 from typing import Dict, Tuple
 from urllib.parse import urlsplit
 
+from .checkpoint import Checkpoint, read_checkpoint
 from .cursor import FormatError
 from .folder import Held, RemoteError, SegmentName, name_of
 from .segment import HEADER_SIZE, Segment, read_header, read_segment
@@ -17,7 +18,9 @@ PIECE_LIMIT = 262_144
 SILENCE = 60  # seconds, W-12
 STORED_LENGTH = slice(108, 116)  # in a segment's header (segment.md)
 
-HELLO, HELD, PULL, SEGMENT, DATA, PONG, DIGEST = 0x01, 0x03, 0x04, 0x05, 0x06, 0x0D, 0x0E
+CAPABILITIES = (b"checkpoints",)
+
+HELLO, HELD, PULL, SEGMENT, DATA, PONG, DIGEST, CHECKPOINT = 0x01, 0x03, 0x04, 0x05, 0x06, 0x0D, 0x0E, 0x0F
 WELCOME, STANDING, PULLED, CHANGED, PING, DIGESTED, ERROR = (
     0x81, 0x83, 0x84, 0x8C, 0x8D, 0x8E, 0xFF)
 
@@ -32,6 +35,7 @@ class Server(Held):
     def __init__(self, address: str, token: bytes = b"") -> None:
         self.path = address
         self.held: Dict[SegmentName, Segment] = {}
+        self.kept: Dict[str, Checkpoint] = {}
         try:
             with connect(address) as self.stream:
                 self.exchange(token)
@@ -40,7 +44,8 @@ class Server(Held):
 
     def exchange(self, token: bytes) -> None:
         versions = VERSION.to_bytes(2, "big") * 2
-        self.send(HELLO, MAGIC + versions + os.urandom(16) + bytes(16) + varint(len(token)) + token + varint(0))
+        self.send(HELLO, MAGIC + versions + os.urandom(16) + bytes(16) + varint(len(token)) + token
+                  + varint(len(CAPABILITIES)) + b"".join(varint(len(each)) + each for each in CAPABILITIES))
         welcome = self.answer(WELCOME)
         if len(welcome) < 35 or int.from_bytes(welcome[:2], "big") != VERSION:
             raise self.wrong("another version")
@@ -55,6 +60,9 @@ class Server(Held):
             kind, body = self.frame()
             if kind == PULLED:
                 break
+            if kind == CHECKPOINT and len(body) == 8:
+                self.read_checkpoint_of(int.from_bytes(body, "big"))
+                continue
             if kind != SEGMENT or len(body) != 16 + HEADER_SIZE:
                 raise self.wrong(f"a frame of kind {kind} among segments")
             self.read_segment(body[:16], body[16:])
@@ -83,6 +91,21 @@ class Server(Held):
             raise self.wrong("a segment of another data set, or under another name")
         self.held[name_of(segment)] = segment
 
+    def read_checkpoint_of(self, size: int) -> None:
+        data = bytearray()
+        while len(data) < size:
+            piece = self.answer(DATA)
+            if not 1 <= len(piece) <= min(PIECE_LIMIT, size - len(data)):
+                raise self.wrong("a piece of a checkpoint has another length than it may")
+            data += piece
+        try:
+            checkpoint = read_checkpoint(bytes(data))
+        except FormatError as error:
+            raise self.wrong(str(error)) from error
+        if checkpoint.data_set != self.data_set:
+            raise self.wrong("a checkpoint of another data set")
+        self.kept[checkpoint.name] = checkpoint
+
     def read_standing(self, body: bytes) -> Dict[bytes, int]:
         count, offset = read_varint(body, 12)
         frontier: Dict[bytes, int] = {}
@@ -97,7 +120,7 @@ class Server(Held):
     def check_frontier(self) -> None:
         """W-7: all that it takes to arrive where the server stands."""
         for replica, last in self.frontier.items():
-            reached = 0
+            reached = max((each.floor[replica][0] for each in self.kept.values() if replica in each.floor), default=0)
             for name in sorted((name for name in self.held if name.replica == replica), key=lambda name: name.first):
                 if name.first <= reached + 1:
                     reached = max(reached, name.last)
@@ -149,6 +172,7 @@ class Replay(Server):
     def __init__(self, name: str, said: bytes) -> None:
         self.path = name
         self.held = {}
+        self.kept = {}
         self.said = said
         self.exchange(b"")
 

@@ -41,6 +41,7 @@ class VectorTests(FolderFixture):
                            "transactions": [transaction_json(each) for each in run[1:4]]}],
                 "invalid": [{"name": "short", "file": data[:-1].hex(), "why": "cut"}]}}
         content["wire.json"] = {"sessions": []}
+        content["checkpoints.json"] = {"valid": [], "invalid": []}
         for file_name, each in content.items():
             self.write(file_name, json.dumps(each).encode())
 
@@ -51,7 +52,7 @@ class VectorTests(FolderFixture):
         return status, output.getvalue().splitlines()[-1]
 
     def test_vectors(self) -> None:
-        self.assertEqual(self.check(), (1, "0 passed, 5 failed"))
+        self.assertEqual(self.check(), (1, "0 passed, 6 failed"))
         self.vectors()
         self.assertEqual(self.check(), (0, "9 passed, 0 failed"))
         self.write("clock.json", b'{"next":[{"last":"0","now":"1","next":null}]}')

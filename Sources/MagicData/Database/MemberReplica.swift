@@ -1,0 +1,65 @@
+package import GRDB
+package import MagicJournal
+
+/// What is known of who else has the data set (K-6, K-8).
+package struct MemberReplica: Sendable, Equatable {
+  package let replica: ReplicaID
+  /// What it has folded, and when it said so, in milliseconds since 1970.
+  package var acknowledged: Acknowledgement?
+  /// When somebody expired it.
+  package var expired: Int64?
+
+  package struct Acknowledgement: Sendable, Equatable {
+    package let time: Int64
+    package let frontier: NamedFrontier
+
+    package init(time: Int64, frontier: NamedFrontier) {
+      self.time = time
+      self.frontier = frontier
+    }
+  }
+
+  package init(_ replica: ReplicaID) {
+    self.replica = replica
+  }
+
+  /// Whether it has been silent since somebody expired it.
+  package var isExpired: Bool { expired.map { $0 >= acknowledged?.time ?? $0 } ?? false }
+
+  /// All that the database knows of, in the order of their ids.
+  package static func all(_ db: Database) throws -> [MemberReplica] {
+    var select = try SQL(db, Statements.selectMembers)
+    var members: [MemberReplica] = []
+    while try select.step() {
+      var member = MemberReplica(try select.identifier(0))
+      if !select.isNull(1) {
+        let bytes = select.bytes(2)
+        var reader = ByteReader(bytes)
+        do {
+          member.acknowledged = Acknowledgement(
+            time: select.integer(1), frontier: try NamedFrontier(from: &reader, count: bytes.count / NamedFrontier.endLength))
+          try reader.expectEnd("an acknowledgement")
+        } catch {
+          throw MagicDataError(.notADatabase, "the database is damaged: an acknowledgement cannot be read", cause: error)
+        }
+      }
+      if !select.isNull(3) { member.expired = select.integer(3) }
+      members.append(member)
+    }
+    return members
+  }
+
+  package func store(_ db: Database) throws {
+    var insert = try SQL(db, Statements.insertMember)
+    try insert.bind(replica)
+    if let acknowledged {
+      try insert.bind(acknowledged.time)
+      try insert.bind(acknowledged.frontier.bytes)
+    } else {
+      try insert.bindNull()
+      try insert.bindNull()
+    }
+    if let expired { try insert.bind(expired) } else { try insert.bindNull() }
+    try insert.run()
+  }
+}

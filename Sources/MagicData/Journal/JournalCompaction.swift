@@ -1,0 +1,294 @@
+package import GRDB
+package import MagicJournal
+
+/// Makes kept entries of the transactions at and below a floor (K-1 to K-3), within one SQLite transaction.
+package struct JournalCompaction {
+  /// What it comes to, or would.
+  package struct Outcome: Sendable, Equatable {
+    package var entries = 0
+    package var keptEntries = 0
+    /// Of the journal's rows.
+    package var bytes = 0
+    package var keptBytes = 0
+  }
+
+  private let db: Database
+  private let reader: JournalReader
+  private let runs: [Run]
+  private let floor: NamedFrontier
+  /// At and below the new floor.
+  package let rows: JournalRows
+  package private(set) var outcome = Outcome()
+
+  private struct Run {
+    let run: JournalRun?
+    let first: Int64
+    let last: Int64
+    /// Those of its rows that lie at or below the floor.
+    let below: ClosedRange<Int64>?
+  }
+
+  /// - Parameter floor: what it is to be raised to; where it is higher already it stays. Above what is held, the ends need names.
+  package init(_ db: Database, to floor: NamedFrontier) throws {
+    self.db = db
+    reader = try JournalReader(db)
+    let before = try reader.floor()
+    var raised = before
+    for replica in floor.replicas where floor[replica]?.sequence ?? 0 > before[replica]?.sequence ?? 0 {
+      raised[replica] = floor[replica]
+    }
+    self.floor = raised
+    runs = try JournalCompaction.runs(raised.frontier, db)
+    var rows = JournalRows()
+    for below in runs.compactMap(\.below) { rows.append(below) }
+    self.rows = rows
+  }
+
+  private static func runs(_ floor: Frontier, _ db: Database) throws -> [Run] {
+    let lastRow = try DatabaseState(db).lastRow
+    var replicas: [Int64: UInt64] = [:]
+    for replica in floor.replicas { replicas[try JournalWriter.row(of: replica, db)] = floor[replica] }
+    var found: [(first: Int64, replica: Int64, sequence: Int64, isOne: Bool)] = []
+    var select = try SQL(db, Statements.selectAllRuns)
+    while try select.step() {
+      found.append((select.integer(0), select.integer(1), select.integer(2), select.integer(3) != 0))
+    }
+    return try found.indices.map { index in
+      let (first, replica, sequence, isOne) = found[index]
+      let last = index + 1 < found.count ? found[index + 1].first - 1 : lastRow
+      guard sequence > 0 else { return Run(run: nil, first: first, last: last, below: first <= last ? first...last : nil) }
+      let run = try JournalRun(checking: first, replica: replica, sequence: sequence, isOne: isOne, lastRow: last)
+      let end = replicas[replica] ?? 0
+      let below: ClosedRange<Int64>? =
+        end < run.sequence ? nil : end >= run.lastSequence(last) ? first...last : first...first + Int64(end - run.sequence)
+      return Run(run: run, first: first, last: last, below: below)
+    }
+  }
+
+  // MARK: What would stay
+
+  /// Counts what goes and what stays, and changes nothing.
+  package mutating func plan(_ checkCancelled: () throws -> Void) throws {
+    try countRows()
+    try forEachObject(checkCancelled) { chain, _, _ in try count(chain) }
+  }
+
+  private mutating func countRows() throws {
+    outcome = Outcome()
+    for range in rows.ranges {
+      var select = try SQL(db, Statements.selectRowSizes)
+      try select.bind(range.lowerBound)
+      try select.bind(range.upperBound)
+      if try select.step() { outcome.bytes += select.int(1) }
+    }
+  }
+
+  private mutating func count(_ chain: [Link]) throws {
+    for link in chain where link.isBelow {
+      outcome.entries += 1
+      guard let kept = link.kept else { continue }
+      outcome.keptEntries += 1
+      outcome.keptBytes += link.encoded(kept).count + 2
+    }
+  }
+
+  /// An object's entry, and what stays of it.
+  private struct Link {
+    let place: EntryPlace
+    let stored: StoredEntry
+    let isBelow: Bool
+    let kept: Entry?
+
+    func encoded(_ entry: Entry, previous: EntryPlace? = nil) -> [UInt8] {
+      var writer = ByteWriter()
+      StoredEntry(entry: entry, zIndex: stored.zIndex, previous: previous ?? stored.previous).encode(to: &writer)
+      return writer.bytes
+    }
+  }
+
+  /// Objects of which something lies at or below the floor, with their entries, the last one first.
+  private func forEachObject(
+    _ checkCancelled: () throws -> Void, _ body: ([Link], ObjectKey, ObjectTable) throws -> Void
+  ) throws {
+    for type in reader.schema.types {
+      let table = ObjectTable(type, db)
+      for (key, place) in try table.rows() + table.absent() where !place.last.isNone {
+        try checkCancelled()
+        let chain = try chain(from: place.last, type)
+        if chain.contains(where: \.isBelow) { try body(chain, key, table) }
+      }
+    }
+  }
+
+  private func chain(from last: EntryPlace, _ type: StoredType) throws -> [Link] {
+    var entries: [(place: EntryPlace, version: Version, stored: StoredEntry, isBelow: Bool)] = []
+    var place = last
+    var before = ObjectState()
+    while !place.isNone {
+      let (stamp, root, stored) = try reader.entry(at: place)
+      let isBelow = rows.contains(place.row)
+      entries.append((place, Version(stamp: stamp, root: root), stored, isBelow))
+      if isBelow {
+        before.fold(stored.entry.operation, stored.entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
+      }
+      guard stored.previous.bits | 1 < place.bits | 1 else { throw reader.damaged("an object's entries have no beginning") }
+      place = stored.previous
+    }
+    var keeping = KeptEntries(before)
+    var after = ObjectState()
+    let chain = entries.map { place, version, stored, isBelow in
+      let kept = isBelow ? keeping.kept(stored.entry, at: version, of: type.schema) : nil
+      if let kept { after.fold(kept.operation, kept.fields, at: version, of: type.schema) }
+      return Link(place: place, stored: stored, isBelow: isBelow, kept: kept)
+    }
+    guard after.isSame(as: before) else {  // K-3
+      throw MagicDataError(
+        .failed, "an object of type \(type.schema.name) would not be the same without its history; nothing was compacted")
+    }
+    return chain
+  }
+
+  // MARK: Doing it
+
+  /// - Returns: the same outcome as `plan` has.
+  package mutating func run(_ checkCancelled: () throws -> Void) throws {
+    try countRows()
+    try db.execute(sql: Statements.createSurvivors)
+    try forEachObject(checkCancelled) { chain, key, table in
+      try count(chain)
+      try relink(chain, key, table)
+    }
+    try writeRows(checkCancelled)
+    try db.execute(sql: Statements.dropSurvivors)
+    // What the rows said of the clock is said once more, since rows go.
+    let state = try DatabaseState(db)
+    try JournalWriter(state).moveClock(to: state.lastStamp, db)
+    try writeRuns()
+    try writeFloor()
+  }
+
+  /// Raises the floor alone: what is kept is as it should be.
+  package func raise() throws {
+    try writeRuns()
+    try writeFloor()
+  }
+
+  /// Each entry that stays names the one before it that stays.
+  private func relink(_ chain: [Link], _ key: ObjectKey, _ table: ObjectTable) throws {
+    let stays = chain.filter { !$0.isBelow || $0.kept != nil }
+    for (index, link) in stays.enumerated() {
+      let previous = index + 1 < stays.count ? stays[index + 1].place : .none
+      if let kept = link.kept {
+        var insert = try SQL(db, Statements.insertSurvivor)
+        try insert.bind(link.place.row)
+        try insert.bind(link.place.index)
+        try insert.bind(link.encoded(kept, previous: previous))
+        try insert.run()
+      } else if previous != link.stored.previous {
+        try rewrite(link, previous: previous)
+      }
+    }
+    guard let last = stays.first, last.place != chain[0].place else { return }
+    try table.setLast(key, ObjectPlace(zIndex: last.stored.zIndex, last: last.place))
+  }
+
+  private func rewrite(_ link: Link, previous: EntryPlace) throws {
+    var select = try SQL(db, Statements.selectData)
+    try select.bind(link.place.row)
+    guard try select.step() else { throw reader.damaged("an object's entry is not there") }
+    let stored = StoredEntry(entry: link.stored.entry, zIndex: link.stored.zIndex, previous: previous)
+    let row: EntryRow
+    do {
+      row = try EntryRow.replacing(link.place.index, in: select.bytes(0), by: stored)
+    } catch {
+      throw reader.damaged("a transaction cannot be read", error)
+    }
+    var update = try SQL(db, Statements.updateRow)
+    try update.bind(row.bytes.bytes)
+    try update.bind(link.place.row)
+    try update.run()
+  }
+
+  private func writeRows(_ checkCancelled: () throws -> Void) throws {
+    // The last row stays, or its number would be given again.
+    let lastRow = try DatabaseState(db).lastRow
+    for range in rows.ranges {
+      try checkCancelled()
+      var delete = try SQL(db, Statements.deleteRowsWithoutSurvivors)
+      try delete.bind(range.lowerBound)
+      try delete.bind(range.upperBound)
+      try delete.bind(lastRow)
+      try delete.run()
+    }
+    var isLastEmpty = rows.contains(lastRow)
+    var open: (row: Int64, entries: [(index: Int, bytes: [UInt8])])?
+    var select = try SQL(db, Statements.selectSurvivors)
+    while try select.step() {
+      let row = select.integer(0)
+      if let done = open, done.row != row {
+        try write(done.row, done.entries)
+        open = nil
+      }
+      open = (row, (open?.entries ?? []) + [(select.int(1), select.bytes(2))])
+      if row == lastRow { isLastEmpty = false }
+    }
+    if let open { try write(open.row, open.entries) }
+    if isLastEmpty { try write(lastRow, []) }
+  }
+
+  private func write(_ row: Int64, _ entries: [(index: Int, bytes: [UInt8])]) throws {
+    var update = try SQL(db, Statements.updateKeptRow)
+    try update.bind(EntryRow(kept: entries).bytes.bytes)
+    try update.bind(entries.count)
+    try update.bind(row)
+    try update.run()
+  }
+
+  private func writeRuns() throws {
+    var isAfterKept = false
+    for run in runs {
+      guard let below = run.below else {
+        // A kept run of which nothing is there has to end the one before, unless that is kept as well.
+        if run.run == nil, isAfterKept { try delete(run.first) }
+        isAfterKept = run.run == nil
+        continue
+      }
+      if let live = run.run {
+        var keep = try SQL(db, Statements.keepRun)
+        try keep.bind(run.first)
+        try keep.run()
+        if below.upperBound < run.last {
+          let next = live.sequence + UInt64(below.upperBound - run.first) + 1
+          try JournalRun(first: below.upperBound + 1, replica: live.replica, sequence: next, isOne: false).insert(db)
+        }
+      }
+      if isAfterKept, try !hasRows(below) { try delete(run.first) }
+      isAfterKept = below.upperBound == run.last
+    }
+  }
+
+  private func hasRows(_ range: ClosedRange<Int64>) throws -> Bool {
+    var select = try SQL(db, Statements.hasRows)
+    try select.bind(range.lowerBound)
+    try select.bind(range.upperBound)
+    return try select.step()
+  }
+
+  private func delete(_ run: Int64) throws {
+    var delete = try SQL(db, Statements.deleteRun)
+    try delete.bind(run)
+    try delete.run()
+  }
+
+  private func writeFloor() throws {
+    for replica in floor.replicas {
+      guard let end = floor[replica] else { continue }
+      var set = try SQL(db, Statements.setFloor)
+      try set.bind(JournalWriter.row(of: replica, db))
+      try set.bind(Int64(end.sequence))
+      try set.bind(end.name.stamp)
+      try set.bind(Int64(end.name.tag))
+      try set.run()
+    }
+  }
+}

@@ -1,0 +1,136 @@
+package import MagicJournal
+
+/// What lies at and below the floor (K-1, K-2).
+extension JournalReader {
+  package func floor() throws -> NamedFrontier {
+    var floor = NamedFrontier()
+    var select = try SQL(db, Statements.selectFloors)
+    while try select.step() { floor[try select.identifier(0)] = end(select, 1) }
+    return floor
+  }
+
+  package func floor(of replica: ReplicaID) throws -> NamedFrontier.End? {
+    var select = try SQL(db, Statements.selectFloor)
+    try select.bind(replica)
+    return try select.step() ? end(select, 0) : nil
+  }
+
+  private func end(_ row: borrowing SQL, _ column: Int32) -> NamedFrontier.End {
+    NamedFrontier.End(
+      sequence: UInt64(clamping: row.integer(column)),
+      name: TransactionName(stamp: row.stamp(column + 1), tag: UInt32(truncatingIfNeeded: row.integer(column + 2))))
+  }
+
+  /// A frontier that is held, with its names.
+  package func named(_ frontier: Frontier) throws -> NamedFrontier {
+    var named = NamedFrontier()
+    for replica in frontier.replicas {
+      guard let name = try name(at: frontier[replica], of: replica) else { throw damaged("a transaction has no name") }
+      named[replica] = NamedFrontier.End(sequence: frontier[replica], name: name)
+    }
+    return named
+  }
+
+  /// Rows of one transaction at or below the floor of which something is kept.
+  package struct KeptTransaction: Sendable {
+    package let name: TransactionName
+    package let root: ReplicaID
+    fileprivate var rows: [Int64]
+  }
+
+  /// Of each transaction at and below the floor what is kept, rising by stamp, tag and root. Takes some fifty bytes of memory for each.
+  package func keptTransactions() throws -> [KeptTransaction] {
+    var select = try SQL(db, Statements.selectKept)
+    var kept: [KeptTransaction] = []
+    while try select.step() {
+      let name = TransactionName(stamp: select.stamp(0), tag: UInt32(truncatingIfNeeded: select.integer(1)))
+      let (root, row) = (try select.identifier(2), select.integer(3))
+      if let last = kept.last, last.name == name, last.root == root {
+        kept[kept.count - 1].rows.append(row)
+      } else {
+        kept.append(KeptTransaction(name: name, root: root, rows: [row]))
+      }
+    }
+    guard try kept.isEmpty || !floor().replicas.isEmpty else { throw damaged("entries are kept, and there is no floor") }
+    return kept
+  }
+
+  /// As a transaction with the sequence 0 whose replica is its root; `nil` if none of its entries is left.
+  package func transaction(_ kept: KeptTransaction) throws -> Transaction? {
+    var transaction = Transaction(replica: kept.root, sequence: 0, name: kept.name, root: kept.root, entries: [])
+    for row in kept.rows {
+      var select = try SQL(db, Statements.selectData)
+      try select.bind(row)
+      guard try select.step() else { throw damaged("kept entries are not there") }
+      for var part in try parts(of: select.bytes(0)) where !part.isAtEnd {
+        let entry = try stored(&part).entry
+        guard entry.isPossible(keptOf: kept.name) else { throw damaged("an entry is of another time than its transaction") }
+        transaction.entries.append(entry)
+      }
+    }
+    return transaction.entries.isEmpty ? nil : transaction
+  }
+
+  /// What is kept of each transaction at and below the floor, rising by stamp, tag and root. One at a time in memory.
+  package func forEachKept(_ body: (Transaction) throws -> Void) throws {
+    for kept in try keptTransactions() {
+      if let transaction = try transaction(kept) { try body(transaction) }
+    }
+  }
+
+  /// Who wrote the transaction of a row first.
+  func root(ofRow id: Int64) throws -> ReplicaID {
+    var select = try SQL(db, Statements.selectRootOfRow)
+    try select.bind(id)
+    guard try select.step() else { throw damaged("a row of the journal is not there") }
+    return try select.identifier(0)
+  }
+
+  /// The digest (M-11) of what the kept entries fold to.
+  package func digestOfKept() throws -> Digest {
+    try digest(of: JournalCompaction(db, to: NamedFrontier()).rows)
+  }
+
+  /// The digest of what entries in these rows fold to.
+  package func digest(of rows: JournalRows) throws -> Digest {
+    var digest = Digest()
+    for type in schema.types {
+      var ofType = TypeDigest(type.schema)
+      let table = ObjectTable(type, db)
+      for (key, place) in try table.rows() + table.absent() {
+        var state = ObjectState()
+        try forEachEntry(from: place.last) { stamp, root, place, entry in
+          guard rows.contains(place.row) else { return }
+          state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
+        }
+        guard state.updated != nil || state.removed != nil else { continue }
+        ofType.add(state, key, to: &digest)
+      }
+      ofType.finish(&digest)
+    }
+    return digest
+  }
+}
+
+/// Rows of the journal.
+package struct JournalRows: Sendable {
+  /// Rising, none of them touching.
+  private(set) var ranges: [ClosedRange<Int64>] = []
+
+  mutating func append(_ range: ClosedRange<Int64>) {
+    if let last = ranges.last, last.upperBound + 1 == range.lowerBound {
+      ranges[ranges.count - 1] = last.lowerBound...range.upperBound
+    } else {
+      ranges.append(range)
+    }
+  }
+
+  func contains(_ row: Int64) -> Bool {
+    var (low, high) = (0, ranges.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound < row { low = middle + 1 } else { high = middle }
+    }
+    return low < ranges.count && ranges[low].contains(row)
+  }
+}

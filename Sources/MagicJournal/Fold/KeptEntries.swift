@@ -1,0 +1,66 @@
+/// What of an object's entries stays when what they superseded goes (K-2). Entries are shown to it one by one, in any order; what it keeps folds to the same.
+package struct KeptEntries {
+  private let state: ObjectState
+  /// Writes that an entry has still to be kept for.
+  private var writes: [Int: ObjectState.Write]
+  private var elements: [ObjectState.Element: ObjectState.Write]
+  private var needsUpdate = true
+  private var needsRemove = true
+  private var needsBase = true
+  private var needsClaim = true
+
+  /// - Parameter state: what all the entries fold to.
+  package init(_ state: ObjectState) {
+    self.state = state
+    writes = state.writes.filter { state.isValid($0.value) }
+    elements = state.elements.filter { state.isValid($0.value) }
+  }
+
+  /// What stays of an entry; `nil` if nothing does.
+  package mutating func kept(_ entry: Entry, at version: Version, of type: TypeSchema) -> Entry? {
+    var isNeeded = false
+    if let number = entry.operation.number, number == state.claim, needsClaim { (isNeeded, needsClaim) = (true, false) }
+    if entry.operation.isRemove {
+      if version == state.removed, needsRemove { (isNeeded, needsRemove) = (true, false) }
+      return isNeeded ? entry : nil
+    }
+    if version == state.updated, needsUpdate { (isNeeded, needsUpdate) = (true, false) }
+    if let base = entry.operation.base, base == state.base, needsBase { (isNeeded, needsBase) = (true, false) }
+    var kept = entry
+    kept.fields = entry.fields.compactMap { field in
+      self.value(field, at: version, of: type).map { FieldValue(field: field.field, value: $0) }
+    }
+    return isNeeded || !kept.fields.isEmpty ? kept : nil
+  }
+
+  private mutating func value(_ field: FieldValue, at version: Version, of type: TypeSchema) -> Value? {
+    switch field.value {
+    case .set(let elements):
+      let kept = elements.filter { take(.object($0.key), .set([$0]), of: field.field, at: version) }
+      return kept.isEmpty ? nil : .set(kept)
+    case .dictionary(let elements):
+      let kept = elements.filter { take(.place($0.name), .dictionary([$0]), of: field.field, at: version) }
+      return kept.isEmpty ? nil : .dictionary(kept)
+    default:
+      let slot = type.slots[field.field]
+      guard writes[slot] == ObjectState.Write(version: version, field: field.field, value: field.value) else { return nil }
+      writes[slot] = nil
+      return field.value
+    }
+  }
+
+  private mutating func take(_ name: ObjectState.Element.Name, _ value: Value, of field: Int, at version: Version) -> Bool {
+    let element = ObjectState.Element(field: field, name: name)
+    guard elements[element] == ObjectState.Write(version: version, field: field, value: value) else { return false }
+    elements[element] = nil
+    return true
+  }
+}
+
+extension ObjectState {
+  /// Whether two folds come to the same, now and with whatever is folded on top. Void writes tell nothing.
+  package func isSame(as other: ObjectState) -> Bool {
+    updated == other.updated && removed == other.removed && base == other.base && claim == other.claim
+      && values == other.values && row == other.row
+  }
+}

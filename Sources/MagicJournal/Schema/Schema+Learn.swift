@@ -1,0 +1,42 @@
+/// Where a schema's type and its fields are in another schema.
+package struct LearntType: Sendable {
+  package let id: Int
+  package let fields: [Int]
+
+  package init(id: Int, fields: [Int]) {
+    self.id = id
+    self.fields = fields
+  }
+}
+
+extension Schema {
+  /// Adds what is not known yet; what is known keeps its index. Returns, for each type of `other`, where it and its fields are here.
+  package mutating func learn(_ other: Schema) throws(JournalError) -> [LearntType] {
+    var learnt: [LearntType] = []
+    for type in other.types {
+      let id = types.firstIndex { $0.identity == type.identity } ?? types.count
+      if id == types.count { types.append(TypeSchema(name: type.name, primary: type.primary)) }
+      var fields: [Int] = []
+      for field in type.fields {
+        if types[id].index(of: field) == nil { types[id].append(field) }
+        fields.append(types[id].index(of: field) ?? 0)
+      }
+      guard types.count <= Limits.types, types[id].fields.count <= Limits.fieldsOfType else {
+        throw JournalError(.tooLarge, "more types or fields than a schema may have")
+      }
+      learnt.append(LearntType(id: id, fields: fields))
+    }
+    return learnt
+  }
+}
+
+extension Entry {
+  /// The same, with the types and fields of another schema.
+  package func translated(_ learnt: [LearntType]) -> Entry {
+    let type = learnt[type]
+    var entry = self
+    entry.type = type.id
+    entry.fields = fields.map { FieldValue(field: type.fields[$0.field], value: $0.value) }.sorted { $0.field < $1.field }
+    return entry
+  }
+}

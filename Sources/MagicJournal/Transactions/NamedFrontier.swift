@@ -1,0 +1,66 @@
+/// A frontier with the name of the transaction at each of its ends (K-1, K-6).
+package struct NamedFrontier: Sendable, Equatable {
+  package struct End: Sendable, Equatable {
+    package let sequence: UInt64
+    package let name: TransactionName
+
+    package init(sequence: UInt64, name: TransactionName) {
+      self.sequence = sequence
+      self.name = name
+    }
+  }
+
+  private var ends: [ReplicaID: End] = [:]
+
+  package init() {}
+
+  package subscript(replica: ReplicaID) -> End? {
+    get { ends[replica] }
+    set { ends[replica] = newValue }
+  }
+
+  /// In the order of their bytes.
+  package var replicas: [ReplicaID] { ends.keys.sorted() }
+
+  package var isEmpty: Bool { ends.isEmpty }
+
+  package var frontier: Frontier {
+    var frontier = Frontier()
+    for (replica, end) in ends { frontier[replica] = end.sequence }
+    return frontier
+  }
+
+  /// Bytes for each replica (K-10).
+  package static let endLength = 36
+
+  package func encode(to writer: inout ByteWriter) {
+    for replica in replicas {
+      guard let end = ends[replica] else { continue }
+      replica.encode(to: &writer)
+      writer.fixed(end.sequence)
+      end.name.encode(to: &writer)
+    }
+  }
+
+  package var bytes: [UInt8] {
+    var writer = ByteWriter()
+    encode(to: &writer)
+    return writer.bytes
+  }
+
+  /// As many replicas as the bytes are for.
+  package init(from reader: inout ByteReader, count: Int) throws(JournalError) {
+    var last: ReplicaID?
+    for _ in 0..<count {
+      let start = reader
+      let replica = try Identifier(from: &reader)
+      let end = End(sequence: try reader.fixed(UInt64.self), name: try TransactionName(from: &reader))
+      guard last.map({ $0 < replica }) ?? true else { throw start.damaged("a frontier's replicas do not rise") }
+      guard 1..<Limits.sequence ~= end.sequence, end.name.stamp > .earliest else {
+        throw start.damaged("a frontier ends where nothing can end")
+      }
+      ends[replica] = end
+      last = replica
+    }
+  }
+}

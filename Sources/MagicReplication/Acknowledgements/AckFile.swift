@@ -1,0 +1,122 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+
+/// What a replica says in a folder of itself and of those that it heard of (K-6).
+struct AckFile: Equatable, Sendable {
+  let replica: ReplicaID
+  /// By replica, its own among them.
+  var members: [ReplicaID: MemberReplica]
+
+  private static let format = 1
+  private static let suffix = ".json"
+  /// More than anybody writes; a file beyond is none.
+  private static let maxBytes = 1 << 24
+  /// The end of the year 9999 (C-4).
+  private static let times: ClosedRange<Int64> = 0...253_402_300_799_999
+
+  static func name(of replica: ReplicaID) -> String { replica.description + suffix }
+
+  /// Whose file a name is; `nil` for one that is none of ours.
+  static func replica(ofName name: String) -> ReplicaID? {
+    guard name.hasSuffix(suffix) else { return nil }
+    return Identifier(name.dropLast(suffix.count))
+  }
+
+  /// Whose acknowledgement bytes are, if they are one.
+  init?(_ bytes: Data, _ dataSet: DataSetID) {
+    guard let content = try? JSONDecoder().decode(Content.self, from: bytes), let replica = Identifier(content.replica) else {
+      return nil
+    }
+    self.init(bytes, of: replica, dataSet)
+  }
+
+  private struct Content: Codable {
+    struct Acknowledged: Codable {
+      let time: Int64
+      let frontier: [String: String]
+    }
+
+    let format: Int
+    let dataSet: String
+    let replica: String
+    let acknowledged: [String: Acknowledged]
+    let expired: [String: Int64]
+  }
+
+  func bytes(_ dataSet: DataSetID) throws -> Data {
+    var content = (acknowledged: [String: Content.Acknowledged](), expired: [String: Int64]())
+    for member in members.values {
+      if let acknowledged = member.acknowledged {
+        var frontier: [String: String] = [:]
+        for replica in acknowledged.frontier.replicas {
+          frontier[replica.description] = acknowledged.frontier[replica].map(AckFile.text)
+        }
+        content.acknowledged[member.replica.description] = .init(time: acknowledged.time, frontier: frontier)
+      }
+      content.expired[member.replica.description] = member.expired
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys]
+    return try encoder.encode(
+      Content(
+        format: AckFile.format, dataSet: dataSet.description, replica: replica.description, acknowledged: content.acknowledged,
+        expired: content.expired))
+  }
+
+  init(replica: ReplicaID, members: [ReplicaID: MemberReplica]) {
+    self.replica = replica
+    self.members = members
+  }
+
+  /// What a database says.
+  init(_ members: Members) {
+    self.init(replica: members.own, members: members.all)
+  }
+
+  /// `nil` if the file does not hold what it should: it keeps the floor down, and nothing else (K-7).
+  init?(_ file: URL, of replica: ReplicaID, _ dataSet: DataSetID) {
+    guard let bytes = try? DurableFile.read(file, atMost: AckFile.maxBytes) else { return nil }
+    self.init(Data(bytes), of: replica, dataSet)
+  }
+
+  init?(_ bytes: Data, of replica: ReplicaID, _ dataSet: DataSetID) {
+    guard let content = try? JSONDecoder().decode(Content.self, from: bytes), content.format == AckFile.format,
+      content.dataSet == dataSet.description, content.replica == replica.description
+    else { return nil }
+    var members: [ReplicaID: MemberReplica] = [:]
+    for (text, said) in content.acknowledged {
+      guard let replica = Identifier(text), AckFile.times ~= said.time else { return nil }
+      var frontier = NamedFrontier()
+      for (text, end) in said.frontier {
+        guard let replica = Identifier(text), let end = AckFile.end(end) else { return nil }
+        frontier[replica] = end
+      }
+      members[replica, default: MemberReplica(replica)].acknowledged = .init(time: said.time, frontier: frontier)
+    }
+    for (text, time) in content.expired {
+      guard let replica = Identifier(text), AckFile.times ~= time else { return nil }
+      members[replica, default: MemberReplica(replica)].expired = time
+    }
+    self.init(replica: replica, members: members)
+  }
+
+  private static func text(_ end: NamedFrontier.End) -> String {
+    var (sequence, name) = (ByteWriter(), ByteWriter())
+    sequence.fixed(end.sequence)
+    end.name.encode(to: &name)
+    return "\(sequence.bytes.hexadecimal).\(name.bytes.hexadecimal)"
+  }
+
+  private static func end(_ text: String) -> NamedFrontier.End? {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 2, let sequence = [UInt8](hexadecimal: parts[0]), let name = [UInt8](hexadecimal: parts[1]),
+      sequence.count == 8, name.count == 12
+    else { return nil }
+    var reader = ByteReader(sequence + name)
+    guard let number = try? reader.fixed(UInt64.self), 1..<Limits.sequence ~= number,
+      let name = try? TransactionName(from: &reader), name.stamp > .earliest
+    else { return nil }
+    return NamedFrontier.End(sequence: number, name: name)
+  }
+}

@@ -1,0 +1,98 @@
+internal import MagicData
+internal import MagicJournal
+
+/// Who has the data set, as far as a database knows, and what they have acknowledged (K-6 to K-9).
+struct Members {
+  let own: ReplicaID
+  private(set) var all: [ReplicaID: MemberReplica] = [:]
+  /// What the database does not have yet.
+  private(set) var news: Set<ReplicaID> = []
+
+  init(_ db: Connection) throws {
+    own = try DatabaseState(db).replica
+    for member in try MemberReplica.all(db) { all[member.replica] = member }
+  }
+
+  /// Takes what is later than what is known (K-7).
+  mutating func learn(_ members: some Sequence<MemberReplica>) {
+    for member in members {
+      var known = all[member.replica] ?? MemberReplica(member.replica)
+      if let said = member.acknowledged, said.time > known.acknowledged?.time ?? -1 { known.acknowledged = said }
+      if let expired = member.expired { known.expired = max(known.expired ?? expired, expired) }
+      guard all[member.replica] != known else { continue }
+      all[member.replica] = known
+      news.insert(member.replica)
+    }
+  }
+
+  /// The own acknowledgement is later than all that is known of oneself.
+  mutating func acknowledge(_ frontier: NamedFrontier, at now: Int64) {
+    var member = all[own] ?? MemberReplica(own)
+    if let said = member.acknowledged, said.frontier == frontier, now - said.time < Members.day, !member.isExpired { return }
+    let last = max(member.acknowledged?.time ?? -1, member.expired ?? -1)
+    member.acknowledged = .init(time: max(now, last + 1), frontier: frontier)
+    learn([member])
+  }
+
+  mutating func expire(_ replica: ReplicaID, at now: Int64) {
+    var member = all[replica] ?? MemberReplica(replica)
+    member.expired = max(now, member.acknowledged?.time ?? now)
+    learn([member])
+  }
+
+  /// In milliseconds: how old what it says of itself may be.
+  private static let day: Int64 = 86_400_000
+
+  mutating func store(_ db: Connection) throws {
+    for replica in news.sorted() { try all[replica]?.store(db) }
+    news = []
+  }
+
+  // MARK: The floor
+
+  /// What keeps the floor from rising.
+  enum Hindrance: Equatable {
+    /// It has not said what it has.
+    case silent(ReplicaID)
+    /// It has another transaction at an address.
+    case forked(ReplicaID)
+  }
+
+  /// Members without the database itself (K-8), in the order of their ids.
+  func others(_ held: Frontier) -> [MemberReplica] {
+    Set(held.replicas + all.values.filter { $0.acknowledged != nil }.map(\.replica)).subtracting([own]).sorted()
+      .map { all[$0] ?? MemberReplica($0) }.filter { !$0.isExpired }
+  }
+
+  /// How far the floor may rise (K-5).
+  func floor(_ journal: JournalReader) throws -> (floor: Frontier, hindrances: [Hindrance]) {
+    let (held, floor) = (try journal.frontier(), try journal.floor().frontier)
+    var (raised, hindrances): (Frontier, [Hindrance]) = (held, [])
+    for member in others(held) {
+      guard let said = member.acknowledged?.frontier else {
+        hindrances.append(.silent(member.replica))
+        continue
+      }
+      for replica in held.replicas {
+        let end = said[replica]?.sequence ?? 0
+        // Others hold more of the own id than the database: a copy of it is in use (J-31).
+        if replica == own, end > held[own] { hindrances.append(.forked(member.replica)) }
+        if end <= held[replica], end >= floor[replica], end > 0, try journal.name(at: end, of: replica) != said[replica]?.name {
+          hindrances.append(.forked(member.replica))
+        }
+        raised[replica] = min(raised[replica], end)
+      }
+    }
+    guard hindrances.isEmpty else { return (floor, hindrances) }
+    for replica in floor.replicas { raised[replica] = max(raised[replica], floor[replica]) }
+    return (raised, [])
+  }
+
+  /// Whether every other member has acknowledged a floor (K-18).
+  func haveAll(_ floor: Frontier, _ held: Frontier) -> Bool {
+    others(held).allSatisfy { member in
+      guard let said = member.acknowledged?.frontier.frontier else { return false }
+      return floor.replicas.allSatisfy { said[$0] >= floor[$0] }
+    }
+  }
+}

@@ -1,0 +1,198 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+
+/// A checkpoint in a folder whose header and end are right (K-12).
+struct CheckpointFile: Sendable {
+  let header: CheckpointHeader
+  let end: CheckpointEnd
+  let url: URL
+  let bytes: Int
+
+  private static let suffix = ".checkpoint"
+
+  static func name(of header: CheckpointHeader) -> String { header.name + suffix }
+
+  /// Whether a name is one of ours.
+  static func isName(_ name: String) -> Bool {
+    name.hasSuffix(suffix) && Identifier(name.dropLast(suffix.count)) != nil && name == name.lowercased()
+  }
+
+  var floor: NamedFrontier { header.floor }
+
+  /// Looks at header and end.
+  ///
+  /// - Parameter name: that it has, or is to have; `nil` for its own.
+  init(_ url: URL, _ dataSet: DataSetID, named name: String? = nil) throws {
+    self.url = url
+    header = try CheckpointFile.header(of: url)
+    bytes = try DurableFile.head(of: url, 0).length
+    do throws(JournalError) {
+      let length = header.bytes.count
+      guard bytes >= length + CheckpointEnd.length else { throw JournalError(.damaged, "it is cut short", offset: bytes) }
+      end = try CheckpointEnd(try CheckpointFile.read(url, at: bytes - CheckpointEnd.length, CheckpointEnd.length))
+    } catch {
+      throw MagicDataError(error, url.path)
+    }
+    guard header.dataSet == dataSet else { throw MagicDataError(.incompatible, "\(url.path) belongs to another data set") }
+    guard name ?? url.lastPathComponent == CheckpointFile.name(of: header) else {
+      throw MagicDataError(.damaged, "\(url.path) holds another floor than its name says")
+    }
+  }
+
+  static func header(of url: URL) throws -> CheckpointHeader {
+    let fixed = try DurableFile.head(of: url, CheckpointHeader.fixedLength)
+    do throws(JournalError) {
+      return try CheckpointHeader(try read(url, at: 0, CheckpointHeader.length(fixed.bytes)))
+    } catch {
+      throw MagicDataError(error, url.path)
+    }
+  }
+
+  private static func read(_ url: URL, at offset: Int, _ count: Int) throws(JournalError) -> [UInt8] {
+    do {
+      return try DurableFile.part(of: url, at: offset, count)
+    } catch {
+      throw JournalError(.damaged, "it could not be read: \(error)")
+    }
+  }
+
+  /// Reads and checks all of it, a part at a time.
+  func read(_ body: (CheckpointPart) throws -> Void = { _ in }) throws {
+    var reader = CheckpointReader(self)
+    while let part = try reader.next() {
+      try Task.checkCancellation()
+      try body(part)
+    }
+  }
+
+  /// Writes what a database keeps, if it has a floor.
+  static func write(_ journal: JournalReader, _ state: DatabaseState, _ dataSet: DataSetID, into remote: FolderRemote) throws
+    -> CheckpointFile
+  {
+    let header = CheckpointHeader(
+      dataSet: dataSet, writer: state.replica, digest: try journal.digestOfKept().identifier, floor: try journal.floor())
+    try remote.makeOwn(remote.checkpoints)
+    let url = remote.checkpoints.appendingPathComponent(name(of: header))
+    try DurableFile.write(to: url) { append in
+      try append(Data(header.bytes))
+      var writer = CheckpointPartWriter(journal.schema.schema)
+      var parts = 0
+      try journal.forEachKept { transaction in
+        try Task.checkCancellation()
+        if writer.isFull {
+          try append(Data(writer.finish()))
+          parts += 1
+        }
+        writer.add(transaction)
+      }
+      if !writer.isEmpty {
+        try append(Data(writer.finish()))
+        parts += 1
+      }
+      try append(Data(CheckpointEnd(entries: writer.entries, parts: parts).bytes))
+    }
+    return try CheckpointFile(url, dataSet)
+  }
+}
+
+/// Takes the parts of a checkpoint one by one. What its end says is checked when that is reached.
+struct CheckpointReader: Sendable {
+  private let file: CheckpointFile
+  private var offset: Int
+  private var (entries, parts) = (0, 0)
+  private var last: Transaction?
+
+  init(_ file: CheckpointFile) {
+    self.file = file
+    offset = file.header.bytes.count
+  }
+
+  /// `nil` after the last one.
+  mutating func next() throws -> CheckpointPart? {
+    let (url, end) = (file.url, file.bytes - CheckpointEnd.length)
+    guard offset < end else {
+      guard entries == file.end.entries, parts == file.end.parts else {
+        throw MagicDataError(.damaged, "\(url.path) is damaged: it holds other than its end says")
+      }
+      return nil
+    }
+    let part: CheckpointPart
+    do {
+      let left = end - offset
+      guard left >= CheckpointPartHeader.length else { throw JournalError(.damaged, "a part is cut short") }
+      let head = try CheckpointPartHeader(try DurableFile.part(of: url, at: offset, CheckpointPartHeader.length))
+      guard left >= CheckpointPartHeader.length + head.storedLength else { throw JournalError(.damaged, "a part is cut short") }
+      part = try CheckpointPart(
+        head, try DurableFile.part(of: url, at: offset + CheckpointPartHeader.length, head.storedLength))
+      if let last, let first = part.transactions.first, !CheckpointPart.rises(last, first) {
+        throw JournalError(.damaged, "a checkpoint's transactions do not rise")
+      }
+      offset += CheckpointPartHeader.length + head.storedLength
+    } catch let error as JournalError {
+      throw MagicDataError(error, "\(url.path), the part at byte \(offset)")
+    }
+    last = part.transactions.last ?? last
+    parts += 1
+    entries += part.transactions.reduce(0) { $0 + $1.entries.count }
+    return part
+  }
+}
+
+extension FolderListing {
+  /// Reads a whole checkpoint; one that turns out to be damaged counts no more.
+  mutating func isWhole(_ checkpoint: CheckpointFile) throws -> Bool {
+    do {
+      try checkpoint.read()
+      return true
+    } catch let error as MagicDataError {
+      reject(checkpoint, error)
+      return false
+    }
+  }
+
+  /// K-16: the one to take by who holds this.
+  func needed(by held: Frontier) -> CheckpointFile? {
+    checkpoints.first { checkpoint in
+      let floor = checkpoint.floor.frontier
+      let lacking = floor.replicas.filter { held[$0] < floor[$0] }
+      guard !lacking.isEmpty,
+        !checkpoints.contains(where: { $0.header.name != checkpoint.header.name && $0.isAbove(checkpoint) })
+      else { return false }
+      guard lacking.allSatisfy({ reach(from: held[$0], of: $0) >= floor[$0] }) else { return true }
+      return floor.replicas.allSatisfy { held[$0] == 0 } && checkpoint.bytes < bytes(of: floor)
+    }
+  }
+
+  /// For who reads the folder's history: those that stand for what no segments are there for, none below another.
+  var needed: [CheckpointFile] {
+    checkpoints.filter { checkpoint in
+      let floor = checkpoint.floor.frontier
+      return floor.replicas.contains { reach(from: 0, of: $0) < floor[$0] }
+        && !checkpoints.contains { $0.header.name != checkpoint.header.name && $0.isAbove(checkpoint) }
+    }
+  }
+
+  /// How far the segments lead.
+  private func reach(from sequence: UInt64, of replica: ReplicaID) -> UInt64 {
+    var last = sequence
+    while let file = next(after: last, of: replica) { last = file.name.last }
+    return last
+  }
+
+  /// Of the segments that a floor stands for.
+  private func bytes(of floor: Frontier) -> Int {
+    floor.replicas.flatMap { replica in (runs[replica]?.chain ?? []).filter { $0.name.last <= floor[replica] } }
+      .reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength }
+  }
+}
+
+extension CheckpointFile {
+  /// Whether its floor is nowhere below another's.
+  func isAbove(_ other: CheckpointFile) -> Bool { isAbove(other.floor.frontier) }
+
+  func isAbove(_ frontier: Frontier) -> Bool {
+    let floor = floor.frontier
+    return frontier.replicas.allSatisfy { floor[$0] >= frontier[$0] }
+  }
+}

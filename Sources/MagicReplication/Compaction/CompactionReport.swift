@@ -1,0 +1,20 @@
+/// What a compaction did, or would do.
+public struct CompactionReport: Sendable, Equatable {
+  /// Entries of transactions that everybody has acknowledged, and how many of them stay: one for each value that is in force, roughly.
+  public internal(set) var entries = 0
+  public internal(set) var keptEntries = 0
+  /// Bytes of the journal's rows that hold them, and that are left.
+  public internal(set) var bytes = 0
+  public internal(set) var keptBytes = 0
+  /// Of the database file, when it was done; as it was for a dry run.
+  public internal(set) var fileBytes = 0
+  public internal(set) var newFileBytes = 0
+  /// Replicas, by their ids, that have written something and have not said what they have. As long as there are any, all history stays:
+  /// let them push, or expire them (``MagicReplicator/expire(_:)``).
+  public internal(set) var waitsFor: [String] = []
+
+  package init() {}
+
+  /// What was freed, or would be, of the journal's rows.
+  public var freedBytes: Int { bytes - min(bytes, keptBytes) }
+}

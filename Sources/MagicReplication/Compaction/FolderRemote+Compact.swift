@@ -1,0 +1,135 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+
+/// What tidying a folder did, or would do.
+public struct FolderCompactionReport: Sendable, Equatable {
+  /// Segments before and after, and their bytes with those of checkpoints.
+  public internal(set) var segments = 0
+  public internal(set) var newSegments = 0
+  public internal(set) var bytes = 0
+  public internal(set) var newBytes = 0
+  /// Temporary files that writers left which were killed, and their bytes.
+  public internal(set) var leftovers = 0
+  public internal(set) var leftoverBytes = 0
+
+  package init() {}
+}
+
+extension FolderRemote {
+  /// Makes few segments of many small ones that follow each other, and deletes what killed writers left (Protocol/folder.md, F-18, F-21). All that the folder held it holds afterwards, and at each moment in between.
+  ///
+  /// - Parameter isDryRun: counts, and changes nothing.
+  /// - Throws: `MagicDataError` with `notFound` (no remote), `fork`, `notAllowed`, `full`; `CancellationError`. What was done before stays.
+  @discardableResult
+  public func compact(isDryRun: Bool = false) async throws -> FolderCompactionReport {
+    let dataSet = try dataSet()
+    let listing = try FolderListing(self, dataSet: dataSet)
+    try listing.checkForks()
+    var tidying = FolderCompaction(remote: self, dataSet: dataSet, isDryRun: isDryRun, listing)
+    try tidying.consolidate(as: nil)
+    return tidying.report
+  }
+}
+
+/// Tidies a folder, step by step; each leaves a folder from which everybody gets all that it held.
+struct FolderCompaction {
+  let remote: FolderRemote
+  let dataSet: DataSetID
+  let isDryRun: Bool
+  private(set) var listing: FolderListing
+  private(set) var report = FolderCompactionReport()
+
+  init(remote: FolderRemote, dataSet: DataSetID, isDryRun: Bool, _ listing: FolderListing) {
+    (self.remote, self.dataSet, self.isDryRun, self.listing) = (remote, dataSet, isDryRun, listing)
+    (report.segments, report.bytes) = FolderCompaction.size(listing)
+    (report.newSegments, report.newBytes) = (report.segments, report.bytes)
+  }
+
+  private static func size(_ listing: FolderListing) -> (segments: Int, bytes: Int) {
+    let files = listing.files
+    let bytes = files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength }
+    return (files.count, listing.checkpoints.reduce(bytes) { $0 + $1.bytes })
+  }
+
+  /// F-18 and F-21.
+  mutating func consolidate(as writer: ReplicaID?) throws {
+    var consolidation = Consolidation(dataSet: dataSet, writer: writer, extent: .all, isDryRun: isDryRun)
+    try consolidation.run(on: &listing)
+    (report.newSegments, report.newBytes) = FolderCompaction.size(listing)
+    for leftover in try remote.leftovers() {
+      if !isDryRun { try delete(leftover.url) }
+      report.leftovers += 1
+      report.leftoverBytes += leftover.bytes
+    }
+  }
+
+  /// K-18. A checkpoint with the database's floor is there afterwards; what it stands for goes if everybody has that.
+  mutating func cut(_ journal: JournalReader, _ state: DatabaseState, _ members: Members) throws {
+    let floor = try journal.floor().frontier
+    guard !floor.replicas.isEmpty else { return }
+    var whole: CheckpointFile?
+    for checkpoint in listing.checkpoints where whole == nil && checkpoint.isAbove(floor) {
+      if try listing.isWhole(checkpoint) { whole = checkpoint }
+    }
+    if whole == nil, !isDryRun {
+      let written = try CheckpointFile.write(journal, state, dataSet, into: remote)
+      listing.add(written)
+      guard try listing.isWhole(written) else { return }
+      whole = written
+    }
+    guard try members.haveAll(floor, journal.frontier()) else { return }
+    let segments = Set(
+      (listing.files.map(\.name) + listing.rejected.filter { $0.error.code != .incompatible }.map(\.name)).filter {
+        $0.last <= floor[$0.replica]
+      })
+    let lower = Set(
+      listing.checkpoints.filter { other in whole.map { $0.url != other.url && $0.isAbove(other) } ?? false }.map(\.url))
+    if !isDryRun {
+      for name in segments.sorted(by: { $0.text < $1.text }) {
+        try Task.checkCancellation()
+        try listing.delete(name)
+      }
+      for url in lower.sorted(by: { $0.path < $1.path }) { try delete(url) }
+      try listing.syncFolder()
+    }
+    listing.forget(segments)
+    listing.forget(lower)
+  }
+
+  private func delete(_ url: URL) throws {
+    guard unlink(url.path) == 0 || errno == ENOENT else { throw DurableFile.failure("could not be deleted", url) }
+  }
+}
+
+extension MagicReplicator {
+  /// Gives up history that every replica has acknowledged, in the database as ``MagicData/MagicData/compact(keeping:isDryRun:)`` does and in the remote: there, a checkpoint takes the place of the segments, so that a new
+  /// replica starts from the state and not from its history (Protocol/checkpoint.md, K-18). Then few segments are made of many small ones, and what killed writers left is deleted.
+  ///
+  /// - Parameters:
+  ///   - keeping: history that is younger than this stays.
+  ///   - isDryRun: counts, and changes nothing. The remote is counted with the history that the database has given up already.
+  /// - Throws: `MagicDataError` as ``pull()`` and ``push()`` do, and `fork` if a replica has acknowledged other transactions than are held here. What was done before stays, and is whole.
+  @discardableResult
+  public func compact(
+    keeping: Duration = .zero, isDryRun: Bool = false
+  ) async throws -> (database: CompactionReport, folder: FolderCompactionReport) {
+    guard let remote = remote as? FolderRemote else {
+      throw MagicDataError(
+        .notAllowed, "the folder that is served is compacted where it is; of this database alone, compact without a remote")
+    }
+    let dataSet = try await agreed(remote.dataSet())
+    try await remote.learnMembers(magic)
+    let database = try await magic.compact(keeping: keeping, isDryRun: isDryRun)
+    let store = magic.store
+    let folder = try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { db, snapshot in
+      // What a checkpoint says is on the disk here before anybody else has it (J-21).
+      try store.syncToDisk(db)
+      var tidying = FolderCompaction(remote: remote, dataSet: dataSet, isDryRun: isDryRun, snapshot.listing)
+      try tidying.cut(snapshot.journal, snapshot.state, Members(db))
+      try tidying.consolidate(as: snapshot.state.replica)
+      return tidying.report
+    }
+    return (database, folder)
+  }
+}

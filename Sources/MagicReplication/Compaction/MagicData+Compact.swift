@@ -1,0 +1,90 @@
+public import MagicData
+internal import MagicJournal
+
+extension MagicData {
+  /// Gives up history that every replica has acknowledged: of each object only what its state is made of stays, values, removes and who wrote them when (Protocol/checkpoint.md, K-1 to K-5).
+  ///
+  /// Objects, digest, and what a later merge comes to are the same as before; conflicts and the log of that time are gone. The file becomes smaller. Other processes may use the database
+  /// meanwhile; their writes wait.
+  ///
+  /// - Parameters:
+  ///   - keeping: history that is younger than this stays, by the stamps of its transactions.
+  ///   - isDryRun: counts, and changes nothing.
+  /// - Throws: `MagicDataError` with `fork` if a replica has acknowledged other transactions than are held here, `busy`, `full`; the database is as it was then. `CancellationError`.
+  /// - Complexity: O(journal).
+  @discardableResult
+  public func compact(keeping: Duration = .zero, isDryRun: Bool = false) async throws -> CompactionReport {
+    let oldest = keeping > .zero ? store.surroundings.milliseconds() - keeping.components.seconds * 1_000 : .max
+    var report = CompactionReport()
+    report.fileBytes = try await store.fileBytes()
+    report.newFileBytes = report.fileBytes
+    if isDryRun {
+      report = try await store.read { [report] db in
+        var report = report
+        guard let floor = try report.floor(db, oldest) else { return report }
+        var compaction = try JournalCompaction(db, to: floor)
+        try compaction.plan(Task.checkCancellation)
+        report.take(compaction.outcome)
+        return report
+      }
+      return report
+    }
+    report = try await store.write { [report] db in
+      var report = report
+      guard let floor = try report.floor(db, oldest) else { return report }
+      var compaction = try JournalCompaction(db, to: floor)
+      try compaction.run(Task.checkCancellation)
+      report.take(compaction.outcome)
+      return report
+    }
+    // History that was given up before a process was killed, or by a pull, left its space in the file as well.
+    try await store.shrink()
+    report.newFileBytes = try await store.fileBytes()
+    return report
+  }
+}
+
+extension CompactionReport {
+  fileprivate mutating func take(_ outcome: JournalCompaction.Outcome) {
+    (entries, keptEntries, bytes, keptBytes) = (outcome.entries, outcome.keptEntries, outcome.bytes, outcome.keptBytes)
+  }
+
+  /// How far the floor may rise, or `nil` if it stays where it is.
+  fileprivate mutating func floor(_ db: Connection, _ oldest: Int64) throws -> NamedFrontier? {
+    let journal = try JournalReader(db)
+    let (raised, hindrances) = try Members(db).floor(journal)
+    for hindrance in hindrances {
+      switch hindrance {
+      case .silent(let replica): waitsFor.append(replica.description)
+      case .forked(let replica):
+        throw MagicDataError(
+          .fork,
+          """
+          replica \(replica) has acknowledged other transactions than are held here under the same numbers: a database is in use as two, as a copy or from a \
+          backup. Nothing was compacted. Sync to learn which, or expire that replica
+          """)
+      }
+    }
+    let before = try journal.floor()
+    var floor = before
+    for replica in raised.replicas {
+      let end = try journal.last(of: replica, upTo: raised[replica], before: oldest)
+      guard end > before[replica]?.sequence ?? 0, let name = try journal.name(at: end, of: replica) else { continue }
+      floor[replica] = NamedFrontier.End(sequence: end, name: name)
+    }
+    return floor == before ? nil : floor
+  }
+}
+
+extension JournalReader {
+  /// The last sequence up to `end` whose transaction was written before a time. Stamps rise with sequences.
+  fileprivate func last(of replica: ReplicaID, upTo end: UInt64, before milliseconds: Int64) throws -> UInt64 {
+    var (low, high) = (try floor(of: replica)?.sequence ?? 0, end)
+    while low < high {
+      let middle = low + (high - low + 1) / 2
+      let isOld = try name(at: middle, of: replica).map { $0.stamp.milliseconds <= milliseconds } ?? false
+      if isOld { low = middle } else { high = middle - 1 }
+    }
+    return low
+  }
+}

@@ -1,0 +1,105 @@
+package import Foundation
+package import MagicData
+package import MagicJournal
+
+extension FolderRemote {
+  /// Takes what others say into the database (K-7). Costs a look at the files if there is nothing new.
+  func learnMembers(_ magic: MagicData) async throws {
+    try await magic.storeMembers(from: self) { _, _ in }
+  }
+
+  /// Says what was pushed.
+  func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData) async throws {
+    try await magic.storeMembers(from: self) { members, now in members.acknowledge(pushed, at: now) }
+    try await writeAcknowledgement(of: magic)
+  }
+
+  fileprivate func writeAcknowledgement(of magic: MagicData) async throws {
+    let store = magic.store
+    try await store.read { db in
+      let (file, dataSet) = (AckFile(try Members(db)), try DatabaseState(db).dataSet)
+      let there = try acknowledged(dataSet)[file.replica]
+      guard there != file else { return }
+      // What it says was stored is on the disk (L-13).
+      try store.syncToDisk(db)
+      try write(file, dataSet)
+    }
+  }
+}
+
+extension MagicData {
+  /// Says what was pushed, as one who has no folder for it, and takes what others say in answer.
+  ///
+  /// - Parameter exchange: gives what is said here to somebody, and returns what is said there.
+  package func acknowledge(
+    _ dataSet: DataSetID, _ pushed: NamedFrontier, _ exchange: (Data) async throws -> [Data]
+  ) async throws {
+    try await storeMembers { members, now in members.acknowledge(pushed, at: now) }
+    let said = try await store.read { db in
+      // What it says was stored is on the disk (L-13).
+      try self.store.syncToDisk(db)
+      return try AckFile(Members(db)).bytes(dataSet)
+    }
+    let answers = try await exchange(said).compactMap { AckFile($0, dataSet) }
+    try await storeMembers { members, _ in
+      for file in answers { members.learn(file.members.values) }
+    }
+  }
+
+  /// Keeps what a remote's files and `change` say of members.
+  func storeMembers(
+    from remote: FolderRemote? = nil, _ change: @Sendable @escaping (inout Members, Int64) throws -> Void
+  ) async throws {
+    let now = store.surroundings.milliseconds()
+    let changed: @Sendable (Connection) throws -> Members = { db in
+      var members = try Members(db)
+      if let remote {
+        for file in try remote.acknowledged(DatabaseState(db).dataSet).values { members.learn(file.members.values) }
+      }
+      try change(&members, max(0, now))
+      return members
+    }
+    guard try await store.read({ db in try !changed(db).news.isEmpty }) else { return }
+    try await store.write { db in
+      var members = try changed(db)
+      try members.store(db)
+    }
+  }
+}
+
+extension MagicReplicator {
+  /// Says that a replica which has been silent is not to be waited for (K-9). It is waited for again when it says what it has.
+  ///
+  /// In a folder it is told to all; otherwise it is known to this database, and tells others with its next push to a folder.
+  ///
+  /// - Parameter replica: the first digits of its id, at least four; no other known replica's id may begin so.
+  /// - Returns: its id.
+  /// - Throws: `MagicDataError` with `notFound` if no replica is known by these digits, or several are; `notAllowed` for this database's own.
+  @discardableResult
+  public func expire(_ replica: String) async throws -> String {
+    let folder = remote as? FolderRemote
+    if let folder {
+      _ = try await agreed(folder.dataSet())
+      try await folder.learnMembers(magic)
+    }
+    let own = try await state().replica
+    let known = try await magic.store.read { db in
+      Set(try JournalReader(db).frontier().replicas + Members(db).all.keys).filter {
+        $0.description.hasPrefix(replica.lowercased())
+      }
+    }
+    guard replica.count >= 4, known.count == 1, let found = known.first else {
+      throw MagicDataError(
+        .notFound,
+        known.count > 1
+          ? "several replicas are known whose ids begin with \(replica); name more digits" : "no replica is known by \(replica)"
+      )
+    }
+    guard found != own else {
+      throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
+    }
+    try await magic.storeMembers(from: folder) { members, now in members.expire(found, at: now) }
+    try await folder?.writeAcknowledgement(of: magic)
+    return found.description
+  }
+}

@@ -1,0 +1,49 @@
+internal import Foundation
+internal import MagicData
+package import MagicJournal
+
+/// A checkpoint that comes in pieces, on its way into a folder. It is there once its header and its end are right (K-12), and never in part.
+package final class ArrivingCheckpoint {
+  private let folder: FolderRemote
+  private let dataSet: DataSetID
+  private let length: Int
+  private let isDurable: Bool
+  private let writer: PieceWriter
+
+  /// - Parameters:
+  ///   - length: of the whole.
+  ///   - isDurable: whether it is to be on the disk, and not only in a file, once it is whole.
+  package init(_ length: Int, of dataSet: DataSetID, in folder: FolderRemote, isDurable: Bool) throws {
+    (self.folder, self.dataSet, self.length, self.isDurable) = (folder, dataSet, length, isDurable)
+    try folder.makeOwn(folder.checkpoints)
+    writer = try PieceWriter(beside: folder.checkpoints.appendingPathComponent("arriving"))
+  }
+
+  /// How many bytes are to come.
+  package var lacking: Int { length - writer.count }
+
+  package func append(_ piece: UnsafeRawBufferPointer) throws {
+    guard piece.count <= lacking else { throw MagicDataError(.damaged, "a checkpoint has more bytes than were announced") }
+    try writer.append(piece)
+  }
+
+  /// Gives it its name.
+  ///
+  /// - Parameter check: may refuse who wrote it, and for which replicas it stands.
+  package func finish(_ check: (_ writer: ReplicaID, _ replicas: [ReplicaID]) throws -> Void = { _, _ in }) throws {
+    let temporary = try writer.finish(isDurable: isDurable)
+    do {
+      let header = try CheckpointFile.header(of: temporary)
+      try check(header.writer, header.floor.replicas)
+      let file = folder.checkpoints.appendingPathComponent(CheckpointFile.name(of: header))
+      let looked = try CheckpointFile(temporary, dataSet, named: file.lastPathComponent)
+      // What damaged it on its way shows in its parts.
+      try looked.read()
+      guard rename(temporary.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
+      if isDurable { try DurableFile.sync(folder.checkpoints) }
+    } catch {
+      unlink(temporary.path)
+      throw error
+    }
+  }
+}

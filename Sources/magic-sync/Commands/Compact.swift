@@ -1,0 +1,143 @@
+import ArgumentParser
+import Console
+import MagicData
+import MagicReplication
+import MagicTransport
+
+struct Compact: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "compact",
+    abstract: "Gives up history that every replica has acknowledged, and makes few files of many.",
+    discussion: """
+      Of a database: what was superseded goes, of a field the values before the last; objects, digest and what a later merge comes to stay as they are. As long as \
+      some replica has not acknowledged (magic-sync peers), what it may lack stays. Full history is kept until this is asked for.
+      Of a remote's folder: many small segments become few, and what killed writers left is deleted.
+      Of both: a checkpoint in the folder takes the place of history, so that a new replica starts from the state.
+
+      Examples:
+        magic-sync compact notes --dry-run
+        magic-sync compact notes --keep 90d
+        magic-sync compact /mnt/share/notes
+        magic-sync compact notes /mnt/share/notes
+      """)
+
+  @Argument(help: ArgumentHelp("A database, or a remote's folder.", valueName: "DB or REMOTE"))
+  var path: String
+
+  @Argument(help: ArgumentHelp("The remote of a database: a name of `remote list`, or a folder.", valueName: "REMOTE"))
+  var remote: String?
+
+  @Option(
+    help: ArgumentHelp("Keep history that is younger than this: 90d, 12h, 30m or 45s. (MAGIC_SYNC_KEEP)", valueName: "duration")
+  )
+  var keep: String?
+
+  @Flag(help: "Count what would go, and change nothing. (MAGIC_SYNC_DRY_RUN)")
+  var dryRun = false
+
+  @OptionGroup var output: OutputOptions
+
+  private var isDryRun: Bool { dryRun || Twin.flag("DRY_RUN") }
+
+  func validate() throws { _ = try keeping() }
+
+  /// How much history stays.
+  private func keeping() throws -> Duration {
+    guard let text = keep ?? Twin.text("KEEP") else { return .zero }
+    let units: [Character: Int64] = ["d": 86_400, "h": 3_600, "m": 60, "s": 1]
+    guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()), 0...1_000_000 ~= count else {
+      throw ValidationError("--keep takes a number and a unit, as 90d, 12h, 30m or 45s.")
+    }
+    return .seconds(count * unit)
+  }
+
+  func perform() async throws -> Outcome {
+    let keeping = try keeping()
+    if remote == nil, case .folder(let folder) = try? RemotePlace(path, .init()), folder.isThere {
+      guard keep == nil else { throw ValidationError("--keep is for a database's history.") }
+      return Content(nil, try await folder.compact(isDryRun: isDryRun), isDryRun: isDryRun).outcome
+    }
+    let database = try CommandDatabase(path)
+    guard let remote else {
+      let report = try await database.use { magic in try await magic.compact(keeping: keeping, isDryRun: isDryRun) }
+      return Content(report, nil, isDryRun: isDryRun).outcome
+    }
+    let place = try await RemotePlace.meant(by: remote, in: database)
+    guard case .folder(let folder) = place else {
+      throw ValidationError(
+        "\(place.text) is no folder: what a server has is compacted where it is, and a bundle is written anew by a push.")
+    }
+    let report = try await database.use { magic in
+      try await MagicReplicator(magic, remote: folder).compact(keeping: keeping, isDryRun: isDryRun)
+    }
+    return Content(report.database, report.folder, isDryRun: isDryRun).outcome
+  }
+
+  /// What programs get.
+  private struct Content: Encodable, Sendable {
+    struct Database: Encodable, Sendable {
+      let entries, keptEntries, journalBytes, keptJournalBytes, bytes, newBytes: Int
+      let waitsFor: [String]
+    }
+
+    struct Folder: Encodable, Sendable {
+      let segments, newSegments, bytes, newBytes, leftovers, leftoverBytes: Int
+    }
+
+    let isDryRun: Bool
+    let database: Database?
+    let remote: Folder?
+
+    init(_ database: CompactionReport?, _ folder: FolderCompactionReport?, isDryRun: Bool) {
+      self.isDryRun = isDryRun
+      self.database = database.map {
+        Database(
+          entries: $0.entries, keptEntries: $0.keptEntries, journalBytes: $0.bytes, keptJournalBytes: $0.keptBytes,
+          bytes: $0.fileBytes, newBytes: $0.newFileBytes, waitsFor: $0.waitsFor)
+      }
+      remote = folder.map {
+        Folder(
+          segments: $0.segments, newSegments: $0.newSegments, bytes: $0.bytes, newBytes: $0.newBytes, leftovers: $0.leftovers,
+          leftoverBytes: $0.leftoverBytes)
+      }
+    }
+
+    var outcome: Outcome { Outcome(text: text, content: self) }
+
+    private var text: String {
+      var lines: [String] = []
+      if let database {
+        if database.entries == 0 {
+          lines.append("database: no history to give up")
+        } else {
+          let file = isDryRun ? "" : "; the file has \(database.newBytes.asBytes), where it had \(database.bytes.asBytes)"
+          lines.append(
+            """
+            database: of \(database.entries.counted("change")) \(database.keptEntries.grouped) \(isDryRun ? "would stay" : "stay"), of \
+            \(database.journalBytes.asBytes) \(database.keptJournalBytes.asBytes)\(file)
+            """)
+        }
+        for replica in database.waitsFor {
+          lines.append(
+            "waits for replica \(replica), which has acknowledged nothing; let it push, or expire it: magic-sync peers DB --expire \(replica)"
+          )
+        }
+      }
+      if let remote {
+        lines.append(
+          remote.segments == remote.newSegments && remote.bytes == remote.newBytes
+            ? "remote: \(remote.segments.counted("segment")), nothing to be made fewer"
+            : """
+            remote: \(remote.segments.counted("segment")) \(isDryRun ? "would become" : "became") \(remote.newSegments.grouped), \
+            \(remote.bytes.asBytes) with checkpoints \(isDryRun ? "would become" : "became") \(remote.newBytes.asBytes)
+            """)
+        if remote.leftovers > 0 {
+          lines.append(
+            "remote: \(isDryRun ? "would delete" : "deleted") \(remote.leftovers.counted("temporary file")) of killed writers, \(remote.leftoverBytes.asBytes)"
+          )
+        }
+      }
+      return lines.joined(separator: "\n")
+    }
+  }
+}

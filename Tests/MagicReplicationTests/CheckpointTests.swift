@@ -1,0 +1,244 @@
+import Foundation
+import MagicData
+import MagicJournal
+import MagicReplication
+import TestSupport
+import Testing
+
+/// A new or long-lost replica starts from the state at a floor (L-19, L-20).
+@Suite struct CheckpointTests {
+  let folder: TemporaryFolder
+  let world = World()
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func replica(_ name: String, _ remote: String = "remote") throws -> Replica {
+    try Replica(folder[name], folder[remote], world)
+  }
+
+  private func names(_ path: String) throws -> [String] {
+    guard FileManager.default.fileExists(atPath: folder[path].path) else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: folder[path].path).sorted()
+  }
+
+  private func write(_ replica: Replica, _ text: String, objects: Int = 10) async throws {
+    world.advance(10)
+    try await replica.magic.update(contentsOf: (0..<objects).map { Note("n\($0)", "\(text) \($0)") })
+  }
+
+  /// Two replicas with a history that both have acknowledged.
+  private func twoWithHistory(_ count: Int = 20) async throws -> (Replica, Replica) {
+    let (a, b) = (try replica("a"), try replica("b"))
+    for number in 0..<count { try await write(a, "title \(number)") }
+    try await a.magic.update(Event("first"))
+    try await a.replicator.push()
+    try await b.replicator.sync()
+    try await b.magic.update(Note("b", "of b"))
+    try await b.replicator.sync()
+    try await a.replicator.sync()
+    try await b.replicator.sync()
+    return (a, b)
+  }
+
+  @Test func aNewReplicaStartsFromTheState() async throws {
+    let (a, b) = try await twoWithHistory()
+    let (database, remote) = try await a.replicator.compact()
+    #expect(database.entries == 202)
+    #expect(database.keptEntries < 25)
+    #expect(remote.newSegments == 0)
+    #expect(try names("remote/segments").isEmpty)
+    #expect(try names("remote/checkpoints").count == 1)
+    let c = try replica("c")
+    let report = try await c.replicator.pull()
+    #expect(report.checkpoints == 1)
+    #expect(report.isComplete)
+    #expect(try await c.magic.statistics().entries == database.keptEntries)
+    try await expectEqual([a, b, c])
+    #expect(try await DatabaseCheck(c.magic).faults == [])
+    // All go on, and nobody sends again what the checkpoint stands for.
+    #expect(try await b.replicator.push().segments == 0)
+    for replica in [a, b, c] { try await write(replica, "later") }
+    try await settle([c, b, a])
+    try await expectEqual([a, b, c])
+    #expect(try await b.magic.statistics().entries > 200)
+    // A second one takes the place of the first.
+    try await b.replicator.compact()
+    #expect(try names("remote/checkpoints").count == 1)
+    #expect(try names("remote/segments").isEmpty)
+    let d = try replica("d")
+    try await d.replicator.pull()
+    try await expectEqual([a, b, c, d])
+  }
+
+  @Test func aFolderThatWasWipedIsFilledByWhoHasNoHistory() async throws {  // H-9
+    let (a, b) = try await twoWithHistory()
+    try await a.replicator.compact()
+    try await write(a, "after")
+    try FileManager.default.removeItem(at: folder["remote"])
+    let report = try await a.replicator.push()
+    #expect(report.checkpoints == 1)
+    #expect(report.segments == 1)
+    let c = try replica("c")
+    try await c.replicator.pull()
+    try await settle([b, a, c])
+    try await expectEqual([a, b, c])
+    // A quiet folder stays as it is.
+    let before = try folder.contents()["remote"]
+    #expect(try await a.replicator.push() == PushReport())
+    #expect(try folder.contents()["remote"] == before)
+  }
+
+  @Test func whoWasOfflineForLongKeepsWhatHeWrote() async throws {  // L-20, H-14
+    let (a, b) = try await twoWithHistory()
+    let c = try replica("c")
+    try await c.replicator.sync()
+    try await write(c, "unsent", objects: 3)
+    try await c.magic.remove(Note("n5", ""))
+    for number in 0..<20 { try await write(a, "more \(number)") }
+    try await a.magic.remove(Note("n7", ""))
+    try await a.replicator.sync()
+    try await b.replicator.sync()
+    try await a.replicator.expire(c.magic.statistics().replica)
+    try await a.replicator.compact()
+    try await b.replicator.pull()
+    #expect(try names("remote/segments").isEmpty)
+    let report = try await c.replicator.pull()
+    #expect(report.checkpoints == 1)
+    try await settle([c, b, a])
+    try await expectEqual([a, b, c])
+    #expect(try await DatabaseCheck(c.magic).faults == [])
+    // What it did while it was away counts as what it is: earlier than what others wrote later.
+    #expect(try await a.notes()["n5"] != nil)
+    #expect(try await c.notes()["n1"]?.title == "more 19 1")
+  }
+
+  @Test(arguments: [false, true]) func aRestoredBackupGoesOnAboveTheFloor(unnoticed: Bool) async throws {  // H-7, L-11, L-12
+    let (a, b) = try await twoWithHistory(3)
+    try await a.magic.close()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    let again = try replica("a")
+    for number in 0..<5 { try await write(again, "later \(number)") }
+    try await again.replicator.sync()
+    try await b.replicator.sync()
+    try await again.replicator.compact()
+    #expect(try names("remote/segments").isEmpty)
+    if unnoticed { try claimMark(of: folder["copy"]) }
+    let copy = try replica("copy")
+    // Also when it has written as many as the other.
+    for number in 0..<5 { try await write(copy, "apart \(number)") }
+    try await settle([copy, b, again])
+    try await expectEqual([copy, b, again])
+    #expect(try await copy.notes()["n1"]?.title == "apart 4 1")
+    #expect(try await DatabaseCheck(copy.magic).faults == [])
+    // An id that nobody writes under keeps no history.
+    if unnoticed {
+      try await settle([copy, b, again])
+      #expect(try await b.magic.compact().waitsFor == [])
+    }
+  }
+
+  /// Names below a floor are gone; what they come to is not.
+  @Test func whoHoldsACopysTransactionsBelowTheFloorIsToldSo() async throws {  // L-11, L-20, L-25
+    let (a, b) = try await twoWithHistory(3)
+    try await a.magic.close()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    try claimMark(of: folder["copy"])
+    let copy = try replica("copy", "elsewhere")
+    try await copy.magic.update(Note("x", "of the copy"))
+    try await copy.replicator.push()
+    let c = try replica("c", "elsewhere")
+    try await c.replicator.pull()
+    let again = try replica("a")
+    for number in 0..<5 { try await write(again, "later \(number)") }
+    try await again.replicator.sync()
+    try await b.replicator.sync()
+    try await again.replicator.compact()
+    let before = try await (Dump(c.magic), c.frontier())
+    let moved = MagicReplicator(c.magic, remote: FolderRemote(folder["remote"]))
+    await #expect { try await moved.pull() } throws: { ($0 as? MagicDataError)?.code == .fork }
+    #expect(try await Dump(c.magic) == before.0)
+    #expect(try await c.frontier() == before.1)
+  }
+
+  @Test func aDamagedCheckpointIsSaidAndMended() async throws {
+    let (a, _) = try await twoWithHistory(5)
+    try await a.replicator.compact()
+    let file = folder["remote/checkpoints"].appendingPathComponent(try #require(try names("remote/checkpoints").first))
+    let whole = try Data(contentsOf: file)
+    for damage in ["flipped", "cut", "grown", "emptied"] {
+      var bytes = whole
+      switch damage {
+      case "flipped": bytes[whole.count / 2] ^= 1
+      case "cut": bytes = whole.prefix(whole.count - 9)
+      case "grown": bytes += Data([0])
+      default: bytes = Data()
+      }
+      try bytes.write(to: file)
+      let c = try replica("c-\(damage)")
+      let report = try await c.replicator.pull()
+      #expect(report.unread.map(\.code) == [.damaged], "\(damage)")
+      #expect(try await Dump(c.magic).objects.isEmpty)
+      #expect(try FolderCheck(FolderRemote(folder["remote"])).damaged.count == 1)
+      try await a.replicator.push()
+      #expect(try Data(contentsOf: file).count == whole.count, "\(damage)")
+      #expect(try await c.replicator.pull().isComplete, "\(damage)")
+      try await expectEqual([a, c])
+    }
+  }
+
+  /// Whoever is stopped between the checkpoint and the last segment that it replaces leaves a folder from which everybody gets everything.
+  @Test func eachStepOfCuttingAFolderLeavesItWhole() async throws {  // H-26, H-29
+    let (a, b) = try await twoWithHistory(4)
+    for number in 0..<3 {
+      try await write(a, "again \(number)")
+      try await a.replicator.push()
+    }
+    try await b.replicator.sync()
+    try await a.replicator.pull()
+    let segments = try names("remote/segments")
+    let before = try segments.map { ($0, try Data(contentsOf: folder["remote/segments/\($0)"])) }
+    try await a.replicator.compact()
+    for count in 0...before.count {
+      for (name, bytes) in before.suffix(count) { try bytes.write(to: folder["remote/segments/\(name)"]) }
+      let c = try replica("c\(count)")
+      #expect(try await c.replicator.pull().isComplete)
+      try await expectEqual([a, c])
+    }
+    try await b.replicator.compact()
+    #expect(try names("remote/segments").isEmpty)
+  }
+
+  @Test func twoMayCompactAtOnce() async throws {  // H-30, H-40
+    let (a, b) = try await twoWithHistory(6)
+    for round in 0..<4 {
+      async let first = a.replicator.compact()
+      async let second = b.replicator.compact()
+      async let third = FolderRemote(folder["remote"]).compact()
+      _ = try await (first, second, third)
+      try await write(a, "a \(round)")
+      try await write(b, "b \(round)", objects: 4)
+      async let one = a.replicator.sync()
+      async let two = b.replicator.compact()
+      _ = try await (one, two)
+      try await settle([a, b])
+    }
+    let c = try replica("c")
+    #expect(try await c.replicator.pull().isComplete)
+    try await settle([a, b, c])
+    try await expectEqual([a, b, c])
+  }
+
+  @Test func nothingIsTakenFromTheFolderBeforeEverybodyHasIt() async throws {  // L-16
+    let (a, b) = try await twoWithHistory(4)
+    try await b.magic.compact()
+    try await b.replicator.push()
+    try await write(a, "unseen")
+    try await a.replicator.push()
+    try await a.replicator.compact()
+    #expect(try await b.replicator.pull().checkpoints == 0)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+  }
+}

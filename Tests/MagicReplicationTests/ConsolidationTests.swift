@@ -1,0 +1,164 @@
+import Foundation
+import MagicData
+import MagicJournal
+import MagicReplication
+import TestSupport
+import Testing
+
+/// Many small pushes leave few files, and none is deleted before its content is in another (H-16, H-29, H-30).
+@Suite struct ConsolidationTests {
+  let folder: TemporaryFolder
+  let world = World()
+  let a: Replica
+
+  init() throws {
+    folder = try TemporaryFolder()
+    a = try Replica(folder["a"], folder["remote"], world)
+  }
+
+  private var segments: URL { folder["remote/segments"] }
+
+  private func files() throws -> [String: Data] {
+    try FileManager.default.contentsOfDirectory(atPath: segments.path).reduce(into: [:]) {
+      $0[$1] = try Data(contentsOf: segments.appendingPathComponent($1))
+    }
+  }
+
+  private func push(_ count: Int, from replica: Replica? = nil) async throws {
+    let replica = replica ?? a
+    for number in 0..<count {
+      world.advance(5)
+      try await replica.magic.update(Note("n\(number % 7)", "title \(number) at \(world.milliseconds)"))
+      try await replica.replicator.push()
+    }
+  }
+
+  private func expectWhole(_ name: String = "newcomer", _ comment: Comment? = nil) async throws {
+    let newcomer = try Replica(folder[name], folder["remote"], world)
+    #expect(try await newcomer.replicator.pull().isComplete, comment)
+    try await expectEqual([a, newcomer], comment)
+  }
+
+  @Test func manySmallPushesLeaveFewFiles() async throws {
+    try await push(100)
+    #expect(try files().count < 32)
+    #expect(try FolderCheck(FolderRemote(folder["remote"])).transactions == 100)
+    try await expectWhole()
+    // Nothing to send, and nothing to tidy.
+    let before = try files()
+    try await a.replicator.push()
+    #expect(try files() == before)
+  }
+
+  @Test func whatIsForwardedIsMadeFewAsWell() async throws {
+    let b = try Replica(folder["b"], folder["remote"], world)
+    let forward = MagicReplicator(b.magic, remote: FolderRemote(folder["other"]))
+    for _ in 0..<40 {
+      try await push(1)
+      try await b.replicator.pull()
+      try await forward.push()
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder["other/segments"].path).count < 20)
+  }
+
+  @Test func aFolderIsMadeFewOnRequest() async throws {
+    let b = try Replica(folder["b"], folder["remote"], world)
+    try await push(9)
+    try await b.replicator.pull()
+    try await push(8, from: b)
+    let before = try files()
+    let remote = FolderRemote(folder["remote"])
+    let planned = try await remote.compact(isDryRun: true)
+    #expect(try files() == before)
+    let report = try await remote.compact()
+    #expect(planned == report)
+    #expect(report.segments == 17)
+    #expect(report.newSegments == 2)
+    #expect(try files().count == 2)
+    try await a.replicator.pull()
+    try await expectWhole()
+    #expect(try await remote.compact().newSegments == 2)
+  }
+
+  /// Whatever was deleted when the writer was stopped: the new file is there, and any of the old ones.
+  @Test func eachStepLeavesAWholeFolder() async throws {  // H-26
+    try await push(6)
+    let old = try files()
+    try await FolderRemote(folder["remote"]).compact()
+    for count in 0...old.count {
+      for (name, bytes) in old.sorted(by: { $0.key < $1.key }).prefix(count) {
+        try bytes.write(to: segments.appendingPathComponent(name))
+      }
+      try await expectWhole("newcomer\(count)")
+    }
+    // And what was left is found again.
+    #expect(try await FolderRemote(folder["remote"]).compact().newSegments == 1)
+    try await expectWhole()
+  }
+
+  @Test func aDamagedFileIsLeftToWhoCanMendIt() async throws {
+    try await push(5)
+    let name = try #require(try files().keys.sorted().dropFirst(2).first)
+    var bytes = try #require(try files()[name])
+    bytes[bytes.count - 3] ^= 1
+    try bytes.write(to: segments.appendingPathComponent(name))
+    try await FolderRemote(folder["remote"]).compact()
+    #expect(try files()[name] == bytes)
+    let newcomer = try Replica(folder["newcomer"], folder["remote"], world)
+    #expect(try await newcomer.replicator.pull().unread.count == 1)
+    try await a.replicator.push()
+    try await FolderRemote(folder["remote"]).compact()
+    #expect(try files().count == 1)
+    try await expectWhole("another")
+  }
+
+  /// A file that goes while somebody reads is looked for again (F-20).
+  @Test func readersDoNotMindFilesThatGo() async throws {
+    try await push(30)
+    let remote = FolderRemote(folder["remote"])
+    let readers = try (0..<4).map { try Replica(folder["r\($0)"], folder["remote"], world) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for reader in readers {
+        group.addTask {
+          let report = try await reader.replicator.pull()
+          #expect(report.isComplete)
+        }
+      }
+      group.addTask { try await remote.compact() }
+      try await group.waitForAll()
+    }
+    try await expectEqual([a] + readers)
+  }
+
+  @Test func twoMayTidyAtOnce() async throws {
+    let b = try Replica(folder["b"], folder["remote"], world)
+    for _ in 0..<5 {
+      try await push(6)
+      try await b.replicator.sync()
+      async let one = FolderRemote(folder["remote"]).compact()
+      async let two = FolderRemote(folder["remote"]).compact()
+      async let three = b.replicator.push()
+      _ = try await (one, two, three)
+    }
+    try await expectWhole()
+    try await settle([a, b])
+    try await expectEqual([a, b])
+  }
+
+  @Test func whatKilledWritersLeftGoesAfterADay() async throws {
+    try await push(2)
+    let old = segments.appendingPathComponent(".\(UUID().uuidString.lowercased()).tmp")
+    let recent = segments.appendingPathComponent(".\(UUID().uuidString.lowercased()).tmp")
+    let others = segments.appendingPathComponent(".stfolder")
+    for file in [old, recent, others] { try Data([1, 2, 3]).write(to: file) }
+    for file in [old, others] {
+      try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -90_000)], ofItemAtPath: file.path)
+    }
+    let report = try await FolderRemote(folder["remote"]).compact()
+    #expect(report.leftovers == 1)
+    #expect(report.leftoverBytes == 3)
+    #expect(!FileManager.default.fileExists(atPath: old.path))
+    #expect(FileManager.default.fileExists(atPath: recent.path))
+    #expect(FileManager.default.fileExists(atPath: others.path))
+  }
+}

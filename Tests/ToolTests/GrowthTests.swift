@@ -1,0 +1,118 @@
+import Foundation
+import MagicData
+import TestSupport
+import Testing
+
+/// `compact`, `peers --expire` and what `status` says of history, as processes (H-14, H-15, H-16, H-26).
+@Suite(.timeLimit(.minutes(2))) struct GrowthTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func path(_ name: String) -> String { folder[name].path }
+
+  private func write(_ name: String, _ count: Int) async throws {
+    let magic = try await MagicData(path: folder[name])
+    for number in 0..<count { try await magic.update(Note("n\(number % 5)", "title \(number)")) }
+    try await magic.close()
+  }
+
+  private func object(_ result: Tool.Result) throws -> [String: Any] {
+    let line = try #require(result.lines.last)
+    return try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+  }
+
+  private func digest(_ name: String) throws -> String { try Tool.sync.run("digest", path(name)).output }
+
+  private func twoInStep() async throws {
+    try await write("a", 60)
+    for name in ["a", "b", "a", "b"] { try #require(Tool.sync.run("sync", path(name), path("remote")).status == 0) }
+  }
+
+  @Test func historyIsGivenUpAndANewReplicaStartsFromTheState() async throws {
+    try await twoInStep()
+    let before = try digest("a")
+    let planned = try object(Tool.sync.run("compact", path("a"), "--dry-run", "--json"))
+    let database = try #require(planned["database"] as? [String: Any])
+    #expect(database["entries"] as? Int == 60)
+    #expect(database["keptEntries"] as? Int == 5)
+    let status = try Tool.sync.run("status", path("a"), path("remote"))
+    #expect(status.output.contains("history   compact would give up 55 changes"))
+    let done = try Tool.sync.run("compact", path("a"), path("remote"))
+    #expect(done.status == 0)
+    #expect(done.output.contains("of 60 changes 5 stay"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).isEmpty)
+    let clone = try object(Tool.sync.run("clone", path("remote"), path("c"), "--json"))
+    #expect((clone["pulled"] as? [String: Any])?["changes"] as? Int == 5)
+    for name in ["a", "b", "c"] { #expect(try digest(name) == before) }
+    #expect(try Tool.sync.run("verify", path("a"), path("remote")).status == 0)
+    #expect(try Tool.sync.run("verify", path("c")).status == 0)
+    // A bundle of it has all that there is, and the reader in Python agrees.
+    try #require(Tool.sync.run("push", path("a"), path("all.magicbundle")).status == 0)
+    try #require(Tool.sync.run("clone", path("all.magicbundle"), path("d")).status == 0)
+    #expect(try digest("d") == before)
+    for file in ["remote", "all.magicbundle"] { #expect(try reader("digest", file).output == before) }
+    #expect(try reader("state", "remote").status == 0)
+    // Nobody has anything to do.
+    for name in ["a", "b", "c"] {
+      #expect(try Tool.sync.run("sync", path(name), path("remote")).output.contains("pushed nothing"))
+    }
+  }
+
+  private func reader(_ command: String, _ file: String) throws -> Tool.Result {
+    var tools = URL(fileURLWithPath: #filePath)
+    for _ in 0..<3 { tools.deleteLastPathComponent() }
+    return try Tool.python.run("-m", "magicreader", command, path(file), in: tools.appendingPathComponent("Tools/reader"))
+  }
+
+  @Test func aSilentReplicaIsShownAndExpired() async throws {
+    try await twoInStep()
+    try FileManager.default.removeItem(at: folder["remote/acks"])
+    // c has only b's word for nothing.
+    try #require(Tool.sync.run("clone", path("remote"), path("c")).status == 0)
+    try await write("c", 3)
+    let id =
+      try #require(
+        try object(Tool.sync.run("status", path("a"), path("remote"), "--json"))["database"] as? [String: Any])["replica"]
+      as? String
+    let replica = try #require(id)
+    #expect(try Tool.sync.run("compact", path("c")).output.contains("waits for replica \(replica)"))
+    let peers = try Tool.sync.run("peers", path("c"), path("remote"))
+    #expect(peers.output.contains("has acknowledged nothing"))
+    let expired = try Tool.sync.run("peers", path("c"), path("remote"), "--expire", String(replica.prefix(8)))
+    #expect(expired.output == "expired replica \(replica): it is not waited for until it pushes again\n")
+    #expect(try Tool.sync.run("peers", path("c"), path("remote")).output.contains(", expired"))
+    #expect(try Tool.sync.run("compact", path("c")).output.contains("of 63 changes"))
+    #expect(try Tool.sync.run("peers", path("c"), path("remote"), "--expire", "zzzz").status == 1)
+    // It comes back.
+    for name in ["c", "a", "b", "c"] { try #require(Tool.sync.run("sync", path(name), path("remote")).status == 0) }
+    #expect(try !Tool.sync.run("peers", path("c"), path("remote")).output.contains(", expired"))
+    #expect(try digest("a") == digest("c"))
+    #expect(try digest("b") == digest("c"))
+  }
+
+  @Test func usageIsChecked() throws {
+    #expect(try Tool.sync.run("compact", path("a"), "--keep", "soon").status == 64)
+    #expect(try Tool.sync.run("compact", path("nothing")).status == 1)
+    #expect(try Tool.sync.run("compact", path("nothing"), environment: ["MAGIC_SYNC_DRY_RUN": "perhaps"]).status == 64)
+  }
+
+  /// Killed at any moment, `compact` leaves both sides whole, and the next one finishes (H-26).
+  @Test func killedAtAnyMomentNothingIsLost() async throws {
+    try await twoInStep()
+    let before = try digest("a")
+    for round in 0..<10 {
+      let process = try Tool.sync.start(["compact", path("a"), path("remote")])
+      usleep(UInt32(round) * 4_000)
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+      #expect(try digest("a") == before)
+    }
+    #expect(try Tool.sync.run("verify", path("a"), path("remote")).status == 0)
+    #expect(try Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    try #require(Tool.sync.run("clone", path("remote"), path("c")).status == 0)
+    #expect(try digest("c") == before)
+  }
+}

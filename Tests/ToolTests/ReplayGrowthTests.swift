@@ -1,0 +1,89 @@
+import Foundation
+import MagicData
+import TestSupport
+import Testing
+
+/// `magic-replay` over what has no whole history any more: it works, or says what is not there.
+@Suite(.timeLimit(.minutes(5))) struct ReplayGrowthTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func path(_ name: String) -> String { folder[name].path }
+  private func replay(_ arguments: String...) throws -> Tool.Result { try Tool.replay.run(arguments: arguments) }
+  private func digest(_ name: String) throws -> String { try Tool.sync.run("digest", path(name)).output }
+
+  /// A database and a folder that were compacted, a bundle of them, and two changes since.
+  private func compacted() async throws {
+    let magic = try await MagicData(path: folder["a"])
+    for number in 0..<20 { try await magic.update(Note("n\(number % 4)", "title \(number)")) }
+    try await magic.close()
+    try #require(Tool.sync.run("sync", path("a"), path("remote")).status == 0)
+    try #require(Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    let again = try await MagicData(path: folder["a"])
+    for number in 0..<2 { try await again.update(Note("n\(number)", "later \(number)")) }
+    try await again.close()
+    for remote in ["remote", "b.magicbundle"] { try #require(Tool.sync.run("push", path("a"), path(remote)).status == 0) }
+  }
+
+  @Test func whatIsLeftIsReadAndRebuilt() async throws {
+    try await compacted()
+    for source in ["a", "remote", "b.magicbundle"] {
+      let log = try replay("log", path(source))
+      #expect(log.status == 0, "\(source)")
+      #expect(log.lines.filter { $0.contains("update Note") }.count == 6, "\(source)")
+      #expect(log.errors.contains("was given up by compact"), "\(source)")
+      #expect(try replay("stats", path(source)).status == 0, "\(source)")
+      #expect(try replay("verify", path(source)).output.contains("all is well"), "\(source)")
+      let history = try replay("history", path(source), "Note", "n1")
+      #expect(history.output.contains("later 1") && history.output.contains("title 17"), "\(source)")
+      #expect(!history.output.contains("title 13"), "\(source)")
+      let state = try replay("state", path(source))
+      #expect(state.output.contains("later 0") && state.output.contains("title 19"), "\(source)")
+      try #require(replay("apply", path(source), "--into", path("of \(source)")).status == 0, "\(source)")
+      #expect(try digest("of \(source)") == digest("a"), "\(source)")
+      #expect(try Tool.sync.run("verify", path("of \(source)")).status == 0, "\(source)")
+      // It is of the data set, and lacks nothing.
+      let synced = try Tool.sync.run("sync", path("of \(source)"), path("remote"))
+      #expect(synced.output.contains("pulled nothing") && synced.output.contains("pushed nothing"), "\(source)")
+      try #require(replay("apply", path(source), "--into", path("shuffled \(source)"), "--shuffle", "--seed", "3").status == 0)
+      #expect(try digest("shuffled \(source)") == digest("a"), "\(source)")
+    }
+  }
+
+  @Test func whatIsNotThereIsSaid() async throws {
+    try await compacted()
+    let first = "2020-01-01T00:00:00Z"
+    for source in ["a", "remote", "b.magicbundle"] {
+      for arguments in [
+        ["state", path(source), "--at", first], ["diff", path(source), "--from", first],
+        ["apply", path(source), "--into", path("x"), "--until", first],
+        ["apply", path(source), "--into", path("x"), "--type", "Note"], ["export", path(source)],
+      ] {
+        let result = try Tool.replay.run(arguments: arguments)
+        #expect(result.status == 1, "\(arguments)")
+        #expect(result.errors.contains("given up by compact"), "\(arguments): \(result.errors)")
+      }
+    }
+    #expect(!FileManager.default.fileExists(atPath: path("x")))
+    let undone = try replay("undo", path("a"), "--since", first, "--dry-run")
+    #expect(undone.status == 1 && undone.errors.contains("given up by compact"), "\(undone.errors)")
+  }
+
+  @Test func whatCameLaterIsUndoneAndBisected() async throws {
+    try await compacted()
+    let last = try #require(try replay("log", path("a"), "--json").lines.last { $0.contains("later 1") })
+    let entry = try #require(JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any])
+    let (replica, sequence) = (try #require(entry["replica"] as? String), try #require(entry["sequence"] as? Int))
+    let python =
+      "import sys,glob; sys.exit(any(b'later 1' in open(each,'rb').read() for each in glob.glob(sys.argv[1]+'/default*')))"
+    let found = try replay("bisect", path("a"), "--test", "python3 -c \"\(python)\" \"$1\"")
+    #expect(found.output.contains(":\(sequence) is the first after which the command fails"), "\(found)")
+    let undone = try replay("undo", path("a"), "--transaction", "\(replica):\(sequence)", "--yes")
+    #expect(undone.status == 0, "\(undone)")
+    #expect(try replay("state", path("a")).output.contains("title 17"))
+    #expect(try Tool.sync.run("verify", path("a")).status == 0)
+  }
+}

@@ -8,12 +8,16 @@ import Testing
   private let values: [[UInt8]]
   /// Segments, as files.
   private let segments: [[UInt8]]
+  private let checkpoints: [[UInt8]]
 
   init() throws {
     values = try VectorFile<ValueVectorTests.File>("values").read().values.map {
       try parsed([UInt8](hexadecimal: $0.encoding), $0.encoding)
     }
     segments = try VectorFile<SegmentVectorTests.File>("segments").read().valid.map {
+      try parsed([UInt8](hexadecimal: $0.file), $0.name)
+    }
+    checkpoints = try VectorFile<CheckpointVectorTests.File>("checkpoints").read().valid.map {
       try parsed([UInt8](hexadecimal: $0.file), $0.name)
     }
   }
@@ -130,6 +134,49 @@ import Testing
       throw NotationError(text: "it is not the same once it was sent on")
     }
     return .read
+  }
+
+  /// With checksums that are right.
+  @Test func headersAndEndsOfCheckpointsAreReadOrRefused() async throws {
+    let headers = try checkpoints.map { Array($0[..<(try CheckpointHeader.length($0))].dropLast(4)) }
+    var faults = try await Fuzz("headers of checkpoints", headers, inputs: 3_000).faults { input in
+      guard try input.count < 64 || input.count + 4 == CheckpointHeader.length(input) else { return .refused }
+      return .canonical(Array(try CheckpointHeader(input + input.checksum(of: 0..<input.count)).bytes.dropLast(4)))
+    }
+    let ends = checkpoints.map { Array($0.suffix(24).dropLast(4)) }
+    faults += try await Fuzz("ends of checkpoints", ends, inputs: 1_000).faults { input in
+      let end = try CheckpointEnd(input + input.checksum(of: 0..<input.count))
+      return end.entries == .max ? .read : .canonical(Array(end.bytes.dropLast(4)))
+    }
+    #expect(faults == [])
+  }
+
+  /// Kept entries within lengths and checksums that are right.
+  @Test func partsOfCheckpointsAreReadOrRefused() async throws {
+    var bodies: [[UInt8]] = []
+    for file in checkpoints {
+      let start = try CheckpointHeader.length(file)
+      guard file.count - 24 > start else { continue }
+      let header = try CheckpointPartHeader(Array(file[start..<start + 24]))
+      bodies.append(try Zlib.inflate(file[(start + 24)..<(start + 24 + header.storedLength)], to: header.bodyLength))
+    }
+    let faults = try await Fuzz("parts of checkpoints", bodies, inputs: 2_000).faults { input in
+      let stored = try Zlib.deflate(input)
+      var lengths = ByteWriter()
+      lengths.fixed(UInt64(input.count))
+      lengths.fixed(UInt64(stored.count))
+      lengths.fixed(Zlib.checksum(stored[...]))
+      let part = try CheckpointPart(CheckpointPartHeader(lengths.bytes + lengths.bytes.checksum(of: 0..<20)), stored)
+      var writer = CheckpointPartWriter(part.schema)
+      for transaction in part.transactions { writer.add(transaction) }
+      let again = try writer.finish()
+      guard
+        try CheckpointPart(CheckpointPartHeader(Array(again.prefix(24))), Array(again.dropFirst(24))).transactions.count
+          == part.transactions.count
+      else { throw NotationError(text: "it is not the same once it was written again") }
+      return .read
+    }
+    #expect(faults == [])
   }
 
   /// A stream that is damaged inflates to what it should, or to an error; never to more.

@@ -39,7 +39,8 @@ import Testing
       .frontier(.pull, frontier), .frontier(.digest, Frontier()), .texts(.pulled, ["a file", ""]),
       .segment(String(repeating: "ab", count: 16), [UInt8](repeating: 7, count: SegmentHeader.length)[...]),
       .which([digits, digits]), .have([5, nil, 0]), .content(.fetch, digits, 17), .content(.store, digits, 1 << 40),
-      .length(.content, nil), .length(.from, 3), .digest(nil), .digest(String(repeating: "cd", count: 16)),
+      .length(.content, nil), .length(.from, 3), .length(.checkpoint, 400), .digest(nil),
+      .digest(String(repeating: "cd", count: 16)), .blocks(.members, [Data([1, 2]), Data()]), .blocks(.said, []),
       Frame(.data, ByteBuffer(bytes: [1, 2, 3])), Frame(.settle), Frame(.watch), Frame(.changed), Frame(.ping), Frame(.pong),
       Frame(.stored),
       WireError(.fork, "two of one id").frame,
@@ -65,7 +66,8 @@ import Testing
     case .fetch, .store:
       let (digits, number) = try frame.content()
       return .content(frame.kind, digits, number)
-    case .content, .from: return .length(frame.kind, try frame.length())
+    case .content, .from, .checkpoint: return .length(frame.kind, try frame.length())
+    case .members, .said: return .blocks(frame.kind, try frame.blocks())
     case .digested: return .digest(try frame.digest())
     case .error:
       _ = WireError.said(frame, by: "tcp://there")

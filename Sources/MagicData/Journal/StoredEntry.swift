@@ -123,7 +123,7 @@ package struct EntryRow: Sendable {
         var scratch = ByteWriter()
         row.append(entry, &scratch)
       } else {
-        row.append(block: part.rest)
+        row.append(encoded: part.rest)
       }
     }
     return row

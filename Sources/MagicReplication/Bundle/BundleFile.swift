@@ -106,7 +106,10 @@ package enum BundleFile {
     try unpack(name, reading(handle, name), into: remote)
   }
 
-  private static func unpack(_ name: String, _ read: @escaping (Int) throws -> Data, into remote: FolderRemote) throws {
+  /// The same of any bytes.
+  ///
+  /// - Parameter read: at most so many of the next bytes; none at the end.
+  package static func unpack(_ name: String, _ read: @escaping (Int) throws -> Data, into remote: FolderRemote) throws {
     var source = Source(name: name, read: read)
     let dataSet = try source.dataSet()
     try prepare(remote, dataSet)

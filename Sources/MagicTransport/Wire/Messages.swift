@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 internal import MagicData
 package import MagicJournal
 package import MagicReplication
@@ -207,7 +207,7 @@ extension Frame {
 
   // MARK: Members
 
-  static func blocks(_ kind: Kind, _ blocks: [Data]) -> Frame {
+  package static func blocks(_ kind: Kind, _ blocks: [Data]) -> Frame {
     Frame(kind) { writer in
       // What is beyond is said by who said it, in another exchange: it keeps history where it is, and nothing else.
       var rest = WireLimits.frameBytes - 16
@@ -220,7 +220,7 @@ extension Frame {
     }
   }
 
-  func blocks() throws(WireError) -> [Data] {
+  package func blocks() throws(WireError) -> [Data] {
     try read { reader throws(JournalError) in
       var blocks: [Data] = []
       for _ in 0..<(try reader.count(of: 1)) { blocks.append(Data(try reader.block(atMost: WireLimits.frameBytes))) }

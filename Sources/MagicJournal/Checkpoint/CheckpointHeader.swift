@@ -132,11 +132,11 @@ package struct CheckpointEnd: Sendable, Equatable {
   package init(_ bytes: [UInt8]) throws(JournalError) {
     var reader = ByteReader(bytes)
     guard reader.left == CheckpointEnd.length, try reader.take(8).elementsEqual(CheckpointEnd.magic) else {
-      throw JournalError(.damaged, "the end is not there")
+      throw JournalError(.damaged, "the end is not there", offset: 0)
     }
     let (entries, parts) = (try reader.fixed(UInt64.self), try reader.fixed(UInt32.self))
     guard try reader.fixed(UInt32.self) == Zlib.checksum(bytes[..<20]) else {
-      throw JournalError(.damaged, "the checksum of the end does not match")
+      throw JournalError(.damaged, "the checksum of the end does not match", offset: 20)
     }
     (self.entries, self.parts) = (Int(clamping: entries), Int(parts))
   }

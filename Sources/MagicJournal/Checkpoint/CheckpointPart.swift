@@ -11,12 +11,12 @@ package struct CheckpointPart: Sendable, Equatable {
     var body = try BodyReader(try Zlib.inflate(stored[...], to: header.bodyLength), isKept: true)
     var transactions: [Transaction] = []
     while !body.isAtEnd {
-      let last = transactions.last
+      let (last, offset) = (transactions.last, body.offset)
       var transaction = try body.transaction(
         Identifier(0, 0), 0, isFirst: transactions.isEmpty, after: last?.name.stamp)
       transaction.replica = transaction.root
       guard last.map({ CheckpointPart.rises($0, transaction) }) ?? true else {
-        throw JournalError(.damaged, "a checkpoint's transactions do not rise")
+        throw JournalError(.damaged, "a checkpoint's transactions do not rise", offset: offset)
       }
       transactions.append(transaction)
     }

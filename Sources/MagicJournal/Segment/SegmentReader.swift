@@ -95,6 +95,8 @@ struct BodyReader: Sendable {
 
   /// Whether all transactions were taken.
   var isAtEnd: Bool { columns.stamps.isAtEnd }
+  /// Where the stamp of the next one is.
+  var offset: Int { columns.stamps.offset }
 
   /// The next one.
   ///

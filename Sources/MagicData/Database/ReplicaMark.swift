@@ -32,9 +32,14 @@ struct ReplicaMark {
     tokens.contains(token) && FileIdentity(of: location.file) == file
   }
 
-  /// Nothing is lost if it cannot be written, or is gone after a power failure: then the next opening takes a fresh id.
+  /// Nothing is lost if it cannot be written, or is gone after a power failure: then the next opening takes a fresh id. So nobody waits for the disk.
   func write(beside location: DatabaseLocation) {
     let words = ["\(file.device)", "\(file.number)"] + tokens.map(\.description)
-    try? Data((words.joined(separator: " ") + "\n").utf8).write(to: location.mark, options: .atomic)
+    try? Data((words.joined(separator: " ") + "\n").utf8).withUnsafeBytes { bytes in
+      let writer = try PieceWriter(beside: location.mark)
+      try writer.append(bytes)
+      let temporary = try writer.finish(isDurable: false)
+      if rename(temporary.path, location.mark.path) != 0 { unlink(temporary.path) }
+    }
   }
 }

@@ -56,7 +56,8 @@ let package = Package(
       swiftSettings: strict),
     // 5
     .target(
-      name: "Console", dependencies: ["MagicReplication", "MagicData", "MagicJournal", arguments], swiftSettings: strict),
+      name: "Console", dependencies: ["MagicTransport", "MagicReplication", "MagicData", "MagicJournal", arguments],
+      swiftSettings: strict),
     // 6
     .executableTarget(
       name: "magic-sync",

@@ -23,14 +23,21 @@ public enum RemoteAddress: Sendable {
     }
   }
 
-  /// What a journal is read from: whatever lies at a path or a `file:` URL.
+  /// What a journal is read from: whatever lies at a path or a `file:` URL, or what a server has, which is fetched into a temporary database.
   ///
-  /// - Throws: `MagicDataError` with `notFound` if there is nothing, or for an address of another kind.
-  package static func source(at address: String) throws -> JournalSource {
+  /// - Throws: `MagicDataError` with `notFound` if there is nothing, or for an address of another kind; what a pull throws.
+  package static func source(at address: String, options: SocketRemote.Options = .init()) async throws -> JournalSource {
     guard !address.isEmpty else {
-      throw MagicDataError(.notFound, "the source's address is empty; name a database, a file or a folder")
+      throw MagicDataError(.notFound, "the source's address is empty; name a database, a file, a folder or a server")
     }
-    return try JournalSource(at: path(of: address, "source", "database, a file, a folder"))
+    guard let scheme = scheme(of: address), Endpoint.schemes.contains(scheme) else {
+      return try JournalSource(
+        at: path(of: address, "source", "database, a file, a folder, a server (tcp:, tls:, unix:, ssh:)"))
+    }
+    let remote = try SocketRemote(address, options: options)
+    let magic = try await MagicData(type: .temporary)
+    let report = try await MagicReplicator(magic, remote: remote).pull()
+    return .fetched(magic, from: remote.address, MagicReadReport(report, from: remote.address))
   }
 
   private static func path(of address: String, _ role: String, _ remedy: String) throws -> String {

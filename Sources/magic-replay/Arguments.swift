@@ -6,10 +6,14 @@ import MagicTransport
 
 struct SourceArgument: ParsableArguments {
   @Argument(
-    help: ArgumentHelp("The journal: a database, a folder remote, a segment file, a bundle or an export.", valueName: "SOURCE"))
+    help: ArgumentHelp(
+      "The journal: a database, a folder remote, a segment file, a bundle, an export, or a server's tcp:, tls:, unix: or ssh: URL.",
+      valueName: "SOURCE"))
   var address: String
 
-  func open() throws -> JournalSource { try RemoteAddress.source(at: address) }
+  @OptionGroup var connection: ConnectionOptions
+
+  func open() async throws -> JournalSource { try await RemoteAddress.source(at: address, options: connection.options) }
 }
 
 /// Which part of a journal is meant.

@@ -164,7 +164,7 @@ extension [[String: Any]] {
       #expect(result.output.isEmpty)
       #expect(result.errors.hasPrefix("magic-replay: "), "\(result.errors)")
     }
-    for address in ["tcp://host:1", "https://host/x"] {
+    for address in ["gopher://host:1", "https://host/x"] {
       #expect(try Tool.replay.run("log", address).errors.contains("file: URL"))
     }
     #expect(try Tool.replay.run("log").status == 64)

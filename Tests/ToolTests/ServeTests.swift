@@ -60,6 +60,30 @@ import Testing
     #expect(try Tool.sync.run("verify", path("served")).status == 0)
   }
 
+  /// A server is a source as a database or a folder is.
+  @Test(arguments: ["served", "hub"]) func aServersJournalIsRead(of place: String) async throws {
+    try await write("a", to: "served", count: 3)
+    #expect(try Tool.sync.run("push", path("served"), path("hub")).status == 0)
+    let tokens = try secret("tokens", "the-right-one\n")
+    let server = try ServingProcess([path(place), "--listen", "tcp://127.0.0.1:0", "--token-file", tokens])
+    let connection = [server.address, "--token-file", tokens]
+    let log = try Tool.replay.run(arguments: ["log"] + connection)
+    #expect(log.status == 0, "\(log.errors)")
+    #expect(try log.output == Tool.replay.run("log", path("served")).output)
+    #expect(try Tool.replay.run(arguments: ["state"] + connection).output == Tool.replay.run("state", path("served")).output)
+    let history = try Tool.replay.run(arguments: ["history"] + connection + ["Note", "a 1"])
+    #expect(try history.output == Tool.replay.run("history", path("served"), "Note", "a 1").output && !history.output.isEmpty)
+    #expect(try Tool.replay.run(arguments: ["verify"] + connection).status == 0)
+    #expect(try Tool.replay.run(arguments: ["diff"] + connection + [path("served")]).status == 0)
+    #expect(try Tool.replay.run(arguments: ["apply"] + connection + ["--into", path("rebuilt")]).status == 0)
+    #expect(try digest("rebuilt") == digest("served"))
+    #expect(try Tool.replay.run(arguments: ["log", "--follow"] + connection).status == 64)
+    #expect(try Tool.replay.run("log", server.address).status == 6)
+    #expect(server.end() == 0)
+    let gone = try Tool.replay.run(arguments: ["log"] + connection)
+    #expect(gone.status == 5 && gone.errors.contains(server.address), "\(gone.errors)")
+  }
+
   /// As ssh would run it: the program at the other end is this one.
   @Test func sshRunsTheServerAtTheOtherEnd() async throws {
     try await write("far", to: "it's far")

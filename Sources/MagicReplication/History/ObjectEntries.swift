@@ -30,7 +30,7 @@ extension JournalSource {
   /// - Throws: `MagicDataError` with `notFound`.
   func entries(of type: String, _ object: String) async throws -> (ObjectEntries, MagicReadReport) {
     var (found, report): ([ObjectEntries], MagicReadReport)
-    if case .database(let magic) = self {
+    if let magic = database {
       (found, report) = try await magic.store.read { db in
         let journal = try JournalReader(db)
         var report = MagicReadReport()
@@ -38,6 +38,7 @@ extension JournalSource {
         report.historyBegins = floor.replicas.compactMap { floor[$0]?.name.stamp }.max()?.date
         return (try journal.entries(of: type, object, db), report)
       }
+      if case .fetched(_, _, let fetched) = self { report = report.joined(fetched) }
     } else {
       (found, report) = try await scanned(type, object)
     }

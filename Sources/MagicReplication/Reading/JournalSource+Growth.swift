@@ -7,7 +7,7 @@ extension JournalSource {
   package var grows: Bool {
     switch self {
     case .database, .folder: true
-    case .segment, .bundle, .export: false
+    case .segment, .bundle, .export, .fetched: false
     }
   }
 
@@ -41,7 +41,7 @@ extension JournalSource {
     switch self {
     case .database(let magic): .row(try await magic.store.read { try DatabaseState($0).lastRow })
     case .folder(let remote): .names(try remote.fileNames())
-    case .segment, .bundle, .export: .row(0)
+    case .segment, .bundle, .export, .fetched: .row(0)
     }
   }
 }

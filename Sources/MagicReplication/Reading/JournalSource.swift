@@ -10,6 +10,8 @@ package enum JournalSource: Sendable {
   case bundle(URL)
   /// Lines of JSON (Protocol/export.md).
   case export(URL)
+  /// What a server sent, in a database for the time; and what it could not send.
+  case fetched(MagicData, from: String, MagicReadReport)
 
   /// Tells what is at a path by looking at it.
   package init(at path: String) throws {
@@ -46,13 +48,22 @@ package enum JournalSource: Sendable {
     case .database(let magic): magic.store.location?.file.path ?? "the database in memory"
     case .segment(let file), .bundle(let file), .export(let file): file.path
     case .folder(let remote): remote.folder.path
+    case .fetched(_, let server, _): server
+    }
+  }
+
+  /// Where all of it can be asked for by SQL.
+  package var database: MagicData? {
+    switch self {
+    case .database(let magic), .fetched(let magic, _, _): magic
+    case .segment, .folder, .bundle, .export: nil
     }
   }
 
   /// What it takes where it is kept.
   package func storedBytes() throws -> Int {
     switch self {
-    case .database(let magic): try magic.store.readBlocking { try MagicStatistics.fileBytes($0) }
+    case .database(let magic), .fetched(let magic, _, _): try magic.store.readBlocking { try MagicStatistics.fileBytes($0) }
     case .segment(let file), .bundle(let file), .export(let file): try DurableFile.head(of: file, 0).length
     case .folder(let remote):
       try FolderListing(remote, dataSet: remote.dataSet()).bytes

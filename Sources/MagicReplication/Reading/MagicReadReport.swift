@@ -1,4 +1,5 @@
 public import Foundation
+internal import MagicData
 
 /// What of a journal could not be read. All else was.
 public struct MagicReadReport: Sendable, Equatable {
@@ -12,6 +13,22 @@ public struct MagicReadReport: Sendable, Equatable {
 
   /// Whether everything was read.
   public var isComplete: Bool { unread.isEmpty && missing.isEmpty }
+
+  init() {}
+
+  /// What a pull left where it was.
+  package init(_ pull: PullReport, from remote: String) {
+    unread =
+      pull.unread
+      + pull.heldBack.map {
+        UnreadFile(
+          path: remote, code: .failed,
+          message:
+            "the clock of replica \($0.replica) is \($0.aheadMilliseconds / 1_000) s ahead, and what it wrote since was not fetched"
+        )
+      }
+    missing = pull.parked
+  }
 
   func joined(_ other: MagicReadReport) -> MagicReadReport {
     var report = self

@@ -37,10 +37,14 @@ package final class OpenJournal {
     try await Store.atLength { checkCancelled in
       var (parts, bundles, said): ([Part], [URL], [MagicDataError]) = ([], [], [])
       defer { for folder in bundles { try? FileManager.default.removeItem(at: folder) } }
-      var databases: [MagicData] = []
+      var databases: [(magic: MagicData, path: String)] = []
+      var fetched = MagicReadReport()
       for source in sources {
         switch source {
-        case .database(let magic): databases.append(magic)
+        case .database(let magic): databases.append((magic, source.path))
+        case .fetched(let magic, _, let report):
+          databases.append((magic, source.path))
+          fetched = fetched.joined(report)
         case .segment(let file):
           let bytes = try DurableFile.read(file, atMost: SegmentHeader.length + Limits.segmentBytes)
           let header: SegmentHeader?
@@ -64,9 +68,11 @@ package final class OpenJournal {
           parts.append(.export(file, try ExportReader(file, Troubles()).dataSet))
         }
       }
-      func open(_ rest: ArraySlice<MagicData>, _ parts: [Part]) throws -> (Result, MagicReadReport) {
-        guard let magic = rest.first else {
+      func open(_ rest: ArraySlice<(magic: MagicData, path: String)>, _ parts: [Part]) throws -> (Result, MagicReadReport) {
+        guard let (magic, path) = rest.first else {
           let journal = OpenJournal(parts)
+          for file in fetched.unread { journal.troubles.add(file) }
+          for gap in fetched.missing { journal.troubles.add(missing: gap) }
           for error in said { journal.troubles.add(UnreadFile(path: "", code: error.code, message: error.message)) }
           _ = try journal.dataSet()
           let result = try body(journal, checkCancelled)
@@ -76,7 +82,7 @@ package final class OpenJournal {
           let reader = try JournalReader(db)
           let part = Part.database(
             reader, SourceSchema(reader.schema.schema), try DatabaseState(db), try reader.frontier(),
-            try reader.floor(), path: JournalSource.database(magic).path)
+            try reader.floor(), path: path)
           return try open(rest.dropFirst(), parts + [part])
         }
       }

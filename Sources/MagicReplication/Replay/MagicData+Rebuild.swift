@@ -58,7 +58,7 @@ extension MagicData {
     for source in sources {
       let origin: AssetOrigin
       switch source {
-      case .database(let magic): origin = .database(magic.store.assets)
+      case .database(let magic), .fetched(let magic, _, _): origin = .database(magic.store.assets)
       case .folder(let remote): origin = .folder(remote)
       case .segment, .bundle, .export: continue
       }

@@ -19,10 +19,12 @@ struct Apply: Command {
       """)
 
   @Argument(
-    help: ArgumentHelp("The journals: databases, folder remotes, segment files, bundles or exports.", valueName: "SOURCE"))
+    help: ArgumentHelp(
+      "The journals: databases, folder remotes, segment files, bundles, exports or servers' URLs.", valueName: "SOURCE"))
   var sources: [String]
 
   @OptionGroup var target: TargetOptions
+  @OptionGroup var connection: ConnectionOptions
 
   @Option(help: ArgumentHelp("Only what was written then or before.", valueName: "time"))
   var until: String?
@@ -70,9 +72,10 @@ struct Apply: Command {
 
   func perform() async throws -> Outcome {
     let plan = try plan()
-    let sources = try sources.map { try RemoteAddress.source(at: $0) }
+    var opened: [JournalSource] = []
+    for address in sources { opened.append(try await RemoteAddress.source(at: address, options: connection.options)) }
     return try await target.build(output) { magic in
-      let report = try await magic.rebuild(from: sources, plan)
+      let report = try await magic.rebuild(from: opened, plan)
       return (report, plan.seed == nil ? nil : try await magic.digest(), plan.seed)
     }
   }

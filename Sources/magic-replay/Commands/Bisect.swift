@@ -26,7 +26,7 @@ struct Bisect: Command {
   func perform() async throws -> Outcome {
     let command = ShellCommand(text: test)
     let output = output
-    let (result, report) = try await Bisection(source.open()).run { path, transactions in
+    let (result, report) = try await Bisection(await source.open()).run { path, transactions in
       let code = try command.run(path)
       if !output.quiet {
         Terminal.say("after \(transactions.counted("transaction")): \(code == 0 ? "succeeds" : "fails with \(code)")")

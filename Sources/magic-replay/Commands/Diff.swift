@@ -46,11 +46,12 @@ struct Diff: Command {
   }
 
   func perform() async throws -> Outcome {
-    let source = try source.open()
+    let source = try await source.open()
     let printer = DifferencePrinter(isJSON: output.json)
     let report: MagicReadReport
     if let other {
-      report = try await source.differences(to: RemoteAddress.source(at: other), type: type ?? Twin.text("TYPE")) {
+      let other = try await RemoteAddress.source(at: other, options: self.source.connection.options)
+      report = try await source.differences(to: other, type: type ?? Twin.text("TYPE")) {
         try printer.add($0)
       }
     } else {

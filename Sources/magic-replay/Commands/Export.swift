@@ -63,7 +63,7 @@ struct Import: Command {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let source = try RemoteAddress.source(at: file)
+    let source = try await RemoteAddress.source(at: file)
     guard case .export = source else { throw ValidationError("\(file) is no export; `apply` takes journals of other kinds.") }
     return try await target.build(output) { magic in (try await magic.rebuild(from: [source], RebuildPlan()), nil, nil) }
   }

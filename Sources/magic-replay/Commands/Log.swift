@@ -45,7 +45,7 @@ struct Log: Command {
   }
 
   func perform() async throws -> Outcome {
-    let source = try source.open()
+    let source = try await source.open()
     var selection = try window.selection()
     selection.limit = limit ?? Twin.int("LIMIT")
     selection.filter = EntryFilter(

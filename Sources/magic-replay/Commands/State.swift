@@ -35,7 +35,7 @@ struct State: Command {
   func validate() throws { _ = try checking { try moment() } }
 
   func perform() async throws -> Outcome {
-    let source = try source.open()
+    let source = try await source.open()
     let printer = ObjectPrinter(output.json ? .json : csv || Twin.flag("CSV") ? .csv : .table)
     let report = try await source.forEachObject(at: moment(), type: type ?? Twin.text("TYPE")) { try printer.add($0) }
     try printer.finish()

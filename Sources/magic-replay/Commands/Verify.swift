@@ -25,7 +25,7 @@ struct Verify: Command {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let source = try source.open()
+    let source = try await source.open()
     let chosen = try repair ?? Twin.text("REPAIR").map(side)
     guard case .database(let magic) = source else {
       guard chosen == nil else { throw ValidationError("--repair is for a database.") }

@@ -1,0 +1,50 @@
+internal import ArgumentParser
+internal import Foundation
+package import MagicTransport
+
+/// How a client proves who it is, and knows who its server is. Secrets stand in files, never in arguments.
+package struct ConnectionOptions: ParsableArguments {
+  @Option(
+    name: .customLong("token-file"),
+    help: ArgumentHelp("For a server: the file with this client's token. (\(Twin.variable("TOKEN_FILE")))", valueName: "file"))
+  private var tokenFile: String?
+
+  @Option(
+    name: .customLong("ca"),
+    help: ArgumentHelp(
+      "For a tls: URL: certificates that the server's has to come from, instead of the system's. (\(Twin.variable("CA")))",
+      valueName: "file"))
+  private var authority: String?
+
+  @Option(
+    name: .customLong("fingerprint"),
+    help: ArgumentHelp(
+      "For a tls: URL: the SHA-256 of the server's certificate, which alone counts then. (\(Twin.variable("FINGERPRINT")))",
+      valueName: "digits"))
+  private var fingerprint: String?
+
+  @Option(
+    name: .customLong("cert"),
+    help: ArgumentHelp(
+      "For a tls: URL that asks for one: this client's certificate. (\(Twin.variable("CERT")))", valueName: "file"))
+  private var certificate: String?
+
+  @Option(
+    name: .customLong("key"), help: ArgumentHelp("The key of that certificate. (\(Twin.variable("KEY")))", valueName: "file"))
+  private var key: String?
+
+  package init() {}
+
+  package var options: SocketRemote.Options {
+    var options = SocketRemote.Options()
+    func file(_ path: String?, _ twin: String) -> URL? {
+      (path ?? Twin.text(twin)).map { URL(fileURLWithPath: $0) }
+    }
+    options.token = file(tokenFile, "TOKEN_FILE")
+    options.authority = file(authority, "CA")
+    options.fingerprint = fingerprint ?? Twin.text("FINGERPRINT")
+    options.certificate = file(certificate, "CERT")
+    options.key = file(key, "KEY")
+    return options
+  }
+}

@@ -18,6 +18,7 @@ let package = Package(
         "CSession",
         .product(name: "MagicData", package: "MagicData"),
         .product(name: "MagicReplication", package: "MagicData"),
+        .product(name: "MagicTransport", package: "MagicData"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),

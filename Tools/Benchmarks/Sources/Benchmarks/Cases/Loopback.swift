@@ -23,20 +23,28 @@ extension Case {
       return [
         Side("MagicData, \(link)") { folder in
           let hub = try await Hub(folder.file("remote"), certificate: link == .tls ? .make(in: folder) : nil)
-          return try await exchange(specimens, hub.remote(), in: folder) { try await hub.stop() }
+          let remote = try hub.remote()
+          return try await passing(specimens, in: folder) {
+            MagicReplicator($0, remote: remote)
+          } end: {
+            try await hub.stop()
+          }
         },
         Side("MagicData, folder") { folder in
-          try await exchange(specimens, FolderRemote(folder.file("remote")), in: folder) {}
+          try await passing(specimens, in: folder) {
+            MagicReplicator($0, remote: FolderRemote(folder.file("remote")))
+          } end: {
+          }
         },
       ]
     }
   }
 
-  private static func exchange(
-    _ specimens: URL, _ remote: any Remote, in folder: URL, _ end: @escaping () async throws -> Void
+  private static func passing(
+    _ specimens: URL, in folder: URL, _ replicator: (MagicData) -> MagicReplicator, end: @escaping () async throws -> Void
   ) async throws -> Side.Work {
-    let sender = MagicReplicator(try await MagicData(path: try specimens.copy("ours", to: folder)), remote: remote)
-    let receiver = MagicReplicator(try await MagicData(path: folder.file("empty")), remote: remote)
+    let sender = replicator(try await MagicData(path: try specimens.copy("ours", to: folder)))
+    let receiver = replicator(try await MagicData(path: folder.file("empty")))
     return {
       try await sender.push()
       let changes = try await receiver.pull().changes

@@ -40,29 +40,14 @@ package final class EntryListing: Sendable {
 extension OutputOptions {
   /// What could not be read: remarks for people, events for programs.
   package func tell(_ report: MagicReadReport) throws {
+    guard json else { return report.say() }
     for file in report.unread {
-      if json {
-        try event("unread", Unread(path: file.path, code: "\(file.code)", message: file.message))
-      } else {
-        Terminal.say(file.message, .yellow)
-      }
+      try event("unread", Unread(path: file.path, code: "\(file.code)", message: file.message))
     }
-    if let date = report.historyBegins {
-      if json {
-        try event("compacted", Compacted(until: date.inLog))
-      } else {
-        Terminal.say("history up to \(date.inLog) was given up by compact: of it only what was in force is shown", .yellow)
-      }
-    }
+    if let date = report.historyBegins { try event("compacted", Compacted(until: date.inLog)) }
     for gap in report.missing {
-      if json {
-        try event(
-          "missing", Missing(replica: gap.replica, firstMissing: gap.missing.lowerBound, lastMissing: gap.missing.upperBound))
-      } else {
-        Terminal.say(
-          "the transactions \(gap.missing.lowerBound) to \(gap.missing.upperBound) of replica \(gap.replica) are missing",
-          .yellow)
-      }
+      try event(
+        "missing", Missing(replica: gap.replica, firstMissing: gap.missing.lowerBound, lastMissing: gap.missing.upperBound))
     }
   }
 
@@ -77,5 +62,21 @@ extension OutputOptions {
   private struct Missing: Encodable {
     let replica: String
     let firstMissing, lastMissing: UInt64
+  }
+}
+
+extension MagicReadReport {
+  /// In remarks.
+  package func say() {
+    for file in unread { Terminal.say(file.message, .yellow) }
+    if let historyBegins {
+      Terminal.say(
+        "history up to \(historyBegins.inLog) was given up by compact: of it only what was in force is shown", .yellow)
+    }
+    for gap in missing {
+      Terminal.say(
+        "the transactions \(gap.missing.lowerBound) to \(gap.missing.upperBound) of replica \(gap.replica) are missing", .yellow
+      )
+    }
   }
 }

@@ -15,7 +15,7 @@ public enum RemoteAddress: Sendable {
   /// - Throws: `MagicDataError` with `notFound` for an address of another kind.
   public init(_ address: String, options: SocketRemote.Options = SocketRemote.Options()) throws {
     guard !address.isEmpty else { throw MagicDataError(.notFound, "the remote's address is empty; name a folder or a server") }
-    if let scheme = RemoteAddress.scheme(of: address), Endpoint.schemes.contains(scheme) {
+    if RemoteAddress.isServer(address) {
       self = .server(try SocketRemote(address, options: options))
     } else {
       let path = try RemoteAddress.path(of: address, "remote", "folder, a server (tcp:, tls:, unix:, ssh:)")
@@ -23,21 +23,29 @@ public enum RemoteAddress: Sendable {
     }
   }
 
-  /// What a journal is read from: whatever lies at a path or a `file:` URL, or what a server has, which is fetched into a temporary database.
+  /// What a journal is read from: whatever lies at a path or a `file:` URL.
   ///
-  /// - Throws: `MagicDataError` with `notFound` if there is nothing, or for an address of another kind; what a pull throws.
-  package static func source(at address: String, options: SocketRemote.Options = .init()) async throws -> JournalSource {
+  /// - Throws: `MagicDataError` with `notFound` if there is nothing, or for an address of another kind.
+  package static func source(at address: String) throws -> JournalSource {
     guard !address.isEmpty else {
       throw MagicDataError(.notFound, "the source's address is empty; name a database, a file, a folder or a server")
     }
-    guard let scheme = scheme(of: address), Endpoint.schemes.contains(scheme) else {
-      return try JournalSource(
-        at: path(of: address, "source", "database, a file, a folder, a server (tcp:, tls:, unix:, ssh:)"))
-    }
+    return try JournalSource(at: path(of: address, "source", "database, a file, a folder"))
+  }
+
+  /// The same, or what a server has, which is fetched into a temporary database.
+  ///
+  /// - Throws: also what a pull throws.
+  package static func source(at address: String, options: SocketRemote.Options) async throws -> JournalSource {
+    guard isServer(address) else { return try source(at: address) }
     let remote = try SocketRemote(address, options: options)
     let magic = try await MagicData(type: .temporary)
     let report = try await MagicReplicator(magic, remote: remote).pull()
     return .fetched(magic, from: remote.address, MagicReadReport(report, from: remote.address))
+  }
+
+  package static func isServer(_ address: String) -> Bool {
+    scheme(of: address).map(Endpoint.schemes.contains) ?? false
   }
 
   private static func path(of address: String, _ role: String, _ remedy: String) throws -> String {

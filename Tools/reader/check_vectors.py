@@ -113,6 +113,16 @@ def merge_checks(content: Any) -> NamedChecks:
     return [(vector["name"], lambda vector=vector: check(vector)) for vector in content["cases"]]
 
 
+def file_checks(content: Any, check: Callable[[Any], None], read: Callable[[bytes], Any]) -> NamedChecks:
+    """Files that say what a vector says, and others that are refused."""
+    checks: NamedChecks = [(vector["name"], lambda vector=vector: check(vector))
+                           for vector in content["valid"]]
+    for vector in content["invalid"]:
+        checks.append((vector["name"], lambda vector=vector: expect_refused(
+            read, bytes.fromhex(vector["file"]), vector["why"])))
+    return checks
+
+
 def segment_checks(content: Any) -> NamedChecks:
     def check(vector: Any) -> None:
         segment = read_segment(bytes.fromhex(vector["file"]))
@@ -130,12 +140,7 @@ def segment_checks(content: Any) -> NamedChecks:
                      vector["transactions"], "the segment encoded again")
         expect_equal(again.schema, segment.schema, "the schema encoded again")
 
-    checks: NamedChecks = [(vector["name"], lambda vector=vector: check(vector))
-                           for vector in content["valid"]]
-    for vector in content["invalid"]:
-        checks.append((vector["name"], lambda vector=vector: expect_refused(
-            read_segment, bytes.fromhex(vector["file"]), vector["why"])))
-    return checks
+    return file_checks(content, check, read_segment)
 
 
 def checkpoint_checks(content: Any) -> NamedChecks:
@@ -151,12 +156,7 @@ def checkpoint_checks(content: Any) -> NamedChecks:
         expect_equal(checkpoint.digest, vector["digest"], "the digest in the header")
         expect_equal(digest(fold(checkpoint.transactions())), vector["digest"], "the digest")  # K-14
 
-    checks: NamedChecks = [(vector["name"], lambda vector=vector: check(vector))
-                           for vector in content["valid"]]
-    for vector in content["invalid"]:
-        checks.append((vector["name"], lambda vector=vector: expect_refused(
-            read_checkpoint, bytes.fromhex(vector["file"]), vector["why"])))
-    return checks
+    return file_checks(content, check, read_checkpoint)
 
 
 def wire_checks(content: Any) -> NamedChecks:

@@ -48,8 +48,9 @@ package struct SQL: ~Copyable {
     bound += 1
     var text = text
     let status = text.withUTF8 { bytes in
+      // An empty text may have no address, and none means NULL.
       bytes.isEmpty
-        ? sqlite3_bind_text(pointer, bound, SQL.nothing, 0, nil)
+        ? sqlite3_bind_text(pointer, bound, "", 0, SQL.copied)
         : bytes.withMemoryRebound(to: CChar.self) {
           sqlite3_bind_text(pointer, bound, $0.baseAddress, Int32($0.count), SQL.copied)
         }
@@ -96,8 +97,11 @@ package struct SQL: ~Copyable {
     case .real(let number): try bind(.real(number) as Value)
     case .text(let bytes):
       bound += 1
-      let start = bytes.isEmpty ? SQL.nothing : bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
-      try check(sqlite3_bind_text(pointer, bound, start, Int32(bytes.count), nil))
+      let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+      try check(
+        bytes.isEmpty
+          ? sqlite3_bind_text(pointer, bound, "", 0, SQL.copied)
+          : sqlite3_bind_text(pointer, bound, start, Int32(bytes.count), nil))
     case .uuid(let high, let low):
       bound += 1
       let status = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: UUIDText.length) { text in
@@ -129,10 +133,7 @@ package struct SQL: ~Copyable {
 
   /// Runs a statement that has no rows; returns how many rows it changed.
   @discardableResult
-  package consuming func run() throws -> Int {
-    while try step() {}
-    return Int(sqlite3_changes(db.sqliteConnection))
-  }
+  package consuming func run() throws -> Int { try drain() }
 
   /// The same, and then the statement is as it was before it was bound.
   package mutating func runOnce() throws -> Int {
@@ -140,6 +141,10 @@ package struct SQL: ~Copyable {
       sqlite3_reset(pointer)
       bound = 0
     }
+    return try drain()
+  }
+
+  private mutating func drain() throws -> Int {
     while try step() {}
     return Int(sqlite3_changes(db.sqliteConnection))
   }
@@ -224,10 +229,6 @@ package struct SQL: ~Copyable {
       resultCode: ResultCode(rawValue: sqlite3_extended_errcode(db.sqliteConnection)), message: db.lastErrorMessage,
       sql: statement.sql)
   }
-
-  /// An empty text has to have an address, and none means NULL.
-  nonisolated(unsafe) private static let nothing: UnsafePointer<CChar>? = UnsafePointer(
-    UnsafeMutablePointer<CChar>.allocate(capacity: 1))
 
   // SQLite's SQLITE_TRANSIENT, a macro that Swift does not import: it copies what is bound.
   private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)

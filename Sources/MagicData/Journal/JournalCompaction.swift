@@ -32,11 +32,8 @@ package struct JournalCompaction {
   package init(_ db: Database, to floor: NamedFrontier) throws {
     self.db = db
     reader = try JournalReader(db)
-    let before = try reader.floor()
-    var raised = before
-    for replica in floor.replicas where floor[replica]?.sequence ?? 0 > before[replica]?.sequence ?? 0 {
-      raised[replica] = floor[replica]
-    }
+    var raised = try reader.floor()
+    raised.raise(to: floor)
     self.floor = raised
     runs = try JournalCompaction.runs(raised.frontier, db)
     var rows = JournalRows()
@@ -131,7 +128,6 @@ package struct JournalCompaction {
       if isBelow {
         before.fold(stored.entry.operation, stored.entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
       }
-      guard stored.previous.bits | 1 < place.bits | 1 else { throw reader.damaged("an object's entries have no beginning") }
       place = stored.previous
     }
     var keeping = KeptEntries(before)

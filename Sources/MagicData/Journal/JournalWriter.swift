@@ -59,8 +59,7 @@ package struct JournalWriter: Sendable {
   ) throws -> EntryPlace {
     let place = EntryPlace(row: row, index: pending.count, isLatest: isLatest)
     pending.append(StoredEntry(entry: entry, zIndex: zIndex, previous: previous), &scratch)
-    current?.entries += 1
-    if pending.isFull { try flush(db) }
+    try appended(db)
     return place
   }
 
@@ -72,6 +71,10 @@ package struct JournalWriter: Sendable {
     scratch.removeAll()
     StoredEntry.encodeUpdate(of: type, key, fields, zIndex: zIndex, previous: previous, to: &scratch)
     pending.append(encoded: scratch.bytes)
+    try appended(db)
+  }
+
+  private mutating func appended(_ db: Connection) throws {
     current?.entries += 1
     if pending.isFull { try flush(db) }
   }

@@ -152,10 +152,9 @@ struct Instance {
         continue
       }
       object.present.insert(index)
-      if storage[slot].isEdited, try record != nil || !isDefault(index, storage[slot]) {
-        object.edited.insert(index)
-        if try storage.stored(at: slot)?.value() != value { object.changed.insert(index) }
-      }
+      let edit = try edit(of: index, isNew: record == nil)
+      if edit.isEdited { object.edited.insert(index) }
+      if edit.isChanged { object.changed.insert(index) }
       object.values.append(value)
     }
     if let record {
@@ -246,9 +245,18 @@ struct Instance {
     return helds
   }
 
+  /// Whether a value was set since the instance was fetched or saved, and whether it differs from what the database held then (L-7).
+  @inline(__always)
+  func edit(of index: Int, isNew: Bool) throws -> (isEdited: Bool, isChanged: Bool) {
+    let (storage, slot) = property(index)
+    guard storage[slot].isEdited, try !isNew || !isDefault(index, storage[slot]) else { return (false, false) }
+    guard storage[slot].isStored else { return (true, true) }
+    return (true, try storage.stored(at: slot)?.value() != storage[slot].slot.value())
+  }
+
   /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
   /// from that.)
-  func isDefault(_ index: Int, _ state: Storage.Property) throws -> Bool {
+  private func isDefault(_ index: Int, _ state: Storage.Property) throws -> Bool {
     guard !state.isStored, state.edits == layout.initialEdits[index] else { return false }
     return try layout.properties[index].initial == state.slot.value()
   }

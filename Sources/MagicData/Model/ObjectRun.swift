@@ -132,9 +132,9 @@ extension Instance {
     try encode(storage[slot].slot)
     let bit = UInt64(1) << UInt64(index)
     object.present |= bit
-    guard storage[slot].isEdited, try object.place != nil || !isDefault(index, storage[slot]) else { return }
-    object.edited |= bit
-    if try !storage[slot].isStored || storage.stored(at: slot)?.value() != storage[slot].slot.value() { object.changed |= bit }
+    let edit = try edit(of: index, isNew: object.place == nil)
+    if edit.isEdited { object.edited |= bit }
+    if edit.isChanged { object.changed |= bit }
   }
 
   private func encode(_ index: Int, _ slot: Slot, to writer: inout ByteWriter) throws {

@@ -17,8 +17,8 @@ package struct CheckpointHeader: Sendable, Equatable {
   /// What the file is called for (K-10).
   package var name: String { SHA256.hash(floor.bytes).prefix(16).hexadecimal }
 
-  /// The highest of what it stands for: stamps of a replica rise.
-  package var highest: Stamp { floor.replicas.compactMap { floor[$0]?.name.stamp }.max() ?? .earliest }
+  /// The highest of what it stands for.
+  package var highest: Stamp { floor.highest ?? .earliest }
 
   package var bytes: [UInt8] {
     var writer = ByteWriter()

@@ -30,6 +30,14 @@ package struct NamedFrontier: Sendable, Equatable {
     return frontier
   }
 
+  /// The highest stamp at its ends: stamps of a replica rise.
+  package var highest: Stamp? { ends.values.map(\.name.stamp).max() }
+
+  /// Takes the end of each replica that lies higher in another.
+  package mutating func raise(to other: NamedFrontier) {
+    ends.merge(other.ends) { $1.sequence > $0.sequence ? $1 : $0 }
+  }
+
   /// Bytes for each replica (K-10).
   package static let endLength = 36
 

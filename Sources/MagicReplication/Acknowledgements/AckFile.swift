@@ -25,10 +25,8 @@ struct AckFile: Equatable, Sendable {
 
   /// Whose acknowledgement bytes are, if they are one.
   init?(_ bytes: Data, _ dataSet: DataSetID) {
-    guard let content = try? JSONDecoder().decode(Content.self, from: bytes), let replica = Identifier(content.replica) else {
-      return nil
-    }
-    self.init(bytes, of: replica, dataSet)
+    guard let content = try? JSONDecoder().decode(Content.self, from: bytes) else { return nil }
+    self.init(content, dataSet)
   }
 
   private struct Content: Codable {
@@ -81,8 +79,13 @@ struct AckFile: Equatable, Sendable {
   }
 
   init?(_ bytes: Data, of replica: ReplicaID, _ dataSet: DataSetID) {
-    guard let content = try? JSONDecoder().decode(Content.self, from: bytes), content.format == AckFile.format,
-      content.dataSet == dataSet.description, content.replica == replica.description
+    self.init(bytes, dataSet)
+    guard self.replica == replica else { return nil }
+  }
+
+  private init?(_ content: Content, _ dataSet: DataSetID) {
+    guard content.format == AckFile.format, content.dataSet == dataSet.description, let replica = Identifier(content.replica),
+      content.replica == replica.description
     else { return nil }
     var members: [ReplicaID: MemberReplica] = [:]
     for (text, said) in content.acknowledged {

@@ -27,13 +27,15 @@ package enum BundleFile {
       counts.segments += 1
     }
     for checkpoint in listing.checkpoints {
-      var offset = 0
-      while offset < checkpoint.bytes {
+      var written = 0
+      let fault = try PieceReader.forEachPiece(of: checkpoint.url) { piece in
         try Task.checkCancellation()
-        let part = try DurableFile.part(of: checkpoint.url, at: offset, min(1 << 20, checkpoint.bytes - offset))
-        guard !part.isEmpty else { throw MagicDataError(.damaged, "\(checkpoint.url.path) became shorter while it was read") }
-        try write(Data(part))
-        offset += part.count
+        try write(Data(piece))
+        written += piece.count
+      }
+      if let fault { throw fault }
+      guard written == checkpoint.bytes else {
+        throw MagicDataError(.damaged, "\(checkpoint.url.path) became shorter while it was read")
       }
       counts.segments += 1
     }

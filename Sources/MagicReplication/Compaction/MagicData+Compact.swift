@@ -18,25 +18,16 @@ extension MagicData {
     var report = CompactionReport()
     report.fileBytes = try await store.fileBytes()
     report.newFileBytes = report.fileBytes
-    if isDryRun {
-      report = try await store.read { [report] db in
-        var report = report
-        guard let floor = try report.floor(db, oldest) else { return report }
-        var compaction = try JournalCompaction(db, to: floor)
-        try compaction.plan(Task.checkCancellation)
-        report.take(compaction.outcome)
-        return report
-      }
-      return report
-    }
-    report = try await store.write { [report] db in
+    let compacted: @Sendable (Connection) throws -> CompactionReport = { [report] db in
       var report = report
       guard let floor = try report.floor(db, oldest) else { return report }
       var compaction = try JournalCompaction(db, to: floor)
-      try compaction.run(Task.checkCancellation)
+      try isDryRun ? compaction.plan(Task.checkCancellation) : compaction.run(Task.checkCancellation)
       report.take(compaction.outcome)
       return report
     }
+    if isDryRun { return try await store.read(compacted) }
+    report = try await store.write(compacted)
     // History that was given up before a process was killed, or by a pull, left its space in the file as well.
     try await store.shrink()
     report.newFileBytes = try await store.fileBytes()

@@ -120,12 +120,7 @@ extension FolderListing {
   private func keep(_ taken: [CheckpointFile], mark: Int64, _ db: Connection) throws {
     guard !taken.isEmpty else { return }
     var floor = NamedFrontier()
-    for checkpoint in taken {
-      for replica in checkpoint.floor.replicas
-      where checkpoint.floor[replica]?.sequence ?? 0 > floor[replica]?.sequence ?? 0 {
-        floor[replica] = checkpoint.floor[replica]
-      }
-    }
+    for checkpoint in taken { floor.raise(to: checkpoint.floor) }
     var compaction = try JournalCompaction(db, to: floor)
     // Of a database that held nothing there is nothing to give up.
     if mark == 0, taken.count == 1 { try compaction.raise() } else { try compaction.run(Task.checkCancellation) }

@@ -33,12 +33,10 @@ extension JournalSource {
     if let magic = database {
       (found, report) = try await magic.store.read { db in
         let journal = try JournalReader(db)
-        var report = MagicReadReport()
-        let floor = try journal.floor()
-        report.historyBegins = floor.replicas.compactMap { floor[$0]?.name.stamp }.max()?.date
+        var report = fetchReport
+        report.historyBegins = try journal.floor().highest?.date
         return (try journal.entries(of: type, object, db), report)
       }
-      if case .fetched(_, _, let fetched) = self { report = report.joined(fetched) }
     } else {
       (found, report) = try await scanned(type, object)
     }

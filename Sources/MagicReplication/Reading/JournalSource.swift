@@ -60,6 +60,9 @@ package enum JournalSource: Sendable {
     }
   }
 
+  /// What a server could not send.
+  var fetchReport: MagicReadReport { if case .fetched(_, _, let report) = self { report } else { MagicReadReport() } }
+
   /// What it takes where it is kept.
   package func storedBytes() throws -> Int {
     switch self {

@@ -41,10 +41,9 @@ package final class OpenJournal {
       var fetched = MagicReadReport()
       for source in sources {
         switch source {
-        case .database(let magic): databases.append((magic, source.path))
-        case .fetched(let magic, _, let report):
+        case .database(let magic), .fetched(let magic, _, _):
           databases.append((magic, source.path))
-          fetched = fetched.joined(report)
+          fetched = fetched.joined(source.fetchReport)
         case .segment(let file):
           let bytes = try DurableFile.read(file, atMost: SegmentHeader.length + Limits.segmentBytes)
           let header: SegmentHeader?
@@ -117,15 +116,10 @@ package final class OpenJournal {
   /// Of all sources together: what lies at and below it is no history any more, but for what is kept (K-1).
   var floor: NamedFrontier {
     var floor = NamedFrontier()
-    func raise(to other: NamedFrontier) {
-      for replica in other.replicas where other[replica]?.sequence ?? 0 > floor[replica]?.sequence ?? 0 {
-        floor[replica] = other[replica]
-      }
-    }
     for part in parts {
       switch part {
-      case .database(_, _, _, _, let floor, _): raise(to: floor)
-      case .folder(_, _, let checkpoints): for checkpoint in checkpoints { raise(to: checkpoint.floor) }
+      case .database(_, _, _, _, let own, _): floor.raise(to: own)
+      case .folder(_, _, let checkpoints): for checkpoint in checkpoints { floor.raise(to: checkpoint.floor) }
       case .segment, .export: break
       }
     }
@@ -133,7 +127,7 @@ package final class OpenJournal {
   }
 
   /// Of what was then, and before, only that is known which was still in force later; `nil` if nothing was given up.
-  var givenUp: Stamp? { floor.replicas.compactMap { floor[$0]?.name.stamp }.max() }
+  var givenUp: Stamp? { floor.highest }
 
   private var report: MagicReadReport {
     var report = troubles.report

@@ -6,8 +6,7 @@ extension JournalSource {
   package func withDatabase<Result>(
     _ body: (MagicData) async throws -> Result
   ) async throws -> (Result, MagicReadReport) {
-    if case .database(let magic) = self { return (try await body(magic), MagicReadReport()) }
-    if case .fetched(let magic, _, let report) = self { return (try await body(magic), report) }
+    if let database { return (try await body(database), fetchReport) }
     let magic = try await MagicData(type: .temporary)
     do {
       var plan = RebuildPlan()

@@ -34,12 +34,7 @@ struct Export: Command {
     let lines = LineWriter()
     let (count, report) = try await source.open().export(selection()) { try lines.line($0) }
     try lines.flush()
-    for file in report.unread { Terminal.say(file.message, .yellow) }
-    for gap in report.missing {
-      Terminal.say(
-        "the transactions \(gap.missing.lowerBound) to \(gap.missing.upperBound) of replica \(gap.replica) are missing", .yellow
-      )
-    }
+    report.say()
     return Outcome(
       text: output.json ? "" : "exported \(count.counted("transaction"))", content: ["transactions": count],
       status: report.isComplete ? .success : .partlyDone, isOutputTaken: true)
@@ -63,7 +58,7 @@ struct Import: Command {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let source = try await RemoteAddress.source(at: file)
+    let source = try RemoteAddress.source(at: file)
     guard case .export = source else { throw ValidationError("\(file) is no export; `apply` takes journals of other kinds.") }
     return try await target.build(output) { magic in (try await magic.rebuild(from: [source], RebuildPlan()), nil, nil) }
   }

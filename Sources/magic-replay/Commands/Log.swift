@@ -1,6 +1,7 @@
 import ArgumentParser
 import Console
 import MagicReplication
+import MagicTransport
 
 struct Log: Command {
   static let configuration = CommandConfiguration(
@@ -45,6 +46,10 @@ struct Log: Command {
   }
 
   func perform() async throws -> Outcome {
+    let follow = follow || Twin.flag("FOLLOW")
+    guard !follow || !RemoteAddress.isServer(source.address) else {
+      throw ValidationError("\(source.address) is a server; follow a database that syncs with it, or a folder.")
+    }
     let source = try await source.open()
     var selection = try window.selection()
     selection.limit = limit ?? Twin.int("LIMIT")
@@ -52,7 +57,6 @@ struct Log: Command {
       type: type ?? Twin.text("TYPE"), object: primary ?? Twin.text("PRIMARY"),
       isRemove: (op ?? Twin.text("OP").flatMap(Operation.init)).map { $0 == .remove })
     let listing = EntryListing(output)
-    let follow = follow || Twin.flag("FOLLOW")
     guard !follow || source.grows else {
       throw ValidationError("\(source.path) is a file that does not grow; follow a database or a folder.")
     }

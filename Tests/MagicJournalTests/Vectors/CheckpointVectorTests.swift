@@ -17,14 +17,8 @@ import Testing
       var transactions: [TransactionNotation]
     }
 
-    struct Invalid: Codable {
-      var name: String
-      var file: String
-      var why: String
-    }
-
     var valid: [Valid]
-    var invalid: [Invalid]
+    var invalid: [InvalidFile]
   }
 
   private let file: File
@@ -69,10 +63,7 @@ import Testing
   }
 
   @Test func checkpointsThatAreNoneAreRefused() throws {
-    for invalid in file.invalid {
-      let bytes = try parsed([UInt8](hexadecimal: invalid.file), invalid.name)
-      #expect(throws: JournalError.self, "\(invalid.why)") { try CheckpointVectorTests.read(bytes) }
-    }
+    for invalid in file.invalid { try invalid.expectRefused { _ = try CheckpointVectorTests.read($0) } }
   }
 
   /// Whatever is done to its bytes, a checkpoint is refused or read, and never more than that (H-32).
@@ -156,7 +147,7 @@ import Testing
           transactions: kept.map { TransactionNotation($0, history.schema) }))
     }
     let good = try parsed([UInt8](hexadecimal: valid[0].file), "")
-    func changed(_ name: String, _ why: String, _ change: (inout [UInt8]) -> Void) -> File.Invalid {
+    func changed(_ name: String, _ why: String, _ change: (inout [UInt8]) -> Void) -> InvalidFile {
       var bytes = good
       change(&bytes)
       return .init(name: name, file: bytes.hexadecimal, why: why)

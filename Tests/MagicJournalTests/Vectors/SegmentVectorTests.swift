@@ -15,14 +15,8 @@ import Testing
       var transactions: [TransactionNotation]
     }
 
-    struct Invalid: Codable {
-      var name: String
-      var file: String
-      var why: String
-    }
-
     var valid: [Valid]
-    var invalid: [Invalid]
+    var invalid: [InvalidFile]
   }
 
   private let file: File
@@ -46,10 +40,7 @@ import Testing
   }
 
   @Test func segmentsThatAreNoneAreRefused() throws {
-    for invalid in file.invalid {
-      let bytes = try parsed([UInt8](hexadecimal: invalid.file), invalid.name)
-      #expect(throws: JournalError.self, "\(invalid.why)") { try Segment(bytes) }
-    }
+    for invalid in file.invalid { try invalid.expectRefused { _ = try Segment($0) } }
   }
 
   private static func make() throws -> File {

@@ -75,8 +75,8 @@ package struct ObjectTable {
     try forEachAbsent(body)
   }
 
-  /// Whether there may be objects that have a z index and no row.
-  func hasAbsent() throws -> Bool {
+  /// Whether there are objects that have a z index and no row.
+  package func hasAbsent() throws -> Bool {
     var select = try SQL(db, Statements.hasAbsent)
     try select.bind(type.id)
     return try select.step()

@@ -14,7 +14,7 @@ package final class StoredType: Sendable {
   package let relations: [StoredRelation?]
   /// The fields that have a table of links in place of a column.
   let linked: [Int]
-  let hasRelations: Bool
+  package let hasRelations: Bool
   /// The fields that name assets.
   let assets: [Int]
 

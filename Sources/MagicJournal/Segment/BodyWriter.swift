@@ -8,6 +8,8 @@ struct BodyWriter: Sendable {
   private var roots = Interned<ReplicaID>()
   private var shapes = Interned<SegmentShape>()
   private var columns = SegmentColumns<ByteWriter>()
+  /// Of the entry before: the next one is mostly like it.
+  private var alike = Alike()
   /// The sizes of the transactions so far: when they pass `Limits.segmentCut`, it is time for the next body.
   private var size = 0
 
@@ -30,24 +32,32 @@ struct BodyWriter: Sendable {
   }
 
   private mutating func add(_ entry: Entry, of name: TransactionName) {
-    let type = used.index(of: entry.type, in: source)
-    let fields = entry.fields.map { used.index(of: $0.field, ofType: entry.type, in: source) }
-    // More than this type, if fields have targets that came up with them.
-    while columns.types.count < used.schema.types.count { columns.types.append(.init()) }
-    // A shape's fields rise; they were numbered here in the order in which they first came up.
-    let order = fields.indices.sorted { fields[$0] < fields[$1] }
-    let shape = SegmentShape(type: type, operation: entry.operation.code, fields: order.map { fields[$0] })
-    columns.shapes.varint(shapes.index(of: shape))
+    if !alike.fits(entry) { alike = number(entry) }
+    let type = alike.shape.type
+    columns.shapes.varint(alike.number)
     if let base = entry.operation.base { columns.bases.varint(name.stamp.bits - base.bits) }
     if isKept, entry.operation.isFirst, case .birth(let birth) = entry.key {
       columns.types[type].objects.varint(Int(birth.ordinal))
     }
     columns.types[type].objects.key(entry, of: name, source.types[entry.type])
-    for index in order {
-      let field = fields[index]
-      while columns.types[type].fields.count <= field { columns.types[type].fields.append(.init()) }
+    for (index, field) in zip(alike.order, alike.shape.fields) {
       entry.fields[index].value.encode(to: &columns.types[type].fields[field])
     }
+  }
+
+  private mutating func number(_ entry: Entry) -> Alike {
+    let type = used.index(of: entry.type, in: source)
+    let fields = entry.fields.map { used.index(of: $0.field, ofType: entry.type, in: source) }
+    // More than this type, if fields have targets that came up with them.
+    while columns.types.count < used.schema.types.count { columns.types.append(.init()) }
+    for field in fields {
+      while columns.types[type].fields.count <= field { columns.types[type].fields.append(.init()) }
+    }
+    // A shape's fields rise; they were numbered here in the order in which they first came up.
+    let order = fields.indices.sorted { fields[$0] < fields[$1] }
+    let shape = SegmentShape(type: type, operation: entry.operation.code, fields: order.map { fields[$0] })
+    return Alike(
+      type: entry.type, fields: entry.fields.map(\.field), shape: shape, order: order, number: shapes.index(of: shape))
   }
 
   func finish() throws(JournalError) -> [UInt8] {
@@ -78,6 +88,29 @@ extension ByteWriter {
     case .birth:
       if let number = entry.operation.number { varint(UInt64(number)) }
     }
+  }
+}
+
+/// Entries of one shape, as the source has them.
+private struct Alike: Sendable {
+  private var type = -1
+  private var fields: [Int] = []
+  private(set) var shape = SegmentShape(type: 0, operation: 0, fields: [])
+  /// Where the values of the shape's fields are in the entry.
+  private(set) var order: [Int] = []
+  /// Of the shape.
+  private(set) var number = 0
+
+  /// Of no entry.
+  init() {}
+
+  init(type: Int, fields: [Int], shape: SegmentShape, order: [Int], number: Int) {
+    (self.type, self.fields, self.shape, self.order, self.number) = (type, fields, shape, order, number)
+  }
+
+  func fits(_ entry: Entry) -> Bool {
+    entry.type == type && entry.operation.code == shape.operation && entry.fields.count == fields.count
+      && entry.fields.indices.allSatisfy { entry.fields[$0].field == fields[$0] }
   }
 }
 

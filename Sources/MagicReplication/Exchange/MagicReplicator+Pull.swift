@@ -82,7 +82,7 @@ extension FolderListing {
     let meter = ProgressMeter(events, .pull, of: waiting(after: merger.held))
     try checkForks(JournalReader(db), merger.held, own: own)
     var report = PullReport()
-    var taken: [CheckpointFile] = []
+    var (taken, ahead) = ([CheckpointFile](), SegmentAhead())
     repeat {
       while let checkpoint = needed(by: merger.held), merger.mayTake(checkpoint.header) {
         guard try isWhole(checkpoint) else { continue }
@@ -94,7 +94,9 @@ extension FolderListing {
       }
       for replica in replicas {
         while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
-          guard let segment = try segmentOrReject(file) else { continue }
+          guard let segment = try segmentOrReject(file, { try ahead.take($0) }) else { continue }
+          // Read while this one is merged.
+          if let file = next(after: file.name.last, of: replica) ?? following(replica, merger.held) { ahead.read(file) }
           try merger.merge(segment) { try meter.moved(changes: $0) }
           report.segments += 1
           report.bytes += SegmentHeader.length + segment.header.storedLength
@@ -114,6 +116,11 @@ extension FolderListing {
       .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - milliseconds)
     }
     return (report, merger.conflicts)
+  }
+
+  /// What is next of the replicas that come after one.
+  private func following(_ replica: ReplicaID, _ held: Frontier) -> File? {
+    replicas.lazy.filter { $0 > replica }.compactMap { next(after: held[$0], of: $0) }.first
   }
 
   /// K-13, K-14: the floor rises, and what lay below it already is kept with what came.
@@ -147,9 +154,9 @@ extension FolderListing {
   }
 
   /// A file that turns out to be damaged counts no more (F-9).
-  mutating func segmentOrReject(_ file: File) throws -> Segment? {
+  mutating func segmentOrReject(_ file: File, _ read: (File) throws -> Segment = FolderListing.segment) throws -> Segment? {
     do {
-      return try FolderListing.segment(file)
+      return try read(file)
     } catch let error as MagicDataError {
       reject(file, error)
       return nil
@@ -184,5 +191,24 @@ extension FolderListing {
   private static func remedy(_ error: MagicDataError) -> String {
     error.code == .damaged
       ? "; if it is not still on its way, delete it: whoever has what it held writes it again with the next push" : ""
+  }
+}
+
+/// The segment that is probably wanted next.
+private struct SegmentAhead {
+  private var reading: (file: SegmentFileName, work: Aside<Segment>)?
+
+  /// What a cut leaves (S-8): of more, two at once may be more than memory has room for.
+  private static let maxBytes = 2 * Limits.segmentCut
+
+  mutating func read(_ file: FolderListing.File) {
+    guard reading?.file != file.name, file.header.bodyLength <= SegmentAhead.maxBytes else { return }
+    reading = (file.name, Aside { try FolderListing.segment(file) })
+  }
+
+  mutating func take(_ file: FolderListing.File) throws -> Segment {
+    guard let reading, reading.file == file.name else { return try FolderListing.segment(file) }
+    self.reading = nil
+    return try reading.work.result()
   }
 }

@@ -147,12 +147,21 @@ private struct JournalPush {
   private mutating func send(_ replica: ReplicaID, _ hole: ClosedRange<UInt64>) throws {
     let cutter = SegmentCutter(dataSet: dataSet, writer: snapshot.state.replica, journal: journal)
     var first = hole.lowerBound
-    while first <= hole.upperBound, let cut = try cutter.cut(replica, first...hole.upperBound, meter) {
-      try write(cut.name, cut.bytes, replica, cut.run)
-      report.transactions += cut.run.count
-      report.changes += cut.changes
-      first = cut.run.upperBound + 1
+    // One is compressed, which takes about as long, while the next is collected.
+    var before: Aside<SegmentCutter.Cut>?
+    while first <= hole.upperBound, let collected = try cutter.collect(replica, first...hole.upperBound, meter) {
+      try write(before?.result(), replica)
+      before = Aside { try collected.finish() }
+      first = collected.run.upperBound + 1
     }
+    try write(before?.result(), replica)
+  }
+
+  private mutating func write(_ cut: SegmentCutter.Cut?, _ replica: ReplicaID) throws {
+    guard let cut else { return }
+    try write(cut.name, cut.bytes, replica, cut.run)
+    report.transactions += cut.run.count
+    report.changes += cut.changes
   }
 
   private func start(_ replica: ReplicaID, _ first: UInt64, _ previous: TransactionName) -> SegmentWriter {

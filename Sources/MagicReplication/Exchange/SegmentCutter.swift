@@ -24,8 +24,22 @@ package struct SegmentCutter {
     package let inflatedBytes: Int
   }
 
+  /// What a segment is to hold, before compression.
+  struct Collected: Sendable {
+    let run: ClosedRange<UInt64>
+    let changes: Int
+    fileprivate let segment: SegmentWriter
+
+    func finish() throws -> Cut {
+      let (name, bytes) = try segment.finish()
+      return try Cut(
+        run: run, name: name, bytes: bytes, changes: changes,
+        inflatedBytes: SegmentHeader.length + SegmentHeader(bytes).bodyLength)
+    }
+  }
+
   /// A segment that begins with a run, and holds as much of it as one segment should (S-8). `nil` if the journal has nothing of it.
-  package func cut(_ replica: ReplicaID, _ run: ClosedRange<UInt64>, _ meter: ProgressMeter? = nil) throws -> Cut? {
+  func collect(_ replica: ReplicaID, _ run: ClosedRange<UInt64>, _ meter: ProgressMeter? = nil) throws -> Collected? {
     var segment = SegmentWriter(
       dataSet: dataSet, writer: writer, schema: journal.schema.schema, replica: replica, first: run.lowerBound,
       previous: try journal.name(before: run.lowerBound, of: replica))
@@ -40,18 +54,15 @@ package struct SegmentCutter {
       }
     } catch is IsFull {}
     guard !segment.isEmpty else { return nil }
-    let (name, bytes) = try segment.finish()
-    return try Cut(
-      run: run.lowerBound...last, name: name, bytes: bytes, changes: changes,
-      inflatedBytes: SegmentHeader.length + SegmentHeader(bytes).bodyLength)
+    return Collected(run: run.lowerBound...last, changes: changes, segment: segment)
   }
 
-  /// The same for who looked at the floor in an earlier snapshot.
+  /// The same as a file, for who looked at the floor in an earlier snapshot.
   package func cutNow(_ replica: ReplicaID, _ run: ClosedRange<UInt64>) throws -> Cut? {
     guard try run.lowerBound > journal.floor(of: replica)?.sequence ?? 0 else {
       throw MagicDataError(.busy, "the history that was to be sent was given up meanwhile; try again")
     }
-    return try cut(replica, run)
+    return try collect(replica, run)?.finish()
   }
 
   private struct IsFull: Error {}

@@ -21,6 +21,7 @@ struct Merger {
   /// Objects for which order matters. Each is folded once, at the end, however many of its entries come.
   private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
   private var reader: JournalReader
+  private var kinds: [Int: Kind] = [:]
 
   private(set) var held: Frontier
   private(set) var transactions = 0
@@ -151,6 +152,7 @@ struct Merger {
   private mutating func merge(_ entry: Entry, _ version: Version) throws {
     let stamp = version.stamp
     let table = ObjectTable(schema.types[entry.type], db)
+    if try insertNew(entry, table) { return }
     if let object = unfolded[entry.type]?[entry.key] {
       try number(entry, object.place, table)
       return try setAside(entry, stamp, object)
@@ -166,7 +168,10 @@ struct Merger {
       }
       let last = try append(entry, place, isLatest: true)
       if unsent <= mark, place.last.row >= unsent { contested[entry.type, default: [:]][entry.key] = last }
-      if entry.operation == .remove { return try table.remove(entry.key, last) }
+      if entry.operation == .remove {
+        kinds[entry.type]?.isWhole = nil
+        return try table.remove(entry.key, last)
+      }
       _ = try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last)
     } else if let place = try table.absentPlace(of: entry.key) {
       try number(entry, place, table)
@@ -174,6 +179,7 @@ struct Merger {
     } else if entry.operation.isRemove {
       try number(entry, nil, table)
       // It arrived before what it removes.
+      kinds[entry.type]?.isWhole = nil
       let place = try table.reserve(entry.key)
       try table.setLast(entry.key, append(entry, place, isLatest: true))
     } else {
@@ -181,7 +187,31 @@ struct Merger {
       let last = writer.next
       let zIndex = try table.insert(entry.key, entry.fields, number: number, zIndex: nil, last: last)
       try writer.append(entry, zIndex: zIndex, previous: .none, db)
+      kinds[entry.type]?.isNew = true
     }
+  }
+
+  /// What new objects mostly come after: others. They are inserted without being looked for.
+  ///
+  /// - Returns: `false` if there is such an object, or none is expected.
+  private mutating func insertNew(_ entry: Entry, _ table: ObjectTable) throws -> Bool {
+    let type = table.type
+    if type.hasRelations {
+      // What it leads to may get a z index and no row.
+      for relation in type.relations { if let relation { kinds[relation.target.id]?.isWhole = nil } }
+      return false
+    }
+    guard !type.schema.hasNumbers, !entry.operation.isRemove, kinds[entry.type, default: Kind()].isNew else { return false }
+    let isWhole = try kinds[entry.type]?.isWhole ?? !table.hasAbsent()
+    kinds[entry.type, default: Kind()].isWhole = isWhole
+    guard isWhole else { return false }
+    let last = writer.next
+    guard let zIndex = try table.insert(new: entry.key, entry.fields, last: last) else {
+      kinds[entry.type]?.isNew = false
+      return false
+    }
+    try writer.append(entry, zIndex: zIndex, previous: .none, db)
+    return true
   }
 
   /// Takes an update into the journal that changes nothing, since a later one of the object sets all that it sets; `false` if it is not such a one. That spares
@@ -273,6 +303,14 @@ struct Merger {
     conflicts += found.prefix(max(0, Merger.maxConflicts - conflicts.count))
     return entries
   }
+}
+
+/// What the entries of a type mostly come to.
+private struct Kind {
+  /// Whether the last object was new.
+  var isNew = true
+  /// Whether every object that was ever named has a row; `nil` if that is to be looked up.
+  var isWhole: Bool?
 }
 
 /// An object of which the order of the entries matters: it is folded once, at the end.

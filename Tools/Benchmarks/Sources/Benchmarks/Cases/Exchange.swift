@@ -7,7 +7,7 @@ import MagicReplication
 extension Case {
   static func exchange(_ sizes: Sizes) -> [Case] {
     sizes.steps.flatMap { size in
-      [Changes.inserts, .updates].flatMap { changes in
+      Changes.allCases.flatMap { changes in
         [
           push(changes, size), pull(changes, size), pushAndPull(changes, size, sizes), onTheWire(changes, size, sizes),
         ]
@@ -15,44 +15,28 @@ extension Case {
     }
   }
 
-  private enum Changes: String {
+  /// What is sent.
+  enum Changes: String, CaseIterable {
     case inserts
     case updates
 
-    /// The replica that has something to send, and the remote as it is before that; none before the first push.
-    func sender(_ replicas: URL, _ specimens: URL, in folder: URL) async throws -> MagicReplicator {
-      switch self {
-      case .inserts:
-        return MagicReplicator(
-          try await MagicData(path: try specimens.copy("ours", to: folder)), remote: FolderRemote(folder.file("remote")))
-      case .updates:
-        return MagicReplicator(
-          try await MagicData(path: try replicas.copy("changed", to: folder)),
-          remote: FolderRemote(try replicas.copy("remote", to: folder)))
-      }
+    /// The replica that has something to send.
+    func sender(_ replicas: URL, _ specimens: URL, in folder: URL) async throws -> MagicData {
+      try await MagicData(path: self == .inserts ? specimens.copy("ours", to: folder) : replicas.copy("changed", to: folder))
+    }
+
+    /// The remote as it is before that; none before the first push.
+    func remote(_ replicas: URL, in folder: URL) throws -> URL {
+      self == .inserts ? folder.file("remote") : try replicas.copy("remote", to: folder)
     }
 
     /// The replica that gets it.
-    func receiver(_ replicas: URL, from remote: URL, in folder: URL) async throws -> MagicReplicator {
-      let path = self == .inserts ? folder.file("empty") : try replicas.copy("second", to: folder)
-      return MagicReplicator(try await MagicData(path: path), remote: FolderRemote(remote))
+    func receiver(_ replicas: URL, in folder: URL) async throws -> MagicData {
+      try await MagicData(path: self == .inserts ? folder.file("empty") : replicas.copy("second", to: folder))
     }
 
     /// The remote that holds it.
     func sent(_ replicas: URL) -> URL { replicas.file(self == .inserts ? "remote" : "changes") }
-
-    func recording(_ changesets: URL, _ size: Int, in folder: URL) throws -> RawRecording {
-      switch self {
-      case .inserts: RawRecording(folder.file("raw"), insertsOf: size)
-      case .updates: RawRecording(try changesets.copy("raw", to: folder), updatesOf: size)
-      }
-    }
-
-    func target(_ changesets: URL, in folder: URL) throws -> RawSpecimens {
-      let other = folder.file("other")
-      try FileManager.default.createDirectory(at: other, withIntermediateDirectories: true)
-      return RawSpecimens(self == .inserts ? other.file("raw") : try changesets.copy("raw", to: other), key: .primary)
-    }
   }
 
   private static func push(_ changes: Changes, _ size: Int) -> Case {
@@ -61,7 +45,9 @@ extension Case {
       let specimens = try await workspace.specimens(size)
       return [
         Side("MagicData") { folder in
-          let sender = try await changes.sender(replicas, specimens, in: folder)
+          let sender = MagicReplicator(
+            try await changes.sender(replicas, specimens, in: folder),
+            remote: FolderRemote(try changes.remote(replicas, in: folder)))
           return { try await sender.push().changes }
         },
         Side("session, zlib") { folder in
@@ -80,7 +66,8 @@ extension Case {
       let (replicas, changesets) = (try await workspace.replicas(size), try await workspace.changesets(size))
       return [
         Side("MagicData") { folder in
-          let receiver = try await changes.receiver(replicas, from: changes.sent(replicas), in: folder)
+          let receiver = MagicReplicator(
+            try await changes.receiver(replicas, in: folder), remote: FolderRemote(changes.sent(replicas)))
           return { try await receiver.pull().changes }
         },
         Side("session, zlib") { folder in
@@ -100,8 +87,9 @@ extension Case {
       let specimens = try await workspace.specimens(size)
       return [
         Side("MagicData") { folder in
-          let sender = try await changes.sender(replicas, specimens, in: folder)
-          let receiver = try await changes.receiver(replicas, from: folder.file("remote"), in: folder)
+          let remote = FolderRemote(try changes.remote(replicas, in: folder))
+          let sender = MagicReplicator(try await changes.sender(replicas, specimens, in: folder), remote: remote)
+          let receiver = MagicReplicator(try await changes.receiver(replicas, in: folder), remote: remote)
           return {
             try await sender.push()
             return try await receiver.pull().changes
@@ -128,11 +116,28 @@ extension Case {
       let specimens = try await workspace.specimens(size)
       return [
         Side("MagicData") { folder in
-          let sender = try await changes.sender(replicas, specimens, in: folder)
+          let sender = MagicReplicator(
+            try await changes.sender(replicas, specimens, in: folder),
+            remote: FolderRemote(try changes.remote(replicas, in: folder)))
           return { try await sender.push().bytes }
         },
         Side("session, zlib") { _ in { try changesets.file(changes.rawValue).fileSize } },
       ]
     }
+  }
+}
+
+extension Case.Changes {
+  fileprivate func recording(_ changesets: URL, _ size: Int, in folder: URL) throws -> RawRecording {
+    switch self {
+    case .inserts: RawRecording(folder.file("raw"), insertsOf: size)
+    case .updates: RawRecording(try changesets.copy("raw", to: folder), updatesOf: size)
+    }
+  }
+
+  fileprivate func target(_ changesets: URL, in folder: URL) throws -> RawSpecimens {
+    let other = folder.file("other")
+    try FileManager.default.createDirectory(at: other, withIntermediateDirectories: true)
+    return RawSpecimens(self == .inserts ? other.file("raw") : try changesets.copy("raw", to: other), key: .primary)
   }
 }

@@ -6,7 +6,9 @@ import MagicTransport
 /// The same through a hub on this machine as through its folder: what sockets cost, encryption included.
 extension Case {
   static func loopback(_ sizes: Sizes) -> [Case] {
-    sizes.steps.flatMap { size in [Link.tcp, .tls].map { pushAndPull($0, size, sizes) } }
+    sizes.steps.flatMap { size in
+      Changes.allCases.flatMap { changes in [Link.tcp, .tls].map { pushAndPull(changes, $0, size, sizes) } }
+    }
   }
 
   private enum Link: String {
@@ -16,40 +18,34 @@ extension Case {
     var target: Double { self == .tcp ? 1.3 : 1.5 }
   }
 
-  private static func pushAndPull(_ link: Link, _ size: Int, _ sizes: Sizes) -> Case {
-    Case(name: "push and pull inserts over \(link)", size: size, count: size, target: sizes.target(link.target, at: size)) {
+  private static func pushAndPull(_ changes: Changes, _ link: Link, _ size: Int, _ sizes: Sizes) -> Case {
+    Case(name: "push and pull \(changes) over \(link)", size: size, count: size, target: sizes.target(link.target, at: size)) {
       workspace in
-      let specimens = try await workspace.specimens(size)
+      let (replicas, specimens) = (try await workspace.replicas(size), try await workspace.specimens(size))
+      func passing(
+        in folder: URL, _ replicator: (MagicData) -> MagicReplicator, end: @escaping () async throws -> Void = {}
+      ) async throws -> Side.Work {
+        let sender = replicator(try await changes.sender(replicas, specimens, in: folder))
+        let receiver = replicator(try await changes.receiver(replicas, in: folder))
+        return {
+          try await sender.push()
+          let changes = try await receiver.pull().changes
+          try await end()
+          return changes
+        }
+      }
       return [
         Side("MagicData, \(link)") { folder in
-          let hub = try await Hub(folder.file("remote"), certificate: link == .tls ? .make(in: folder) : nil)
+          let hub = try await Hub(
+            try changes.remote(replicas, in: folder), certificate: link == .tls ? .make(in: folder) : nil)
           let remote = try hub.remote()
-          return try await passing(specimens, in: folder) {
-            MagicReplicator($0, remote: remote)
-          } end: {
-            try await hub.stop()
-          }
+          return try await passing(in: folder, { MagicReplicator($0, remote: remote) }, end: hub.stop)
         },
         Side("MagicData, folder") { folder in
-          try await passing(specimens, in: folder) {
-            MagicReplicator($0, remote: FolderRemote(folder.file("remote")))
-          } end: {
-          }
+          let remote = FolderRemote(try changes.remote(replicas, in: folder))
+          return try await passing(in: folder, { MagicReplicator($0, remote: remote) })
         },
       ]
-    }
-  }
-
-  private static func passing(
-    _ specimens: URL, in folder: URL, _ replicator: (MagicData) -> MagicReplicator, end: @escaping () async throws -> Void
-  ) async throws -> Side.Work {
-    let sender = replicator(try await MagicData(path: try specimens.copy("ours", to: folder)))
-    let receiver = replicator(try await MagicData(path: folder.file("empty")))
-    return {
-      try await sender.push()
-      let changes = try await receiver.pull().changes
-      try await end()
-      return changes
     }
   }
 }

@@ -34,6 +34,8 @@ extension Case {
       [
         Side("MagicData") { folder in
           let magic = try await MagicData(path: folder.file("ours"))
+          // So that there is a table, which the other side has made by now.
+          try await magic.update(Cat(number: count))
           let cats = (0..<count).map(Cat.init(number:))
           return {
             try await magic.update(contentsOf: cats)
@@ -42,6 +44,7 @@ extension Case {
         },
         Side("raw SQLite") { folder in
           let raw = RawCats(folder.file("raw"))
+          raw.insert(count..<count + 1)
           return {
             raw.insert(0..<count)
             return count

@@ -110,6 +110,6 @@ struct Benchmarks: AsyncParsableCommand {
 extension Case {
   static func all(_ sizes: Sizes) -> [Case] {
     objects(sizes) + fetches(sizes) + published(sizes) + queries(sizes) + relations(sizes) + assets(sizes) + files(sizes)
-      + exchange(sizes) + loopback(sizes) + merges(sizes) + replays(sizes)
+      + exchange(sizes) + loopback(sizes) + merges(sizes) + replays(sizes) + histories(sizes) + tools(sizes)
   }
 }

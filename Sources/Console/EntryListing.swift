@@ -4,34 +4,52 @@ package import MagicJournal
 package import MagicReplication
 
 /// Prints entries as they are read, and what could not be.
-package final class EntryListing: Sendable {
+// @unchecked: a reading hands its entries over one after the other, and is awaited.
+package final class EntryListing: @unchecked Sendable {
   private let output: OutputOptions
-  private let lines = LineWriter()
-  private let state = Locked((line: EntryLine(), count: 0, said: Set<String>()))
+  private var page: Page
+  private var said: Set<String> = []
 
   package init(_ output: OutputOptions) {
     self.output = output
+    page = Page(line: EntryLine(isJSON: output.json))
   }
 
-  package var count: Int { state.withLock { $0.count } }
+  package var count: Int { page.count }
+
+  /// Lines that are not written yet, in memory that is used again and again.
+  private struct Page {
+    var line: EntryLine
+    var count = 0
+    private var bytes = ByteWriter()
+
+    init(line: EntryLine) {
+      self.line = line
+    }
+
+    mutating func add(_ entry: Entry, of transaction: Transaction, _ schema: SourceSchema) throws {
+      count += 1
+      line.write(entry, of: transaction, schema, to: &bytes)
+      bytes.byte(UInt8(ascii: "\n"))
+      if bytes.count >= LineWriter.atOnce { try flush() }
+    }
+
+    mutating func flush() throws {
+      defer { bytes.removeAll() }
+      try LineWriter.write(bytes.bytes, to: STDOUT_FILENO)
+    }
+  }
 
   /// - Parameter after: what was printed already.
   package func print(
     _ source: JournalSource, _ selection: LogSelection, after: Frontier? = nil
   ) async throws -> (report: MagicReadReport, reached: Frontier) {
-    let isJSON = output.json
     let (report, reached) = try await source.forEachEntry(selection, after: after) { [self] entry, transaction, schema in
-      try state.withLock {
-        $0.count += 1
-        try lines.line(isJSON ? $0.line.json(entry, of: transaction, schema) : $0.line.text(entry, of: transaction, schema))
-      }
+      try page.add(entry, of: transaction, schema)
     }
-    try lines.flush()
-    let untold = state.withLock { state in
-      var untold = report
-      untold.remove { !state.said.insert($0).inserted }
-      return untold
-    }
+    try page.flush()
+    var untold = report
+    untold.remove { !said.insert($0).inserted }
     try output.tell(untold)
     return (report, reached)
   }

@@ -5,9 +5,9 @@ internal import MagicData
 /// Writes many lines to standard output: a call of the system for many of them, and for each one on a terminal.
 package final class LineWriter: Sendable {
   private let pending = Locked<[UInt8]>([])
-  private let isEach = isatty(STDOUT_FILENO) != 0
 
-  private static let size = 1 << 16
+  /// So many bytes are written at once: each line on a terminal.
+  package static let atOnce = isatty(STDOUT_FILENO) != 0 ? 1 : 1 << 16
 
   package init() {}
 
@@ -15,7 +15,7 @@ package final class LineWriter: Sendable {
     try pending.withLock {
       $0 += bytes
       $0.append(UInt8(ascii: "\n"))
-      if isEach || $0.count >= LineWriter.size { try LineWriter.write(&$0) }
+      if $0.count >= LineWriter.atOnce { try LineWriter.write(&$0) }
     }
   }
 

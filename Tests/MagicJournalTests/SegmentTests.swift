@@ -116,4 +116,30 @@ import Testing
       SHA256.hash([UInt8](repeating: UInt8(ascii: "a"), count: 1_000_000)).hexadecimal
         == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
   }
+
+  /// S-7, in a transaction of any size and wherever the two stand.
+  @Test(arguments: seeds(40)) func anObjectThatComesTwiceIsFound(seed: UInt64) throws {
+    var chance = Seeded(seed)
+    let isText = seed % 2 == 0
+    let schema = Schema(types: [
+      TypeSchema(name: try Name("T"), primary: .init(name: try Name("id"), kind: isText ? .text : .integer))
+    ])
+    var keys = (0..<2 + chance.below(3_000)).map { number -> Value in
+      isText
+        ? .text(String(number * 7 % 1_000) + String(repeating: "x", count: number / 1_000))
+        : .integer(Int64(number) << chance.pick([0, 20]))
+    }
+    keys = Set(keys).shuffled(using: &chance)
+    func segment(_ keys: [Value]) throws -> Segment {
+      let name = TransactionName(stamp: Stamp(1 << 40), tag: 1)
+      let transaction = Transaction(
+        replica: Identifier(1, 1), sequence: 1, name: name, root: Identifier(1, 1),
+        entries: keys.map { Entry(type: 0, key: .primary($0), operation: .update, fields: []) })
+      return try Segment(SegmentVectorTests.segment([transaction], schema, [transaction]).finish().bytes)
+    }
+    #expect(try segment(keys).transactions[0].entries.map(\.key) == keys.map { .primary($0) }, "MAGIC_SEED=\(seed)")
+    keys[chance.below(keys.count)] = chance.pick(keys)
+    guard Set(keys).count < keys.count else { return }
+    #expect(throws: JournalError.self, "MAGIC_SEED=\(seed)") { try segment(keys) }
+  }
 }

@@ -33,8 +33,15 @@ package struct ByteReader: Sendable {
   /// What is not read yet.
   package var rest: ArraySlice<UInt8> { bytes[offset..<end] }
   package var isAtEnd: Bool { offset == end }
+  /// The byte that comes next, which is not taken.
+  package var next: UInt8? { offset < end ? bytes[offset] : nil }
 
   package func damaged(_ message: String) -> JournalError {
+    damaged(message, at: offset)
+  }
+
+  /// For who has read on: a copy of a reader would cost more than the place where it stood.
+  package func damaged(_ message: String, at offset: Int) -> JournalError {
     JournalError(.damaged, message, offset: offset)
   }
 
@@ -45,12 +52,24 @@ package struct ByteReader: Sendable {
   }
 
   package mutating func fixed<Number: FixedWidthInteger>(_: Number.Type) throws(JournalError) -> Number {
-    var number: Number = 0
-    for byte in try take(Number.bitWidth / 8) { number = number << 8 | Number(truncatingIfNeeded: byte) }
-    return number
+    let count = Number.bitWidth / 8
+    guard count <= left else { throw damaged("the bytes end too early") }
+    defer { offset += count }
+    return bytes.withUnsafeBytes { Number(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: Number.self)) }
+  }
+
+  /// 16 bytes.
+  package mutating func halves() throws(JournalError) -> (UInt64, UInt64) {
+    guard left >= 16 else { throw damaged("the bytes end too early") }
+    return (try fixed(UInt64.self), try fixed(UInt64.self))
   }
 
   package mutating func varint() throws(JournalError) -> UInt64 {  // V-2
+    // Most are short.
+    if offset < end, bytes[offset] < 0x80 {
+      defer { offset += 1 }
+      return UInt64(bytes[offset])
+    }
     var value: UInt64 = 0
     var shift: UInt64 = 0
     while true {
@@ -67,18 +86,22 @@ package struct ByteReader: Sendable {
 
   /// A varint that counts things of at least `size` bytes each, which must be there.
   package mutating func count(of size: Int = 1, atMost limit: Int = .max) throws(JournalError) -> Int {
-    let start = self
+    let start = offset
     let number = try varint()
-    guard number <= UInt64(limit) else { throw start.tooLarge("a count of \(number) is above the limit of \(limit)") }
-    guard number <= UInt64(left / max(size, 1)) else { throw start.damaged("a count of \(number) is more than the bytes hold") }
+    guard number <= UInt64(limit) else {
+      throw JournalError(.tooLarge, "a count of \(number) is above the limit of \(limit)", offset: start)
+    }
+    guard number <= UInt64(size == 1 ? left : left / max(size, 1)) else {
+      throw damaged("a count of \(number) is more than the bytes hold", at: start)
+    }
     return Int(number)
   }
 
   /// A varint that is an index below `bound`.
   package mutating func index(below bound: Int, _ what: String) throws(JournalError) -> Int {
-    let start = self
+    let start = offset
     let number = try varint()
-    guard number < UInt64(bound) else { throw start.damaged("there is no \(what) \(number)") }
+    guard number < UInt64(bound) else { throw damaged("there is no \(what) \(number)", at: start) }
     return Int(number)
   }
 
@@ -93,9 +116,9 @@ package struct ByteReader: Sendable {
   }
 
   package mutating func string(atMost limit: Int) throws(JournalError) -> String {
-    let start = self
+    let start = offset
     let slice = try block(atMost: limit)
-    guard let text = String(utf8: slice) else { throw start.damaged("a text is not UTF-8") }  // V-3
+    guard let text = String(utf8: slice) else { throw damaged("a text is not UTF-8", at: start) }  // V-3
     return text
   }
 
@@ -120,9 +143,5 @@ package struct ByteReader: Sendable {
 
   package func expectEnd(_ what: String) throws(JournalError) {
     guard isAtEnd else { throw damaged("\(left) bytes are left over in \(what)") }
-  }
-
-  private func tooLarge(_ message: String) -> JournalError {
-    JournalError(.tooLarge, message, offset: offset)
   }
 }

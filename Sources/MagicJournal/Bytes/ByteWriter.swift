@@ -19,6 +19,25 @@ package struct ByteWriter: Sendable {
     bytes.append(contentsOf: more)
   }
 
+  // For who appends often and little: without asking what kind of sequence it is.
+
+  package mutating func append(_ more: [UInt8]) {
+    more.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+  }
+
+  package mutating func append(_ more: UnsafeBufferPointer<UInt8>) {
+    bytes.append(contentsOf: more)
+  }
+
+  package mutating func append(text: String) {
+    var text = text
+    text.withUTF8 { bytes.append(contentsOf: $0) }
+  }
+
+  package mutating func append(_ text: StaticString) {
+    append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
   package mutating func fixed(_ value: some FixedWidthInteger) {
     withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
   }

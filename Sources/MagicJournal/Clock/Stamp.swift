@@ -36,11 +36,12 @@ extension Stamp {
   }
 
   package init(from reader: inout ByteReader) throws(JournalError) {
-    try self.init(checking: reader.fixed(UInt64.self), reader)
+    let bits = try reader.fixed(UInt64.self)
+    try self.init(checking: bits, reader, at: reader.offset)
   }
 
-  package init(checking bits: UInt64, _ reader: ByteReader) throws(JournalError) {
+  package init(checking bits: UInt64, _ reader: ByteReader, at offset: Int) throws(JournalError) {
     self.init(bits)
-    guard self <= .latest else { throw reader.damaged("a stamp is beyond the year 9999") }
+    guard self <= .latest else { throw reader.damaged("a stamp is beyond the year 9999", at: offset) }
   }
 }

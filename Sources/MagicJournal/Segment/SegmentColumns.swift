@@ -1,6 +1,8 @@
 /// The streams of a body: one list of them, for the writer's bytes and for the reader's.
 struct SegmentColumns<Stream: Sendable>: Sendable {
   struct OfType: Sendable {
+    /// Of the type's primary value.
+    var primary: Value.Kind?
     var objects: Stream
     var fields: [Stream]
   }
@@ -50,7 +52,7 @@ extension SegmentColumns<ByteReader> {
       let objects = try stream(&reader)
       var fields: [ByteReader] = []
       for _ in type.fields { fields.append(try stream(&reader)) }
-      types.append(OfType(objects: objects, fields: fields))
+      types.append(OfType(primary: type.primary?.kind, objects: objects, fields: fields))
     }
   }
 

@@ -122,11 +122,11 @@ struct BodyReader: Sendable {
     var (stamps, tags) = (columns.stamps, columns.tags)
     var (names, bits): ([TransactionName], UInt64) = ([], 0)
     for _ in 0..<count {
-      let start = stamps
+      let start = stamps.offset
       let (sum, overflow) = bits.addingReportingOverflow(try stamps.varint())
-      guard !overflow else { throw start.damaged("a replica's stamps do not rise") }
+      guard !overflow else { throw stamps.damaged("a replica's stamps do not rise", at: start) }
       bits = sum
-      names.append(TransactionName(stamp: try Stamp(checking: bits, start), tag: try tags.fixed(UInt32.self)))
+      names.append(TransactionName(stamp: try Stamp(checking: bits, stamps, at: start), tag: try tags.fixed(UInt32.self)))
     }
     return names
   }
@@ -139,34 +139,33 @@ extension SegmentColumns<ByteReader> {
     _ replica: ReplicaID, _ sequence: UInt64, from before: UInt64, after previous: Stamp?, roots known: [ReplicaID],
     shapes: [SegmentShape], _ schema: Schema, _ total: inout (entries: Int, size: Int)
   ) throws(JournalError) -> Transaction {
-    let start = stamps
+    let start = stamps.offset
     let (bits, overflow) = before.addingReportingOverflow(try stamps.varint())
     let rises = previous.map { isKept ? $0.bits <= bits : $0.bits < bits } ?? true
-    guard !overflow, rises else { throw start.damaged("a replica's stamps do not rise") }
-    guard bits > 0 else { throw start.damaged("a stamp of 0") }
-    let name = TransactionName(stamp: try Stamp(checking: bits, start), tag: try tags.fixed(UInt32.self))
+    guard !overflow, rises else { throw stamps.damaged("a replica's stamps do not rise", at: start) }
+    guard bits > 0 else { throw stamps.damaged("a stamp of 0", at: start) }
+    let name = TransactionName(stamp: try Stamp(checking: bits, stamps, at: start), tag: try tags.fixed(UInt32.self))
     let root = known[try roots.index(below: known.count, "root")]
-    let counted = counts
+    let counted = counts.offset
     let count = try counts.varint()
-    guard count >= 1 else { throw counted.damaged("a transaction without entries") }
+    guard count >= 1 else { throw counts.damaged("a transaction without entries", at: counted) }
     // Each entry takes a byte of this stream at least.
     guard count <= UInt64(min(self.shapes.left, Limits.entries)) else {
-      throw counted.damaged("more entries than there are shapes, or than a transaction may have")
+      throw counts.damaged("more entries than there are shapes, or than a transaction may have", at: counted)
     }
     var entries: [Entry] = []
     entries.reserveCapacity(Int(count))
     var size = 0  // J-20
-    var spoken: Set<Spoken> = []
+    var spoken = SpokenObjects(Int(count))
     for ordinal in 0..<UInt32(count) {
-      let entry = try entry(ordinal, of: name, shapes, schema)
-      size += entry.size
-      guard count == 1 || spoken.insert(Spoken(type: entry.type, key: entry.key)).inserted else {
-        throw counted.damaged("a transaction has two entries of one object")
+      let entry = try entry(ordinal, of: name, shapes, schema, &size)
+      guard count == 1 || spoken.insert(entry, after: entries) else {
+        throw counts.damaged("a transaction has two entries of one object", at: counted)
       }
       entries.append(entry)
       guard size <= Limits.transactionBytes else {
         throw JournalError(
-          .tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: counted.offset)
+          .tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: counted)
       }
     }
     total.entries += entries.count
@@ -174,88 +173,174 @@ extension SegmentColumns<ByteReader> {
     return Transaction(replica: replica, sequence: sequence, name: name, root: root, entries: entries)
   }
 
+  /// - Parameter size: grows by the entry's (`Entry.size`), of which the bytes that are read tell.
   private mutating func entry(
-    _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema
+    _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema, _ size: inout Int
   ) throws(JournalError) -> Entry {
-    let shape = shapes[try self.shapes.index(below: shapes.count, "shape")]
-    let place = isKept && SegmentShape.isFirst(shape.operation) ? try types[shape.type].objects.ordinal() : ordinal
+    let index = try self.shapes.index(below: shapes.count, "shape")
+    let (type, code) = (shapes[index].type, shapes[index].operation)
+    let place = isKept && SegmentShape.isFirst(code) ? try types[type].objects.ordinal() : ordinal
     let own = Birth(transaction: name, ordinal: place)
     let operation: Entry.Operation
     let key: ObjectKey
-    switch shape.operation {
+    let start = types[type].objects.offset
+    switch code {
     case 3: (operation, key) = (.birth, .birth(own))
-    case 4: (operation, key) = (.claim(number: try types[shape.type].objects.claimed()), .birth(own))
-    case 5: (operation, key) = (.withdrawal(number: try types[shape.type].objects.claimed()), .birth(own))
+    case 4: (operation, key) = (.claim(number: try types[type].objects.claimed()), .birth(own))
+    case 5: (operation, key) = (.withdrawal(number: try types[type].objects.claimed()), .birth(own))
     default:
       operation =
-        switch shape.operation {
+        switch code {
         case 0: .remove
         case 1: .update
         default: .revival(base: try bases.earlier(than: name.stamp))
         }
-      key = try types[shape.type].objects.key(operation, own, schema.types[shape.type], isKept: isKept)
+      key = try types[type].objects.key(operation, own, types[type].primary, isKept: isKept)
     }
+    let before = size
+    size += 16 + (key.isPrimary ? types[type].objects.offset - start : 16)
     var fields: [FieldValue] = []
-    fields.reserveCapacity(shape.fields.count)
-    for field in shape.fields {
-      let start = types[shape.type].fields[field]
-      let value = try Value(from: &types[shape.type].fields[field])
-      guard value.fits(schema.types[shape.type].fields[field]) else { throw start.damaged("a value does not fit its field") }
+    fields.reserveCapacity(shapes[index].fields.count)
+    for field in shapes[index].fields {
+      let start = types[type].fields[field].offset
+      let value = try Value(from: &types[type].fields[field])
+      guard value.fits(schema.types[type].fields[field]) else {
+        throw types[type].fields[field].damaged("a value does not fit its field", at: start)
+      }
+      size += 4 + types[type].fields[field].offset - start + 16 * value.elementCount
       fields.append(FieldValue(field: field, value: value))
     }
-    return Entry(type: shape.type, key: key, operation: operation, fields: fields)
+    let entry = Entry(type: type, key: key, operation: operation, fields: fields)
+    assert(size == before + entry.size, "an encoding has the length that it is said to have")
+    return entry
   }
 }
 
-/// An object that a transaction has an entry of.
-private struct Spoken: Hashable {
-  let type: Int
-  let key: ObjectKey
+/// The objects that a transaction has entries of: a table of hashes, which is quick, until two of them are the same or too close; then a set.
+private struct SpokenObjects {
+  private struct Object: Hashable {
+    let type: Int
+    let key: ObjectKey
+
+    init(_ entry: Entry) { (type, key) = (entry.type, entry.key) }
+  }
+
+  /// 0 for none.
+  private var hashes: [UInt64] = []
+  private var objects: Set<Object>?
+  /// From a hash to its place.
+  private let shift: Int
+
+  /// Hashes that others have chosen may be close.
+  private static let maxSteps = 32
+
+  init(_ count: Int) {
+    let bits = Int.bitWidth - (2 * count - 1).leadingZeroBitCount
+    shift = UInt64.bitWidth - bits
+    if count > 1 { hashes = Array(repeating: 0, count: 1 << bits) }
+  }
+
+  /// `false` for an object that is known.
+  ///
+  /// - Parameter entries: all those before.
+  mutating func insert(_ entry: Entry, after entries: [Entry]) -> Bool {
+    if objects == nil {
+      let hash = entry.key.mixed(entry.type)
+      var place = Int(hash >> UInt64(shift))
+      for _ in 0..<SpokenObjects.maxSteps {
+        if hashes[place] == 0 {
+          hashes[place] = hash
+          return true
+        }
+        if hashes[place] == hash { break }
+        place = (place + 1) & (hashes.count - 1)
+      }
+      (objects, hashes) = (Set(entries.lazy.map(Object.init)), [])
+    }
+    return objects?.insert(Object(entry)).inserted ?? false
+  }
+}
+
+extension ObjectKey {
+  fileprivate var isPrimary: Bool { if case .primary = self { true } else { false } }
+
+  /// A hash that is not 0, and good enough where nobody means harm.
+  fileprivate func mixed(_ type: Int) -> UInt64 {
+    var hash = UInt64(type) &+ 0x9e37_79b9_7f4a_7c15
+    func mix(_ word: UInt64) {
+      hash = (hash ^ word) &* 0xbf58_476d_1ce4_e5b9
+      hash ^= hash >> 32
+    }
+    switch self {
+    case .primary(.integer(let number)): mix(UInt64(bitPattern: number))
+    case .primary(.text(var text)):
+      text.withUTF8 { bytes in
+        let bytes = UnsafeRawBufferPointer(bytes)
+        var offset = 0
+        while offset + 8 <= bytes.count {
+          mix(bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+          offset += 8
+        }
+        var rest = UInt64(bytes.count)
+        while offset < bytes.count {
+          rest = rest << 8 | UInt64(bytes[offset])
+          offset += 1
+        }
+        mix(rest)
+      }
+    case .primary(let value): mix(UInt64(truncatingIfNeeded: value.hashValue))
+    case .birth(let birth):
+      mix(birth.transaction.stamp.bits)
+      mix(UInt64(birth.transaction.tag) << 32 | UInt64(birth.ordinal))
+    }
+    mix(0)
+    return max(hash, 1)
+  }
 }
 
 extension ByteReader {
   /// A stamp that is written as its distance below another.
   fileprivate mutating func earlier(than stamp: Stamp, byAtLeast least: UInt64 = 1) throws(JournalError) -> Stamp {
-    let start = self
+    let start = offset
     let distance = try varint()
-    guard distance >= least, distance <= stamp.bits else { throw start.damaged("a stamp that is not earlier") }
+    guard distance >= least, distance <= stamp.bits else { throw damaged("a stamp that is not earlier", at: start) }
     return Stamp(stamp.bits - distance)
   }
 
   fileprivate mutating func claimed() throws(JournalError) -> Int64 {
-    let start = self
+    let start = offset
     let number = try varint()
     guard let number = Int64(exactly: number), Numbers.claimable ~= number else {
-      throw start.damaged("a number that cannot be claimed")
+      throw damaged("a number that cannot be claimed", at: start)
     }
     return number
   }
 
   fileprivate mutating func ordinal() throws(JournalError) -> UInt32 {
-    let start = self
+    let start = offset
     let ordinal = try varint()
-    guard ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
+    guard ordinal < Limits.entries else { throw damaged("an ordinal that no transaction has", at: start) }
     return UInt32(ordinal)
   }
 
   fileprivate mutating func key(
-    _ operation: Entry.Operation, _ own: Birth, _ type: TypeSchema, isKept: Bool
+    _ operation: Entry.Operation, _ own: Birth, _ primary: Value.Kind?, isKept: Bool
   ) throws(JournalError) -> ObjectKey {  // S-5
-    let start = self
-    if type.hasNumbers, rest.first == ObjectKey.birthForm {  // S-10
+    let start = offset
+    if primary == .integer, next == ObjectKey.birthForm {  // S-10
       _ = try byte()
-    } else if let primary = type.primary {
+    } else if let primary {
       let value = try Value(from: &self)
-      guard value.kind == primary.kind else { throw start.damaged("a primary value is not of its type's kind") }
+      guard value.kind == primary else { throw damaged("a primary value is not of its type's kind", at: start) }
       return .primary(value)
     }
     // Only a remove may speak of an object that its own transaction has made.
-    let stamp = try earlier(than: own.transaction.stamp, byAtLeast: operation == .remove && type.primary == nil ? 0 : 1)
-    guard stamp > .earliest else { throw start.damaged("an object born at stamp 0") }
+    let stamp = try earlier(than: own.transaction.stamp, byAtLeast: operation == .remove && primary == nil ? 0 : 1)
+    guard stamp > .earliest else { throw damaged("an object born at stamp 0", at: start) }
     let tag = try fixed(UInt32.self)
     let birth = Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: try ordinal())
     guard stamp < own.transaction.stamp || birth == own || isKept && birth.transaction == own.transaction else {
-      throw start.damaged("a birth at another place of its transaction")
+      throw damaged("a birth at another place of its transaction", at: start)
     }
     return .birth(birth)
   }

@@ -25,8 +25,7 @@ package struct Identifier: Hashable, Comparable, Sendable, CustomStringConvertib
   }
 
   package init(from reader: inout ByteReader) throws(JournalError) {
-    high = try reader.fixed(UInt64.self)
-    low = try reader.fixed(UInt64.self)
+    (high, low) = try reader.halves()
   }
 
   package func encode(to writer: inout ByteWriter) {

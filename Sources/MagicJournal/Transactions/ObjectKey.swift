@@ -57,17 +57,18 @@ extension ObjectKey {
   }
 
   package init(from reader: inout ByteReader) throws(JournalError) {
-    let start = reader
-    switch try reader.byte() {
+    let start = reader.offset
+    switch reader.next {
     case Form.integer, Form.text, Form.uuid:
-      reader = start
       self = .primary(try Value(from: &reader))
     case ObjectKey.birthForm:
+      _ = try reader.byte()
       let birth = Birth(transaction: try TransactionName(from: &reader), ordinal: try reader.fixed(UInt32.self))
-      guard birth.transaction.stamp > .earliest else { throw start.damaged("an object born at stamp 0") }
-      guard birth.ordinal < Limits.entries else { throw start.damaged("an ordinal that no transaction has") }
+      guard birth.transaction.stamp > .earliest else { throw reader.damaged("an object born at stamp 0", at: start) }
+      guard birth.ordinal < Limits.entries else { throw reader.damaged("an ordinal that no transaction has", at: start) }
       self = .birth(birth)
-    case let code: throw start.damaged("no object is named by form \(code)")
+    case let code?: throw reader.damaged("no object is named by form \(code)", at: start)
+    case nil: throw reader.damaged("the bytes end too early")
     }
   }
 

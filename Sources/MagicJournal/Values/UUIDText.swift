@@ -27,11 +27,6 @@ package enum UUIDText {
     }
   }
 
-  static func text(of bytes: ArraySlice<UInt8>) -> String {
-    text(
-      bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }, bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
-  }
-
   package static func text(_ high: UInt64, _ low: UInt64) -> String {
     String(unsafeUninitializedCapacity: length) { buffer in
       write(high, low, to: buffer)
@@ -43,19 +38,28 @@ package enum UUIDText {
 
   /// - Parameter buffer: of `length` bytes.
   package static func write(_ high: UInt64, _ low: UInt64, to buffer: UnsafeMutableBufferPointer<UInt8>) {
-    var position = 0
-    func write(_ half: UInt64) {
-      for shift in stride(from: UInt64(60), through: 0, by: -4) {
-        if position == 8 || position == 13 || position == 18 || position == 23 {
-          buffer[position] = UInt8(ascii: "-")
-          position += 1
-        }
-        let nibble = UInt8(truncatingIfNeeded: half >> shift) & 15
-        buffer[position] = nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "A") + nibble - 10
-        position += 1
-      }
+    let raw = UnsafeMutableRawBufferPointer(buffer)
+    func put(_ digits: some FixedWidthInteger, at offset: Int) {
+      raw.storeBytes(of: digits.bigEndian, toByteOffset: offset, as: type(of: digits))
     }
-    write(high)
-    write(low)
+    func put(halves digits: UInt64, at first: Int, _ second: Int) {
+      put(UInt32(truncatingIfNeeded: digits >> 32), at: first)
+      put(UInt32(truncatingIfNeeded: digits), at: second)
+    }
+    put(digits(UInt32(truncatingIfNeeded: high >> 32)), at: 0)
+    put(halves: digits(UInt32(truncatingIfNeeded: high)), at: 9, 14)
+    put(halves: digits(UInt32(truncatingIfNeeded: low >> 32)), at: 19, 24)
+    put(digits(UInt32(truncatingIfNeeded: low)), at: 28)
+    for offset in [8, 13, 18, 23] { buffer[offset] = UInt8(ascii: "-") }
+  }
+
+  /// Eight digits, the first one in the highest byte.
+  private static func digits(_ bytes: UInt32) -> UInt64 {
+    var nibbles = UInt64(bytes)
+    nibbles = (nibbles | nibbles << 16) & 0x0000_ffff_0000_ffff
+    nibbles = (nibbles | nibbles << 8) & 0x00ff_00ff_00ff_00ff
+    nibbles = (nibbles | nibbles << 4) & 0x0f0f_0f0f_0f0f_0f0f
+    let letters = (nibbles + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+    return nibbles + 0x3030_3030_3030_3030 + letters * 7
   }
 }

@@ -104,7 +104,7 @@ extension Value {
   }
 
   package init(from reader: inout ByteReader) throws(JournalError) {
-    let start = reader
+    let start = reader.offset
     switch try reader.byte() {
     case Form.null:
       self = .null
@@ -115,10 +115,11 @@ extension Value {
       self = .real(Double(bitPattern: try reader.fixed(UInt64.self)))
     case Form.text:
       let text = try reader.string(atMost: Limits.valueBytes)
-      guard UUIDText.halves(of: text) == nil else { throw start.damaged("a UUID is encoded as text") }
+      guard UUIDText.halves(of: text) == nil else { throw reader.damaged("a UUID is encoded as text", at: start) }
       self = .text(text)
     case Form.uuid:
-      self = .text(UUIDText.text(of: try reader.take(16)))
+      let (high, low) = try reader.halves()
+      self = .text(UUIDText.text(high, low))
     case Form.bytes:
       self = .bytes(Array(try reader.block(atMost: Limits.valueBytes)))
     case Form.coded:
@@ -133,10 +134,10 @@ extension Value {
       self = .dictionary(try reader.changes(DictionaryElement.init(from:)) { $0.name.lexicographicallyPrecedes($1.name) })
     case Form.asset:
       let name = try reader.string(atMost: Limits.valueBytes)
-      guard AssetName.isValid(name) else { throw start.damaged("a text names no asset") }
+      guard AssetName.isValid(name) else { throw reader.damaged("a text names no asset", at: start) }
       self = .asset(name)
     case let code:
-      throw JournalError(.unsupported, "there is no value of form \(code) in format 1", offset: start.offset)
+      throw JournalError(.unsupported, "there is no value of form \(code) in format 1", offset: start)
     }
   }
 

@@ -56,12 +56,8 @@ package struct Timeline: Sendable {
     if bytes.isEmpty { start = milliseconds / span * span }
     while (milliseconds - start) / span >= Timeline.spans { join() }
     let index = Int(max(0, milliseconds - start) / span)
-    if index >= bytes.count { bytes += Array(repeating: 0, count: index + 1 - bytes.count) }
-    bytes[index] += size
-    var row = counts[replica] ?? []
-    if index >= row.count { row += Array(repeating: 0, count: index + 1 - row.count) }
-    row[index] += entries
-    counts[replica] = row
+    bytes.add(size, at: index)
+    counts[replica, default: []].add(entries, at: index)
   }
 
   private mutating func join() {
@@ -75,5 +71,12 @@ package struct Timeline: Sendable {
     counts = counts.mapValues(joined)
     if isOdd { start -= span }
     span *= 2
+  }
+}
+
+extension [Int] {
+  fileprivate mutating func add(_ number: Int, at index: Int) {
+    if index >= count { self += Array(repeating: 0, count: index + 1 - count) }
+    self[index] += number
   }
 }

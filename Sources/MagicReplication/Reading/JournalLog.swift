@@ -35,21 +35,46 @@ extension JournalSource {
   ) async throws -> (report: MagicReadReport, reached: Frontier) {
     let (reached, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       var (filter, last) = (selection.filter, LastEntries(after == nil ? selection.limit : nil))
+      var reached = Reached(after ?? Frontier())
       var window = try selection.window(journal)
       if let after { (window.after, window.last, window.since, window.hasKept) = (after, nil, nil, false) }
-      var reached = after ?? Frontier()
+      let isAll = filter.isEmpty
       try journal.forEachTransaction(window) { transaction, schema in
         try checkCancelled()
-        reached[transaction.replica] = max(reached[transaction.replica], transaction.sequence)
-        for entry in transaction.entries where filter.has(entry, schema.schema) {
+        reached.add(transaction)
+        for entry in transaction.entries where isAll || filter.has(entry, schema.schema) {
           if last.keep(entry, transaction, schema) { continue }
           try body(entry, transaction, schema)
         }
       }
       try last.forEach(body)
-      return reached
+      return reached.frontier
     }
     return (report, reached)
+  }
+}
+
+/// How far a reading came. The replica of a transaction is mostly that of the one before.
+private struct Reached {
+  private var settled: Frontier
+  private var current: (replica: ReplicaID, sequence: UInt64)?
+
+  init(_ before: Frontier) {
+    settled = before
+  }
+
+  mutating func add(_ transaction: Transaction) {
+    if let current, current.replica != transaction.replica {
+      settled = frontier
+      self.current = nil
+    }
+    current = (transaction.replica, max(current?.sequence ?? 0, transaction.sequence))
+  }
+
+  var frontier: Frontier {
+    var frontier = settled
+    if let current { frontier[current.replica] = max(frontier[current.replica], current.sequence) }
+    return frontier
   }
 }
 

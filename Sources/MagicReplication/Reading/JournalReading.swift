@@ -15,6 +15,8 @@ struct JournalReading {
     }
   }
 
+  /// If there is but one, which is in order by itself.
+  private let sole: (any TransactionCursor)?
   /// A heap: none is before the one at half its place.
   private var heads: [Head] = []
   /// The last one of each replica, where a transaction may come twice.
@@ -24,6 +26,8 @@ struct JournalReading {
   /// - Parameter comesOnce: whether no transaction is in two of the cursors.
   init(_ cursors: [any TransactionCursor], comesOnce: Bool) throws {
     self.comesOnce = comesOnce
+    sole = cursors.count == 1 ? cursors[0] : nil
+    guard sole == nil else { return }
     for cursor in cursors {
       guard let (transaction, schema) = try cursor.next() else { continue }
       heads.append(Head(cursor: cursor, transaction: transaction, schema: schema))
@@ -40,6 +44,7 @@ struct JournalReading {
   }
 
   private mutating func take() throws -> (transaction: Transaction, schema: SourceSchema)? {
+    if let sole { return try sole.next() }
     guard let head = heads.first else { return nil }
     if let (transaction, schema) = try head.cursor.next() {
       heads[0].transaction = transaction

@@ -4,14 +4,34 @@ package import MagicJournal
 /// what is worked out for a type is worked out once.
 package final class SourceSchema: Sendable {
   package let schema: Schema
-  /// Names as JSON strings, for lines of output.
-  let typeNames: [[UInt8]]
-  /// By type and field: the name as a member of an object, with its colon.
-  let fieldNames: [[[UInt8]]]
+  /// By type: what lines of output say of it.
+  let types: [TypeWords]
+
+  /// A class, since a struct of so many arrays would be copied with all of them.
+  final class TypeWords: Sendable {
+    let update, remove: Words
+    /// Before their values: the name and `=`, and as a member of an object, with its colon.
+    let fields: [Words]
+
+    init(_ type: TypeSchema) {
+      func words(_ operation: String) -> Words {
+        Words(
+          text: Array("  \(operation) \(type.name.text) ".utf8),
+          json: Array(",\"type\":\(Value.quoted(type.name.text)),\"object\":".utf8))
+      }
+      (update, remove) = (words("update"), words("remove"))
+      fields = type.fields.map {
+        Words(text: Array(" \($0.name.text)=".utf8), json: Array((Value.quoted($0.name.text) + ":").utf8))
+      }
+    }
+  }
+
+  struct Words: Sendable {
+    let text, json: [UInt8]
+  }
 
   init(_ schema: Schema) {
     self.schema = schema
-    typeNames = schema.types.map { Array(Value.quoted($0.name.text).utf8) }
-    fieldNames = schema.types.map { type in type.fields.map { Array((Value.quoted($0.name.text) + ":").utf8) } }
+    types = schema.types.map(TypeWords.init)
   }
 }

@@ -89,6 +89,8 @@ final class SegmentCursor: TransactionCursor {
   private let path: String
   private let troubles: Troubles
   private var sequence = UInt64(0)
+  /// What is known already.
+  private let held: UInt64
   private var isOver = false
 
   /// `nil` for a file that tells nothing.
@@ -107,6 +109,7 @@ final class SegmentCursor: TransactionCursor {
     }
     schema = SourceSchema(reader.schema)
     sequence = reader.header.first
+    held = window.after[reader.header.replica]
     if !window.has(reader.header.replica) { isOver = true }
   }
 
@@ -116,7 +119,7 @@ final class SegmentCursor: TransactionCursor {
         guard let transaction = try reader.next() else { break }
         sequence = transaction.sequence + 1
         if let since = window.since, transaction.name.stamp < since { continue }
-        if transaction.sequence <= window.after[transaction.replica] { continue }
+        if transaction.sequence <= held { continue }
         if let until = window.until, transaction.name.stamp > until { break }
         return (transaction, schema)
       } catch {

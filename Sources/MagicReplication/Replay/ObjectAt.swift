@@ -73,25 +73,32 @@ struct StateReader {
     return try table.place(of: key) ?? table.absentPlace(of: key)
   }
 
-  /// The numbers that claims came to at a moment; of other types none.
-  func numbers(of type: StoredType, at moment: Stamp) throws -> [Birth: Int64] {
+  /// The numbers that lost claims came to at a moment; any other claim came to the number that was claimed (M-16, M-17). Of types without numbers none.
+  ///
+  /// Memory holds every claim meanwhile, some 100 bytes each.
+  func lostNumbers(of type: StoredType, at moment: Stamp) throws -> [Birth: Int64] {
     guard type.schema.hasNumbers else { return [:] }
-    var numbers = Numbers()
+    var (claims, set): ([Claim], Set<Int64>) = ([], [])
     try forEachObject(of: type) { key, place in
       let state = try journal.state(from: place.last, of: type.id, until: moment)
-      if state.updated != nil || state.removed != nil { numbers.add(key, claim: state.claim) }
+      guard state.updated != nil || state.removed != nil else { return }
+      switch key {
+      case .primary(.integer(let number)): set.insert(number)
+      case .primary: break
+      case .birth(let birth): if let number = state.claim { claims.append(Claim(number: number, birth: birth)) }
+      }
     }
-    return numbers.shown
+    return Numbers.shown(claims) { set.contains($0) }.filter { Numbers.isLost($0.value) }
   }
 
   /// `nil` if it was not there.
-  func object(_ key: ObjectKey, _ place: ObjectPlace, of type: StoredType, at moment: Stamp, _ numbers: [Birth: Int64]) throws
+  func object(_ key: ObjectKey, _ place: ObjectPlace, of type: StoredType, at moment: Stamp, _ lost: [Birth: Int64]) throws
     -> ObjectAt?
   {
     let state = try journal.state(from: place.last, of: type.id, until: moment)
     guard state.isAlive else { return nil }
     var number: Int64?
-    if case .birth(let birth) = key { number = numbers[birth] }
+    if case .birth(let birth) = key { number = lost[birth] ?? state.claim }
     return ObjectAt(state, key, number: number, of: type.schema)
   }
 }
@@ -106,10 +113,10 @@ extension JournalSource {
       try await magic.store.read { db in
         let reader = try StateReader(db)
         for type in reader.types where name == nil || type.schema.name.text == name {
-          let numbers = try reader.numbers(of: type, at: moment)
+          let lost = try reader.lostNumbers(of: type, at: moment)
           try reader.forEachObject(of: type) { key, place in
             try Task.checkCancellation()
-            if let object = try reader.object(key, place, of: type, at: moment, numbers) { try body(object) }
+            if let object = try reader.object(key, place, of: type, at: moment, lost) { try body(object) }
           }
         }
       }

@@ -48,11 +48,11 @@ extension JournalSource {
       try await magic.store.read { db in
         let reader = try StateReader(db)
         for type in reader.types where name == nil || type.schema.name.text == name {
-          let numbers = (try reader.numbers(of: type, at: from), try reader.numbers(of: type, at: to))
+          let lost = (try reader.lostNumbers(of: type, at: from), try reader.lostNumbers(of: type, at: to))
           try reader.forEachObject(of: type) { key, place in
             try Task.checkCancellation()
-            let before = try reader.object(key, place, of: type, at: from, numbers.0)
-            let after = try reader.object(key, place, of: type, at: to, numbers.1)
+            let before = try reader.object(key, place, of: type, at: from, lost.0)
+            let after = try reader.object(key, place, of: type, at: to, lost.1)
             if let difference = ObjectDifference(before, after) { try body(difference) }
           }
         }
@@ -89,15 +89,16 @@ extension StateReader {
     func each(_ reader: StateReader, _ other: StateReader, _ found: (ObjectAt?, ObjectAt?) throws -> Void) throws {
       for type in reader.types where name == nil || type.schema.name.text == name {
         let counterpart = other.type(type.schema.identity)
-        let numbers = (
-          try reader.numbers(of: type, at: .latest), try counterpart.map { try other.numbers(of: $0, at: .latest) } ?? [:]
+        let lost = (
+          try reader.lostNumbers(of: type, at: .latest),
+          try counterpart.map { try other.lostNumbers(of: $0, at: .latest) } ?? [:]
         )
         try reader.forEachObject(of: type) { key, place in
           try checkCancelled()
-          let mine = try reader.object(key, place, of: type, at: .latest, numbers.0)
+          let mine = try reader.object(key, place, of: type, at: .latest, lost.0)
           let theirs = try counterpart.flatMap { counterpart in
             try other.place(of: key, in: counterpart).flatMap {
-              try other.object(key, $0, of: counterpart, at: .latest, numbers.1)
+              try other.object(key, $0, of: counterpart, at: .latest, lost.1)
             }
           }
           try found(mine, theirs)

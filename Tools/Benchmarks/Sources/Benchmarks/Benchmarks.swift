@@ -109,7 +109,10 @@ struct Benchmarks: AsyncParsableCommand {
 
 extension Case {
   static func all(_ sizes: Sizes) -> [Case] {
-    objects(sizes) + fetches(sizes) + published(sizes) + queries(sizes) + relations(sizes) + assets(sizes) + files(sizes)
-      + journals(sizes) + exchange(sizes) + loopback(sizes) + merges(sizes) + replays(sizes)
+    let topics = [
+      objects, fetches, published, queries, relations, assets, files, journals, exchange, loopback, merges, replays, histories,
+      tools,
+    ]
+    return topics.flatMap { $0(sizes) }
   }
 }

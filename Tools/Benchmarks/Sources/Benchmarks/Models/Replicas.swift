@@ -29,6 +29,34 @@ extension Workspace {
     }
   }
 
+  /// A folder that holds `database` and `remote` with a journal of ten entries of each object: it was inserted, and updated nine times. Two replicas wrote them, 1,000 a
+  /// transaction, in turn.
+  func journal(_ entries: Int) async throws -> URL {
+    try await fixture("journal-\(entries)") { folder in
+      let remote = FolderRemote(folder.file("remote"))
+      let (part, first) = (1_000, try await MagicData(path: folder.file("database")))
+      for start in stride(from: 0, to: entries / 10, by: part) {
+        try await first.update(contentsOf: (start..<min(start + part, entries / 10)).map { Specimen(SpecimenRow($0)) })
+      }
+      try await MagicReplicator(first, remote: remote).push()
+      let second = try await MagicData(path: folder.file("second"))
+      try await MagicReplicator(second, remote: remote).pull()
+      let replicas = [(first, try await first.object(of: Specimen.self)), (second, try await second.object(of: Specimen.self))]
+      for round in 1...9 {
+        for (number, start) in stride(from: 0, to: entries / 10, by: part).enumerated() {
+          let (magic, objects) = replicas[(number + round) % 2]
+          let some = Array(objects[start..<min(start + part, objects.count)])
+          for object in some { object.count = round * 10 + number % 10 }
+          try await magic.update(contentsOf: some)
+        }
+      }
+      for magic in [first, second] { try await MagicReplicator(magic, remote: remote).push() }
+      try await MagicReplicator(first, remote: remote).pull()
+      for magic in [first, second] { try await magic.close() }
+      try FileManager.default.removeItem(at: folder.file("second"))
+    }
+  }
+
   private func change(_ name: String, to changed: String, in folder: URL) async throws {
     try FileManager.default.copyItem(at: folder.file(name), to: folder.file(changed))
     let magic = try await MagicData(path: folder.file(changed))

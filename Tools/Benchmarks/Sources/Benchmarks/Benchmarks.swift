@@ -109,7 +109,10 @@ struct Benchmarks: AsyncParsableCommand {
 
 extension Case {
   static func all(_ sizes: Sizes) -> [Case] {
-    objects(sizes) + fetches(sizes) + published(sizes) + queries(sizes) + relations(sizes) + assets(sizes) + files(sizes)
-      + exchange(sizes) + loopback(sizes) + merges(sizes) + replays(sizes)
+    let topics = [
+      objects, fetches, published, queries, relations, assets, files, exchange, loopback, live, crowds, segments, idle, merges,
+      replays,
+    ]
+    return topics.flatMap { $0(sizes) }
   }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The memory of this process, as Linux tells it; nil elsewhere.
+/// The memory of processes, as Linux tells it; nil elsewhere.
 enum Memory {
   /// In bytes.
   struct Use: Codable {
@@ -9,15 +9,15 @@ enum Memory {
   }
 
   static func resident() -> Int? { status("VmRSS:") }
-  static func peak() -> Int? { status("VmHWM:") }
+  static func peak(of process: String = "self") -> Int? { status("VmHWM:", of: process) }
 
   /// Lets the peak begin anew: proc(5), clear_refs.
   static func forgetPeak() {
     try? Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
   }
 
-  private static func status(_ name: String) -> Int? {
-    guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else { return nil }
+  private static func status(_ name: String, of process: String = "self") -> Int? {
+    guard let text = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8) else { return nil }
     let line = text.split(separator: "\n").first { $0.hasPrefix(name) }
     return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }.map { $0 * 1_024 }
   }

@@ -66,8 +66,9 @@ enum RemotePlace: Sendable {
       if use == .pull { try remote.check() }
       return try await body(remote)
     }
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magic-bundle-\(UUID().uuidString.lowercased())")
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let scratch = try ScratchFolder("bundle")
+    defer { withExtendedLifetime(scratch) {} }
+    let folder = scratch.url.appendingPathComponent("remote", isDirectory: true)
     let remote = FolderRemote(folder)
     let name = isPipe ? "the bundle" : text
     do {

@@ -19,6 +19,9 @@ let package = Package(
         .product(name: "MagicData", package: "MagicData"),
         .product(name: "MagicReplication", package: "MagicData"),
         .product(name: "MagicTransport", package: "MagicData"),
+        // Run, and not linked.
+        .product(name: "magic-sync", package: "MagicData"),
+        .product(name: "magic-replay", package: "MagicData"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),

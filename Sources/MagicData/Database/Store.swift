@@ -28,8 +28,8 @@ package final class Store: Sendable {
   let longReads = Gate(places: maxLongReads)
   let commits = CommitSignal()
   private let types = Locked<Types>(Types())
-  /// Goes away with the store.
-  private let temporaryFolder: URL?
+  /// Of a temporary database; goes away with the store.
+  private let scratch: ScratchFolder?
 
   /// How long a write waits for another process's before it gives up.
   static let busySeconds: TimeInterval = 10
@@ -45,21 +45,21 @@ package final class Store: Sendable {
       location = nil
       identity = Identity(of: nil, surroundings)
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magicdata-\(UUID())", isDirectory: true)
-      temporaryFolder = folder
+      scratch = nil
       assets = AssetFolder(folder)
       database = try DatabaseQueue(configuration: Store.configuration(mustExist: false))
       gate = Gate(places: 1)
     case .temporary:
-      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magicdata-\(UUID())", isDirectory: true)
-      temporaryFolder = folder
-      let location = DatabaseLocation(folder)
+      let scratch = try ScratchFolder("data")
+      self.scratch = scratch
+      let location = DatabaseLocation(scratch.url)
       self.location = location
       identity = Identity(of: nil, surroundings)
       assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: false)
       gate = FileGates.gate(of: location.file)
     case .file(let location, let mustExist):
-      temporaryFolder = nil
+      scratch = nil
       self.location = location
       identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
@@ -85,10 +85,9 @@ package final class Store: Sendable {
   }
 
   deinit {
-    guard let temporaryFolder else { return }
-    try? database.close()
+    if scratch != nil { try? database.close() }
     // Of a database in memory there is a folder only if it had assets.
-    try? FileManager.default.removeItem(at: temporaryFolder)
+    if location == nil { try? FileManager.default.removeItem(at: assets.url) }
   }
 
   func close() async throws {

@@ -62,6 +62,22 @@ struct AckFile: Equatable, Sendable {
         expired: content.expired))
   }
 
+  /// What is known of members and this does not say, each as its own file would say it.
+  func news(among members: some Sequence<MemberReplica>, _ dataSet: DataSetID) throws -> [Data] {
+    try members.sorted { $0.replica < $1.replica }.compactMap { member in
+      var known = self.members[member.replica] ?? MemberReplica(member.replica)
+      guard known.learn(member) else { return nil }
+      return try AckFile(replica: member.replica, members: [member.replica: member]).bytes(dataSet)
+    }
+  }
+
+  /// The same, in no more than so many bytes: the own acknowledgement alone if all is too much, since others say theirs themselves.
+  func bytes(_ dataSet: DataSetID, atMost limit: Int) throws -> Data {
+    let all = try bytes(dataSet)
+    guard all.count > limit else { return all }
+    return try AckFile(replica: replica, members: members.filter { $0.key == replica }).bytes(dataSet)
+  }
+
   init(replica: ReplicaID, members: [ReplicaID: MemberReplica]) {
     self.replica = replica
     self.members = members

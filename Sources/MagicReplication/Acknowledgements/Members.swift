@@ -17,9 +17,7 @@ struct Members {
   mutating func learn(_ members: some Sequence<MemberReplica>) {
     for member in members {
       var known = all[member.replica] ?? MemberReplica(member.replica)
-      if let said = member.acknowledged, said.time > known.acknowledged?.time ?? -1 { known.acknowledged = said }
-      if let expired = member.expired { known.expired = max(known.expired ?? expired, expired) }
-      guard all[member.replica] != known else { continue }
+      guard known.learn(member) else { continue }
       all[member.replica] = known
       news.insert(member.replica)
     }
@@ -94,5 +92,17 @@ struct Members {
       guard let said = member.acknowledged?.frontier.frontier else { return false }
       return floor.replicas.allSatisfy { said[$0] >= floor[$0] }
     }
+  }
+}
+
+extension MemberReplica {
+  /// Takes what is later than what is known (K-7). `false` if nothing is.
+  mutating func learn(_ said: MemberReplica) -> Bool {
+    let before = self
+    if let acknowledged = said.acknowledged, acknowledged.time > self.acknowledged?.time ?? -1 {
+      self.acknowledged = acknowledged
+    }
+    if let expired = said.expired { self.expired = max(self.expired ?? expired, expired) }
+    return self != before
   }
 }

@@ -30,15 +30,17 @@ extension FolderRemote {
 extension MagicData {
   /// Says what was pushed, as one who has no folder for it, and takes what others say in answer.
   ///
-  /// - Parameter exchange: gives what is said here to somebody, and returns what is said there.
+  /// - Parameters:
+  ///   - limit: of the bytes of what is said.
+  ///   - exchange: gives what is said here to somebody, and returns what is said there.
   package func acknowledge(
-    _ dataSet: DataSetID, _ pushed: NamedFrontier, _ exchange: (Data) async throws -> [Data]
+    _ dataSet: DataSetID, _ pushed: NamedFrontier, atMost limit: Int, _ exchange: (Data) async throws -> [Data]
   ) async throws {
     try await storeMembers { members, now in members.acknowledge(pushed, at: now) }
     let said = try await store.read { db in
       // What it says was stored is on the disk (L-13).
       try self.store.syncToDisk(db)
-      return try AckFile(Members(db)).bytes(dataSet)
+      return try AckFile(Members(db)).bytes(dataSet, atMost: limit)
     }
     let answers = try await exchange(said).compactMap { AckFile($0, dataSet) }
     try await storeMembers { members, _ in

@@ -201,9 +201,12 @@ struct FolderListing: Sendable {
 
   /// A file was written, maybe in the place of a damaged one.
   mutating func add(_ name: SegmentFileName, _ bytes: [UInt8]) throws {
-    let file = File(name: name, header: try SegmentHeader(bytes), url: url(of: name))
+    add(name, try SegmentHeader(bytes))
+  }
+
+  mutating func add(_ name: SegmentFileName, _ header: SegmentHeader) {
     rejected.removeAll { $0.name == name }
-    runs[name.replica] = Runs((runs[name.replica]?.files ?? []).filter { $0.name != name } + [file])
+    runs[name.replica, default: Runs([])].add(File(name: name, header: header, url: url(of: name)))
   }
 
   /// Deletes a file of which the listing still knows.
@@ -256,18 +259,24 @@ struct FolderListing: Sendable {
 /// One replica's files, with what it takes to find the next one without looking at all.
 struct Runs: Sendable {
   /// Rising by first sequence.
-  let files: [FolderListing.File]
+  private(set) var files: [FolderListing.File] = []
   /// For each file the one among it and those before it that reaches farthest.
-  private let farthest: [Int]
+  private var farthest: [Int] = []
 
   init(_ files: [FolderListing.File]) {
-    self.files = files.sorted { ($0.name.first, $0.name.last) < ($1.name.first, $1.name.last) }
-    var farthest: [Int] = []
-    for (index, file) in self.files.enumerated() {
-      let before = farthest.last ?? index
-      farthest.append(self.files[before].name.last >= file.name.last ? before : index)
-    }
-    self.farthest = farthest
+    for file in files.sorted(by: { ($0.name.first, $0.name.last) < ($1.name.first, $1.name.last) }) { append(file) }
+  }
+
+  /// In the place of one of the same name. Mostly it is the next one.
+  mutating func add(_ file: FolderListing.File) {
+    if files.last.map({ $0.name.first < file.name.first }) ?? true { return append(file) }
+    self = Runs(files.filter { $0.name != file.name } + [file])
+  }
+
+  private mutating func append(_ file: FolderListing.File) {
+    let before = farthest.last ?? files.count
+    files.append(file)
+    farthest.append(files[before].name.last >= file.name.last ? before : files.count - 1)
   }
 
   /// As few files as hold all that these hold, in their order.

@@ -15,7 +15,48 @@ extension FolderRemote {
   }
 
   func write(_ file: AckFile, _ dataSet: DataSetID) throws {
+    try write(acknowledgement: file.bytes(dataSet), of: file.replica)
+  }
+
+  /// The same as bytes, unless the file is there and holds just these.
+  func write(acknowledgement bytes: Data, of replica: ReplicaID) throws {
+    let file = acks.appendingPathComponent(AckFile.name(of: replica))
+    if let there = try? DurableFile.read(file, atMost: bytes.count), there.elementsEqual(bytes) { return }
     try makeOwn(acks)
-    try DurableFile.write(try file.bytes(dataSet), to: acks.appendingPathComponent(AckFile.name(of: file.replica)))
+    try DurableFile.write(bytes, to: file)
+  }
+}
+
+/// What the acknowledgements in a folder say together. Of many only those are read that have changed.
+struct FolderMembers: Sendable {
+  private(set) var all: [ReplicaID: MemberReplica] = [:]
+  private var dataSet: DataSetID?
+  private var seen: [String: OpenFile.State] = [:]
+
+  mutating func look(_ remote: FolderRemote, _ dataSet: DataSetID) throws {
+    var there: [String: OpenFile.State] = [:]
+    for name in remote.isOwnFolder(remote.acks) ? try remote.listing(of: remote.acks) : [] {
+      if AckFile.replica(ofName: name) != nil { there[name] = OpenFile.State(of: remote.acks.appendingPathComponent(name)) }
+    }
+    // What was taken away is forgotten, and so is all that was said of another data set.
+    if self.dataSet != dataSet || seen.keys.contains(where: { there[$0] == nil }) {
+      (self.dataSet, seen, all) = (dataSet, [:], [:])
+    }
+    for (name, state) in there where seen[name] != state {
+      seen[name] = state
+      guard let replica = AckFile.replica(ofName: name) else { continue }
+      if let file = AckFile(remote.acks.appendingPathComponent(name), of: replica, dataSet) { learn(file) }
+    }
+  }
+
+  /// One that was just written.
+  mutating func take(_ file: AckFile, in remote: FolderRemote) {
+    let name = AckFile.name(of: file.replica)
+    seen[name] = OpenFile.State(of: remote.acks.appendingPathComponent(name))
+    learn(file)
+  }
+
+  private mutating func learn(_ file: AckFile) {
+    for member in file.members.values { _ = all[member.replica, default: MemberReplica(member.replica)].learn(member) }
   }
 }

@@ -5,6 +5,8 @@ package import MagicJournal
 /// A segment that comes in pieces, on its way into a folder. It is there once it is whole, and never in part.
 package final class ArrivingSegment {
   package let header: SegmentHeader
+  /// Under which it will be there.
+  package let name: SegmentFileName
   private let file: URL
   private let writer: PieceWriter
   private let isDurable: Bool
@@ -17,8 +19,8 @@ package final class ArrivingSegment {
   /// - Throws: `JournalError` for a header that is none, `MagicDataError`.
   package init(_ head: [UInt8], name: String, in folder: FolderRemote, isDurable: Bool) throws {
     header = try SegmentHeader(head)
-    let fileName = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: name)
-    file = folder.segments.appendingPathComponent(fileName.text)
+    self.name = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: name)
+    file = folder.segments.appendingPathComponent(self.name.text)
     self.isDurable = isDurable
     writer = try PieceWriter(beside: file)
     try head.withUnsafeBytes { try writer.append($0) }

@@ -1,5 +1,5 @@
 package import Foundation
-internal import MagicData
+package import MagicData
 package import MagicJournal
 
 /// What a server has for its clients: a database that takes part, or a folder that stores and forwards.
@@ -28,10 +28,10 @@ package protocol Served: Sendable {
 
   /// Hands over all segments that it takes to go on from a frontier, each replica's in their order.
   ///
-  /// - Parameter take: gets each segment's bytes and its name (S-3).
+  /// - Parameter take: gets each of them.
   /// - Returns: what could not be read, in words.
   func segments(
-    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable ([UInt8], String) async throws -> Void
+    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable (ServedSegment) async throws -> Void
   ) async throws -> [String]
 
   /// Where a client's segments and contents go.
@@ -51,6 +51,20 @@ package protocol Served: Sendable {
 
   /// Watches for changes that others make, until the task is cancelled.
   func watch() async
+}
+
+/// A segment on its way to a client.
+package struct ServedSegment: Sendable {
+  package enum Body: Sendable {
+    case bytes(ArraySlice<UInt8>)
+    /// What follows the header in a file, whose checksum is right.
+    case file(OpenFile)
+  }
+
+  /// S-3.
+  package let name: String
+  package let header: [UInt8]
+  package let body: Body
 }
 
 /// A checkpoint on its way to a client.
@@ -80,7 +94,7 @@ package protocol Inbox: Sendable {
   func received(_ digits: String)
 
   /// Another segment is whole.
-  func received(_ header: SegmentHeader)
+  func received(_ name: SegmentFileName, _ header: SegmentHeader)
 
   /// When this returns, all that was received is there for good.
   ///

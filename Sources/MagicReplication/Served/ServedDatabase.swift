@@ -73,12 +73,12 @@ package final class ServedDatabase: Served {
     }
     return try await store.read { db in
       try store.syncToDisk(db)
-      return [try AckFile(Members(db)).bytes(dataSet)]
+      return try (file ?? AckFile(replica: client, members: [:])).news(among: Members(db).all.values, dataSet)
     }
   }
 
   package func segments(
-    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable ([UInt8], String) async throws -> Void
+    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable (ServedSegment) async throws -> Void
   ) async throws -> [String] {
     let store = magic.store
     let (held, writer) = try await store.read { db in
@@ -94,7 +94,8 @@ package final class ServedDatabase: Served {
           try SegmentCutter(dataSet: dataSet, writer: writer, journal: JournalReader(db)).cutNow(replica, run)
         })
       {
-        try await take(cut.bytes, cut.name)
+        let header = Array(cut.bytes[..<SegmentHeader.length])
+        try await take(ServedSegment(name: cut.name, header: header, body: .bytes(cut.bytes[SegmentHeader.length...])))
         next = cut.run.upperBound + 1
       }
     }
@@ -157,7 +158,7 @@ private final class DatabaseInbox: Inbox {
 
   var contents: FolderRemote { magic.store.assets.incoming }
 
-  func received(_ header: SegmentHeader) {}
+  func received(_ name: SegmentFileName, _ header: SegmentHeader) {}
   func received(_ digits: String) { _ = arrived.withLock { $0.insert(digits) } }
 
   func settle(_ runs: [HeldRun]) async throws {

@@ -7,17 +7,69 @@ package final class ServedFolder: Served {
   package let changes = ChangeSignal()
   private let remote: FolderRemote
   private let state = Locked(State())
+  /// What is known of the folder's acknowledgements.
+  private let members = Locked(FolderMembers())
   /// One looks at a time, or an older look could take the place of a later one.
   private let looking = Locked(())
 
   private struct State {
-    /// What is known of the folder, and of which data set it was.
-    var dataSet: DataSetID?
-    var listing: FolderListing?
+    var look: Look?
     /// Files that turned out to be damaged when they were read (F-9).
     var damaged: [SegmentFileName: MagicDataError] = [:]
+    /// Files whose bytes were compared with their checksum.
+    var whole: [SegmentFileName: Whole] = [:]
     /// Names within segments, which cost their decoding.
     var names: [Address: TransactionName] = [:]
+  }
+
+  /// What is known of the folder.
+  private struct Look {
+    let dataSet: DataSetID
+    private(set) var listing: FolderListing
+    private(set) var frontier: Frontier
+    /// Worked out when somebody asks.
+    var standing: Standing?
+    /// The folder's own state, after what this server has done to it.
+    private(set) var state: FolderState
+    /// Whether nothing can have changed unseen until then: a change soon after another may leave a folder's times as they are.
+    private(set) var isCertain: Bool
+    let until: ContinuousClock.Instant
+    private(set) var changes = 0
+
+    init(_ dataSet: DataSetID, _ listing: FolderListing, _ state: FolderState) {
+      (self.dataSet, self.listing, self.state) = (dataSet, listing, state)
+      frontier = listing.frontier
+      isCertain = state.isOlder(than: Date())
+      until = .now + ServedFolder.longest
+    }
+
+    mutating func add(_ name: SegmentFileName, _ header: SegmentHeader, _ state: FolderState) {
+      listing.add(name, header)
+      while let file = listing.next(after: frontier[name.replica], of: name.replica) {
+        frontier[name.replica] = file.name.last
+      }
+      (self.state, isCertain, standing) = (state, false, nil)
+      changes += 1
+    }
+
+    mutating func reject(_ name: SegmentFileName, _ error: MagicDataError) {
+      listing.reject(named: name, error)
+      (frontier, standing) = (listing.frontier, nil)
+      changes += 1
+    }
+  }
+
+  private struct FolderState: Equatable {
+    private let folders: [OpenFile.State?]
+
+    init(_ remote: FolderRemote) { folders = [remote.segments, remote.checkpoints].map(OpenFile.State.init(of:)) }
+
+    func isOlder(than now: Date) -> Bool { folders.allSatisfy { $0?.isOlder(than: now) ?? true } }
+  }
+
+  private struct Whole {
+    let state: OpenFile.State
+    let until: ContinuousClock.Instant
   }
 
   private struct Address: Hashable {
@@ -25,8 +77,12 @@ package final class ServedFolder: Served {
     let sequence: UInt64
   }
 
-  /// So many names are remembered.
+  /// So many names are remembered, and so many files that are whole.
   private static let maxNames = 10_000
+  /// After which the folder is listed though nothing shows that it is another: not every file system says.
+  private static let longest = Duration.seconds(60)
+  /// For how long: what a disk does to a file does not show in the file's times. Who gets it compares its checksum as well.
+  private static let trust = Duration.seconds(600)
 
   package init(_ remote: FolderRemote) {
     self.remote = remote
@@ -49,32 +105,57 @@ package final class ServedFolder: Served {
     try await offPool { [remote] in try remote.dataSet(orMake: dataSet) }
   }
 
-  /// The folder as it is, whoever writes to it.
-  private func look(_ dataSet: DataSetID) throws -> FolderListing {
-    try looking.withLock { _ in
-      let known = state.withLock { $0.dataSet == dataSet ? $0.listing : nil }
-      var listing = try FolderListing(remote, dataSet: dataSet, known: known)
+  /// The folder as it is. What others have written at the very moment at which this server did shows within a second (`watch`).
+  private func look(_ dataSet: DataSetID, isCertain: Bool = false) throws -> Look {
+    if let look = known(dataSet, isCertain) { return look }
+    return try looking.withLock { _ in
+      // Somebody else may have looked meanwhile.
+      if let look = known(dataSet, isCertain) { return look }
+      let now = FolderState(remote)
+      let earlier = state.withLock { $0.look?.dataSet == dataSet ? $0.look?.listing : nil }
+      var listing = try FolderListing(remote, dataSet: dataSet, known: earlier)
       return state.withLock { state in
         for (name, error) in state.damaged { listing.reject(named: name, error) }
-        (state.dataSet, state.listing) = (dataSet, listing)
-        return listing
+        let look = Look(dataSet, listing, now)
+        state.look = look
+        return look
       }
+    }
+  }
+
+  private func known(_ dataSet: DataSetID, _ isCertain: Bool) -> Look? {
+    let now = FolderState(remote)
+    return state.withLock { state in
+      guard let look = state.look, look.dataSet == dataSet, look.state == now, !isCertain || look.isCertain, look.until > .now
+      else { return nil }
+      return look
     }
   }
 
   package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
     try await offPool { [self] in
-      let listing = try look(dataSet)
-      let standing = try Standing(listing) { try name(at: $0, of: $1, in: listing) }
+      let look = try look(dataSet)
+      let (listing, standing) = (look.listing, try standing(look))
       var held = Frontier()
       for run in runs where run.replica != client {
         held[run.replica] = run.last
-        let frontier = standing.frontier[run.replica]
-        guard run.last <= frontier, let known = try name(at: run.last, of: run.replica, in: listing) else { continue }
+        guard run.last <= look.frontier[run.replica], let known = try name(at: run.last, of: run.replica, in: listing) else {
+          continue
+        }
         guard known == run.name else { throw MagicDataError.fork(run.replica, run.last) }
       }
       return standing
     }
+  }
+
+  private func standing(_ look: Look) throws -> Standing {
+    if let standing = look.standing { return standing }
+    let standing = try Standing(look.listing, look.frontier) { try name(at: $0, of: $1, in: look.listing) }
+    state.withLock { state in
+      guard let now = state.look, now.until == look.until, now.changes == look.changes else { return }
+      state.look?.standing = standing
+    }
+    return standing
   }
 
   /// The name of a transaction that some file holds; `nil` if none can be read.
@@ -91,8 +172,8 @@ package final class ServedFolder: Served {
     } else if let next = listing.runs[replica]?.files.first(where: { $0.name.first == sequence + 1 }) {
       name = next.header.previous
     } else {
-      name = try segment(file).flatMap { bytes in
-        try? Segment(bytes).transactions.first { $0.sequence == sequence }?.name
+      name = try whole(file).flatMap { file in
+        try? Segment(file.bytes(at: 0, file.length)).transactions.first { $0.sequence == sequence }?.name
       }
     }
     if let name {
@@ -104,16 +185,16 @@ package final class ServedFolder: Served {
     return name
   }
 
-  /// A file's bytes, if its checksum is that of its header; else it counts no more, and whoever has what it held sends it again.
-  private func segment(_ file: FolderListing.File) throws -> [UInt8]? {
+  /// An open file, if its checksum is that of its header; else it counts no more, and whoever has what it held sends it again.
+  private func whole(_ file: FolderListing.File) throws -> OpenFile? {
     let error: MagicDataError
     do {
-      let bytes = try DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)
-      let header = try? SegmentHeader(bytes)
-      if header == file.header, bytes.count == SegmentHeader.length + file.header.storedLength,
-        Zlib.checksum(bytes[SegmentHeader.length...]) == file.header.storedChecksum
-      {
-        return bytes
+      let opened = try OpenFile(file.url)
+      let known = state.withLock { $0.whole[file.name] }
+      if let known, known.state == opened.state, known.until > .now { return opened }
+      if try isWhole(opened, file.header) {
+        remember(file.name, opened)
+        return opened
       }
       error = MagicDataError(.damaged, "\(file.url.path) is damaged: its bytes do not match its checksum")
       remote.doubt(file.name.text)
@@ -121,13 +202,41 @@ package final class ServedFolder: Served {
       guard failure.code != .notFound else { return nil }
       error = failure
     }
-    state.withLock { $0.damaged[file.name] = error }
+    state.withLock { state in
+      state.damaged[file.name] = error
+      state.look?.reject(file.name, error)
+    }
     return nil
+  }
+
+  private func isWhole(_ file: OpenFile, _ header: SegmentHeader) throws -> Bool {
+    guard file.length == SegmentHeader.length + header.storedLength,
+      (try? SegmentHeader(file.bytes(at: 0, SegmentHeader.length))) == header
+    else { return false }
+    let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
+    defer { piece.deallocate() }
+    var (offset, checksum) = (SegmentHeader.length, UInt32(0))
+    while offset < file.length {
+      let part = UnsafeMutableRawBufferPointer(rebasing: piece[..<min(piece.count, file.length - offset)])
+      try file.read(part, at: offset)
+      checksum = Zlib.checksum(UnsafeRawBufferPointer(part), after: checksum)
+      offset += part.count
+    }
+    return checksum == header.storedChecksum
+  }
+
+  /// Many clients take the same files; comparing each time would take longer than sending.
+  private func remember(_ name: SegmentFileName, _ file: OpenFile) {
+    guard file.state.isOlder(than: Date()) else { return }
+    state.withLock { state in
+      if state.whole.count >= ServedFolder.maxNames { state.whole = [:] }
+      state.whole[name] = Whole(state: file.state, until: .now + ServedFolder.trust)
+    }
   }
 
   package func checkpoint(_ dataSet: DataSetID, after frontier: Frontier) async throws -> ServedCheckpoint? {
     try await offPool { [self] in
-      var listing = try look(dataSet)
+      var listing = try look(dataSet).listing
       while let checkpoint = listing.needed(by: frontier) {
         if try listing.isWhole(checkpoint) { return ServedCheckpoint(checkpoint) }
         remote.doubt(checkpoint.url.lastPathComponent)
@@ -137,28 +246,34 @@ package final class ServedFolder: Served {
   }
 
   package func acknowledged(_ dataSet: DataSetID, _ said: Data, by client: ReplicaID) async throws -> [Data] {
-    try await offPool { [remote] in
-      let files = try remote.acknowledged(dataSet)
-      if let file = AckFile(said, of: client, dataSet), files[client] != file { try remote.write(file, dataSet) }
-      return try files.values.sorted { $0.replica < $1.replica }.map { try $0.bytes(dataSet) }
+    try await offPool { [remote, members] in
+      let file = AckFile(said, of: client, dataSet)
+      if file != nil { try remote.write(acknowledgement: said, of: client) }
+      let known = try members.withLock { members in
+        if let file { members.take(file, in: remote) }
+        try members.look(remote, dataSet)
+        return members.all
+      }
+      return try (file ?? AckFile(replica: client, members: [:])).news(among: known.values, dataSet)
     }
   }
 
   package func segments(
-    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable ([UInt8], String) async throws -> Void
+    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable (ServedSegment) async throws -> Void
   ) async throws -> [String] {
-    var (listing, isNew) = (try await offPool { [self] in try look(dataSet) }, true)
+    var (listing, isNew) = (try await offPool { [self] in try look(dataSet).listing }, true)
     var held = frontier
     // Files that are gone were replaced, or will be (F-20).
     while isNew {
       for replica in listing.replicas {
         while let file = listing.next(after: held[replica], of: replica) {
-          guard let bytes = try await offPool({ [self] in try segment(file) }) else {
+          guard let whole = try await offPool({ [self] in try whole(file) }) else {
             let error = state.withLock { $0.damaged[file.name] }
             listing.reject(file, error ?? MagicDataError(.notFound, "\(file.url.path) is gone"))
             continue
           }
-          try await take(bytes, file.name.name)
+          let header = try whole.bytes(at: 0, SegmentHeader.length)
+          try await take(ServedSegment(name: file.name.name, header: header, body: .file(whole)))
           held[replica] = file.name.last
         }
       }
@@ -187,24 +302,28 @@ package final class ServedFolder: Served {
     }
   }
 
-  package func frontier() -> Frontier { state.withLock { $0.listing?.frontier ?? Frontier() } }
+  package func frontier() -> Frontier { state.withLock { $0.look?.frontier ?? Frontier() } }
   package func digest(at frontier: Frontier) -> String? { nil }
 
   package func watch() async {
     // Others may write to the folder as well, by themselves or through a service that carries it.
-    var position = await remote.position()
     while !Task.isCancelled {
-      try? await remote.waitForChange(after: position, every: .seconds(1))
-      position = await remote.position()
-      if let dataSet = try? await dataSet() { _ = try? await offPool { [self] in try look(dataSet) } }
-      changes.tell()
+      let before = frontier()
+      if let dataSet = try? await dataSet() { _ = try? await offPool { [self] in try look(dataSet, isCertain: true) } }
+      if frontier() != before { changes.tell() }
+      try? await Task.sleep(for: .seconds(1))
     }
   }
 
-  fileprivate func received(_ header: SegmentHeader) {
-    state.withLock { state in
-      state.damaged = state.damaged.filter {
-        $0.key.replica != header.replica || $0.key.first != header.first || $0.key.last != header.last
+  fileprivate func received(_ name: SegmentFileName, _ header: SegmentHeader) {
+    // Not while somebody looks, who may have passed over the file already.
+    looking.withLock { _ in
+      let now = FolderState(remote)
+      state.withLock { state in
+        state.damaged = state.damaged.filter {
+          $0.key.replica != header.replica || $0.key.first != header.first || $0.key.last != header.last
+        }
+        if state.look?.dataSet == header.dataSet { state.look?.add(name, header, now) }
       }
     }
   }
@@ -222,7 +341,7 @@ private struct FolderInbox: Inbox {
 
   var contents: FolderRemote { folder }
 
-  func received(_ header: SegmentHeader) { served.received(header) }
+  func received(_ name: SegmentFileName, _ header: SegmentHeader) { served.received(name, header) }
   func received(_ digits: String) {}
 
   func settle(_ runs: [HeldRun]) async throws {
@@ -231,8 +350,9 @@ private struct FolderInbox: Inbox {
 }
 
 extension Standing {
-  init(_ listing: FolderListing, _ name: (UInt64, ReplicaID) throws -> TransactionName?) throws {
-    let frontier = listing.frontier
+  init(
+    _ listing: FolderListing, _ frontier: Frontier, _ name: (UInt64, ReplicaID) throws -> TransactionName?
+  ) throws {
     let parts = try listing.allReplicas.map { replica in
       let last = frontier[replica]
       var beyond: [ClosedRange<UInt64>] = []

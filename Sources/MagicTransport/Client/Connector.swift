@@ -41,6 +41,7 @@ enum Connector {
     ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .connectTimeout(WireLimits.connect)
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .channelOption(.writeBufferWaterMark, value: WireLimits.waiting)
   }
 
   static let plain: @Sendable (any Channel) -> EventLoopFuture<NIOAsyncChannel<Frame, Frame>> = { channel in

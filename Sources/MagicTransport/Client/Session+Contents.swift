@@ -1,5 +1,6 @@
 internal import Foundation
 internal import MagicData
+internal import MagicJournal
 internal import MagicReplication
 internal import NIOCore
 
@@ -90,7 +91,7 @@ extension Session {
         sent += 1
       }
     }
-    if sent > 0 { _ = try await ask(Frame(.settle), for: .settled) }
+    if sent > 0 { try await settle(Frontier()) }
     return report
   }
 

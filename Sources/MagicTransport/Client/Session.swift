@@ -15,6 +15,8 @@ final class Session: Sendable {
   /// Under which id the client came.
   private let replica: ReplicaID
   private let dataSetThere: Locked<DataSetID?>
+  /// What the server has told that it holds.
+  private let frontierThere = Locked(Frontier())
 
   init(
     _ text: String, _ hello: Hello, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox,
@@ -138,6 +140,7 @@ extension Session: OpenRemote {
   func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
     let compared = try await compare(magic)
     let there = compared.there
+    frontierThere.withLock { $0 = there.frontier }
     var held = compared.held
     // All that is there under the own id: where it begins to differ shows in the segments.
     if compared.isBranch { held[replica] = 0 }
@@ -197,6 +200,7 @@ extension Session: OpenRemote {
     let compared = try await compare(magic)
     if compared.isBranch { try await arrivals(for: magic, dataSet).leaveBranch(of: magic, dataSet, events) }
     let (held, there, store) = (compared.held, compared.there, magic.store)
+    notice(there, held)
     let (state, floor) = try await store.read { db in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
@@ -236,7 +240,7 @@ extension Session: OpenRemote {
         first = cut.run.upperBound + 1
       }
     }
-    _ = try await ask(Frame(.settle), for: .settled)
+    try await settle(held)
     try await acknowledge(compared.named, magic, dataSet)
     return report
   }
@@ -260,7 +264,7 @@ extension Session: OpenRemote {
   /// K-7: says what this database has, and takes what others have said.
   private func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
     guard offers("members"), welcome.rights.contains(.write) else { return }
-    try await magic.acknowledge(dataSet, pushed) { said in
+    try await magic.acknowledge(dataSet, pushed, atMost: WireLimits.saidBytes) { said in
       let answer = try await ask(.blocks(.members, [said]), for: .said)
       return try reading { () throws(WireError) in try answer.blocks() }
     }
@@ -274,6 +278,20 @@ extension Session: OpenRemote {
   }
 
   // MARK: Changes
+
+  /// Asks for what was sent to be kept for good.
+  func settle(_ held: Frontier) async throws {
+    let answer = try await ask(Frame(.settle), for: .settled)
+    notice(try reading { () throws(WireError) in try answer.standing() }, held)
+  }
+
+  /// The server does not tell again of what it has told in answer to a push (W-11): what no pull has looked at and is not held is a change.
+  private func notice(_ there: Standing, _ held: Frontier) {
+    let before = frontierThere.withLock { $0 }
+    let frontier = there.frontier
+    frontierThere.withLock { $0 = frontier }
+    if frontier.replicas.contains(where: { frontier[$0] > max(before[$0], held[$0]) }) { changes.tell() }
+  }
 
   func position() -> RemotePosition { .count(changes.count) }
 

@@ -58,6 +58,7 @@ struct Listener: Sendable {
       // Nothing is read before there is somebody to read it.
       .childChannelOption(.autoRead, value: false)
       .childChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelOption(.writeBufferWaterMark, value: WireLimits.waiting)
       .childChannelInitializer { channel in
         if case .terminated = continuation.yield(channel) { return channel.close() }
         return channel.eventLoop.makeSucceededVoidFuture()

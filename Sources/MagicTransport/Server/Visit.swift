@@ -187,9 +187,8 @@ final class Visit: Sendable {
           try await give(checkpoint, conversation, outbound)
           for replica in checkpoint.floor.replicas { frontier[replica] = max(frontier[replica], checkpoint.floor[replica]) }
         }
-        let unread = try await house.served.segments(dataSet, after: frontier) { bytes, name in
-          try await self.send(.segment(name, bytes[..<SegmentHeader.length]), outbound)
-          try await self.send(bytes[SegmentHeader.length...], outbound)
+        let unread = try await house.served.segments(dataSet, after: frontier) { segment in
+          try await self.give(segment, outbound)
         }
         try await send(.texts(.pulled, unread), outbound)
       case .segment:
@@ -253,9 +252,9 @@ final class Visit: Sendable {
     _ frame: Frame, _ dataSet: DataSetID, into inbox: any Inbox, _ conversation: Conversation,
     _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator
   ) async throws {
-    let (name, head) = try frame.segment()
-    let segment = try ArrivingSegment(head, name: name, in: inbox.folder, isDurable: inbox.isDurable)
-    let header = segment.header
+    let (hash, head) = try frame.segment()
+    let segment = try ArrivingSegment(head, name: hash, in: inbox.folder, isDurable: inbox.isDurable)
+    let (name, header) = (segment.name, segment.header)
     guard header.dataSet == dataSet else { throw WireError(.dataSet, "a segment belongs to another data set") }
     guard header.writer == conversation.hello.replica else {
       throw WireError(.notAllowed, "a segment was written by another replica than the one that sends it")
@@ -267,8 +266,10 @@ final class Visit: Sendable {
       try await data(&iterator, atMost: segment.lacking).withUnsafeReadableBytes { try segment.append($0) }
     }
     let whole = Whole(segment)
-    try await offPool { try whole.arrived.finish() }
-    inbox.received(header)
+    try await offPool {
+      try whole.arrived.finish()
+      inbox.received(name, header)
+    }
   }
 
   private func receive(
@@ -291,6 +292,17 @@ final class Visit: Sendable {
         for replica in replicas where owners?.isOthers(replica, than: conversation.holder.name) ?? false {
           throw WireError(.notAllowed, "a checkpoint stands for replica \(replica), which belongs to another token")
         }
+      }
+    }
+  }
+
+  private func give(_ segment: ServedSegment, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
+    try await send(.segment(segment.name, segment.header[...]), outbound)
+    switch segment.body {
+    case .bytes(let bytes): try await send(bytes, outbound)
+    case .file(let file):
+      try await FilePieces(file).forEach(from: SegmentHeader.length, through: file.length) {
+        try await send(Frame(.data, $0), outbound)
       }
     }
   }

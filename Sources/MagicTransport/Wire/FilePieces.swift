@@ -1,37 +1,32 @@
 internal import Foundation
 internal import MagicData
-internal import MagicReplication
 internal import NIOCore
 
 /// Reads a file in the pieces of the wire.
 struct FilePieces: Sendable {
-  private let file: URL
+  private let file: OpenFile
 
-  init(_ file: URL) {
+  init(_ file: OpenFile) {
     self.file = file
   }
 
+  /// - Throws: `MagicDataError` with `notAllowed` or `notFound`.
+  init(_ url: URL) throws {
+    self.init(try OpenFile(url))
+  }
+
   /// - Throws: `MagicDataError` with `damaged` for a file that is shorter than was said; what `body` throws.
-  func forEach(from offset: Int, through end: Int, _ body: (ByteBuffer) async throws -> Void) async throws {
-    let handle: FileHandle
-    do {
-      handle = try FileHandle(forReadingFrom: file)
-      try handle.seek(toOffset: UInt64(offset))
-    } catch {
-      throw MagicDataError(.notAllowed, "\(file.path) could not be read", cause: error)
-    }
-    defer { try? handle.close() }
-    var left = end - offset
-    while left > 0 {
-      let piece: Data
-      do {
-        piece = try handle.read(upToCount: min(left, WireLimits.pieceBytes)) ?? Data()
-      } catch {
-        throw MagicDataError(.failed, "\(file.path) could not be read", cause: error)
+  func forEach(from start: Int, through end: Int, _ body: (ByteBuffer) async throws -> Void) async throws {
+    var offset = start
+    while offset < end {
+      let count = min(end - offset, WireLimits.pieceBytes)
+      var piece = ByteBufferAllocator().buffer(capacity: count)
+      try piece.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { room in
+        try file.read(UnsafeMutableRawBufferPointer(rebasing: room[..<count]), at: offset)
+        return count
       }
-      guard !piece.isEmpty else { throw MagicDataError(.damaged, "\(file.path) became shorter while it was sent") }
-      try await body(ByteBuffer(bytes: piece))
-      left -= piece.count
+      try await body(piece)
+      offset += count
     }
   }
 }

@@ -4,7 +4,7 @@ package import NIOCore
 package struct FrameDecoder: ByteToMessageDecoder {
   package typealias InboundOut = Frame
 
-  private static let head = 5
+  fileprivate static let head = 5
   /// A server knows nobody before the first frame.
   private var limit: Int
 
@@ -41,13 +41,27 @@ package struct FrameDecoder: ByteToMessageDecoder {
   }
 }
 
-struct FrameEncoder: MessageToByteEncoder {
+/// Makes bytes of frames. What is long goes out as it lies.
+final class FrameEncoder: ChannelOutboundHandler {
   typealias OutboundIn = Frame
+  typealias OutboundOut = ByteBuffer
 
-  func encode(data frame: Frame, out: inout ByteBuffer) throws {
-    out.writeInteger(UInt32(frame.body.readableBytes))
-    out.writeInteger(frame.kind.rawValue)
-    out.writeImmutableBuffer(frame.body)
+  private static let short = 1 << 12
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    let frame = unwrapOutboundIn(data)
+    let length = frame.body.readableBytes
+    let isShort = length <= FrameEncoder.short
+    var bytes = context.channel.allocator.buffer(capacity: FrameDecoder.head + (isShort ? length : 0))
+    bytes.writeInteger(UInt32(length))
+    bytes.writeInteger(frame.kind.rawValue)
+    if isShort {
+      bytes.writeImmutableBuffer(frame.body)
+      context.write(wrapOutboundOut(bytes), promise: promise)
+    } else {
+      context.write(wrapOutboundOut(bytes), promise: nil)
+      context.write(wrapOutboundOut(frame.body), promise: promise)
+    }
   }
 }
 
@@ -55,7 +69,7 @@ extension Channel {
   /// Ends the pipeline with frames.
   func frames(isServer: Bool) throws -> NIOAsyncChannel<Frame, Frame> {
     try pipeline.syncOperations.addHandler(ByteToMessageHandler(FrameDecoder(isServer: isServer)))
-    try pipeline.syncOperations.addHandler(MessageToByteHandler(FrameEncoder()))
+    try pipeline.syncOperations.addHandler(FrameEncoder())
     return try NIOAsyncChannel(
       wrappingChannelSynchronously: self,
       configuration: .init(backPressureStrategy: .init(lowWatermark: 1, highWatermark: 2)))

@@ -6,10 +6,14 @@ enum WireLimits {
   static let helloBytes = 4_096
   /// Bytes of any other frame's body: as many replicas as there will be in one data set.
   static let frameBytes = 1 << 20
+  /// Bytes of what a client says of members, which fit into a frame.
+  static let saidBytes = frameBytes - 64
   /// Bytes of a piece that is received.
   static let maxPieceBytes = 1 << 18
   /// Bytes of one that is sent: enough to keep a disk and a link busy, little to hold for each of many sessions, and little to send again after a break.
   static let pieceBytes = 1 << 16
+  /// Bytes that wait to be sent before who sends waits, and down to which it does: with fewer, a link would wait for a thread after each piece.
+  static let waiting = ChannelOptions.Types.WriteBufferWaterMark(low: 1 << 17, high: 1 << 18)
   /// Bytes of a token.
   static let tokenBytes = 512
   /// Capabilities, and what else is listed in words.

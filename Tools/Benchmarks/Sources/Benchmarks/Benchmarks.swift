@@ -110,8 +110,9 @@ struct Benchmarks: AsyncParsableCommand {
 extension Case {
   static func all(_ sizes: Sizes) -> [Case] {
     let topics = [
-      objects, fetches, published, queries, relations, assets, files, journals, exchange, loopback, merges, replays, histories,
-      tools,
+      objects, fetches, published, queries, relations, assets, files, journals, exchange, loopback, live, crowds, segments,
+      idle,
+      merges, replays, histories, tools,
     ]
     return topics.flatMap { $0(sizes) }
   }

@@ -7,6 +7,8 @@ struct Case {
     case microseconds
     /// What a side's work returns.
     case bytes
+    /// Microseconds that a side's work has measured and returns.
+    case delay
   }
 
   /// What is asked of the first side.
@@ -27,6 +29,8 @@ struct Case {
   let count: Int
   var unit = Unit.microseconds
   var target: Target?
+  /// Measured once and not round by round: it takes long, or is an extreme already.
+  var isOnce = false
   /// Makes what all rounds share.
   let sides: (Workspace) async throws -> [Side]
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The memory of this process, as Linux tells it; nil elsewhere.
+/// The memory of processes, as Linux tells it; nil elsewhere.
 enum Memory {
   /// In bytes.
   struct Use: Codable {

@@ -9,15 +9,16 @@ struct Runner {
   func run(_ given: Case) async throws -> Measurement {
     let sides = try await given.sides(workspace)
     var values = sides.map { _ in [Double]() }
-    for round in 0...rounds {
+    for round in given.isOnce ? 1...1 : 0...rounds {
       var results = sides.map { _ in 0 }
       for turn in sides.indices {
         let index = (turn + round) % sides.count
         let (seconds, result) = try await measure(sides[index])
-        if round > 0 { values[index].append(given.unit == .bytes ? Double(result) : seconds * 1_000_000) }
+        if round > 0 { values[index].append(given.unit == .microseconds ? seconds * 1_000_000 : Double(result)) }
         results[index] = result
       }
-      precondition(given.unit == .bytes || Set(results).count == 1, "\(given.label): the sides did not do the same: \(results)")
+      precondition(
+        given.unit != .microseconds || Set(results).count == 1, "\(given.label): the sides did not do the same: \(results)")
     }
     return Measurement(given, sides.map(\.name), values)
   }

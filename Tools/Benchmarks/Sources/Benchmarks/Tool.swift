@@ -1,10 +1,15 @@
 import Foundation
 
-/// A command-line tool, which `Tools/bench` builds beside this program. What it prints goes nowhere, or into a file.
+/// A command-line tool. What it prints goes nowhere, or into a file.
 struct Tool {
   struct Failure: Error {
     let arguments: [String]
     let status: Int32
+  }
+
+  /// It was built beside this program.
+  static func executable(_ name: String) -> URL? {
+    Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent(name)
   }
 
   let name: String
@@ -35,7 +40,7 @@ struct Tool {
 
   private func start(into file: URL? = nil) throws -> Process {
     let process = Process()
-    process.executableURL = Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent(name)
+    process.executableURL = Tool.executable(name)
     process.arguments = arguments
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice

@@ -89,3 +89,16 @@ struct Picture: MagicObject {
     return words.withUnsafeBytes { Data($0) }
   }
 }
+
+/// Bytes that do not pack, in the row itself.
+struct Parcel: MagicObject {
+  @PrimaryMagicValue var number: Int
+  @MagicValue var content: Data
+
+  init() {}
+
+  init(number: Int, bytes: Int) {
+    self.number = number
+    content = Picture.content(number, bytes: bytes)
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import MagicData
+import MagicJournal
+import MagicReplication
+import TestSupport
+import Testing
+
+/// Replicas that follow a server.
+@Suite(.timeLimit(.minutes(5))) struct FollowingTests {
+  /// W-11: a server says once what it holds, be it in answer to a push, in the middle of a round that pulls no more.
+  @Test(arguments: [RemoteKind.hub, .peer]) func noChangeIsMissed(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    let tasks = [a, b].map { replica in Task { try await replica.replicator.run(every: .milliseconds(20)) } }
+    for number in 0..<60 {
+      try await a.magic.update(Note("1", "\(number)"))
+      // Without any word a round begins after a minute.
+      #expect(try await isSeen("\(number)", in: b.magic, within: .seconds(40)), "change \(number) was not told")
+    }
+    for task in tasks {
+      task.cancel()
+      try await task.value
+    }
+    try await place.stop()
+  }
+
+  private func isSeen(_ title: String, in magic: MagicData, within time: Duration) async throws -> Bool {
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        for try await notes in magic.observe(of: Note.self) where notes.first?.title == title { return true }
+        return false
+      }
+      group.addTask {
+        try await Task.sleep(for: time)
+        return false
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? false
+    }
+  }
+
+  /// W-18: what a data set of many replicas says of each other is more than a frame holds.
+  @Test(arguments: [RemoteKind.hub, .peer]) func manyMembersKeepNobodyFromSyncing(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.sync()
+    try await know(130, in: a.magic)
+    for number in 2...3 {
+      try await a.magic.update(Note("\(number)", "more"))
+      #expect(try await a.replicator.sync().push.transactions == 1)
+    }
+    try await place.stop()
+  }
+
+  /// Members who have all said what they have of each other: 130 of them take 1.4 MB to say.
+  private func know(_ count: Int, in magic: MagicData) async throws {
+    let replicas = (0..<count).map { ReplicaID(UInt64($0 + 1), 7) }
+    var frontier = NamedFrontier()
+    for replica in replicas {
+      frontier[replica] = .init(sequence: 1, name: TransactionName(stamp: Stamp(1 << 16), tag: 1))
+    }
+    try await magic.store.write { [frontier] db in
+      for replica in replicas {
+        var member = MemberReplica(replica)
+        member.acknowledged = .init(time: 1, frontier: frontier)
+        try member.store(db)
+      }
+    }
+  }
+}

@@ -52,7 +52,8 @@ package final class Store: Sendable {
     case .temporary:
       let scratch = try ScratchFolder("data")
       self.scratch = scratch
-      let location = DatabaseLocation(scratch.url)
+      // The scratch folder is locked, and who copies assets locks the database's.
+      let location = DatabaseLocation(scratch.url.appendingPathComponent("database", isDirectory: true))
       self.location = location
       identity = Identity(of: nil, surroundings)
       assets = AssetFolder(location.assets)

@@ -85,13 +85,13 @@ struct ObjectSample {
   var compaction: MagicJournalStatistics.Compaction {
     var (values, bytes) = (0, 0)
     var gone: Set<UInt64> = []
-    objects.forEach { name, object in
+    objects.forEachElement { name, object in
       values += object.values
       bytes += object.bytes
       if object.removed > ObjectSample.never, object.removed >= object.updated { gone.insert(name) }
     }
     if !gone.isEmpty {
-      cells.forEach { _, cell in
+      cells.forEachElement { _, cell in
         guard gone.contains(cell.object) else { return }
         values += 1
         bytes += cell.bytes
@@ -131,7 +131,7 @@ private struct HashTable<Element> {
     _modify { yield &elements[index] }
   }
 
-  func forEach(_ body: (UInt64, Element) -> Void) {
+  func forEachElement(_ body: (UInt64, Element) -> Void) {
     for (index, hash) in hashes.enumerated() where hash != 0 { body(hash, elements[index]) }
   }
 
@@ -142,7 +142,7 @@ private struct HashTable<Element> {
     hashes = Array(repeating: 0, count: size)
     elements = Array(repeating: empty, count: size)
     count = 0
-    before.forEach { hash, element in
+    before.forEachElement { hash, element in
       guard isKept(hash, element) else { return }
       let index = place(of: hash)
       (hashes[index], elements[index]) = (hash, element)

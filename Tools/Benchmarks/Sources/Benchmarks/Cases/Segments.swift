@@ -30,7 +30,7 @@ extension Case {
     // From the beginning.
     try socket.send(.pull, [0])
     var bytes = 0
-    try WireFrames(socket).forEach { kind, length in
+    try WireFrames(socket).read { kind, length in
       if kind == WireSocket.Kind.data.rawValue { bytes += length }
       guard kind != WireSocket.Kind.error.rawValue else { throw Failure("the server refused") }
       return kind != WireSocket.Kind.pulled.rawValue

@@ -99,7 +99,7 @@ final class WireSocket: Sendable {
   func enter() throws {
     let id = (0..<16).map { _ in UInt8.random(in: 0...255) }
     try send(.hello, Array("MAGICWIR".utf8) + [0, 1, 0, 1] + id + [UInt8](repeating: 0, count: 16) + [0, 0])
-    try WireFrames(self).forEach { kind, _ in
+    try WireFrames(self).read { kind, _ in
       guard kind == Kind.welcome.rawValue else { throw Failure("no welcome, but a frame of kind \(kind)") }
       return false
     }
@@ -113,7 +113,7 @@ struct WireFrames {
   init(_ socket: WireSocket) { self.socket = socket }
 
   /// - Parameter body: gets each frame's kind and length once it has come whole, and says whether there are more to come.
-  func forEach(_ body: (UInt8, Int) throws -> Bool) throws {
+  func read(_ body: (UInt8, Int) throws -> Bool) throws {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
     defer { buffer.deallocate() }
     var head: [UInt8] = []

@@ -96,6 +96,9 @@ package protocol Inbox: Sendable {
   /// Another segment is whole.
   func received(_ name: SegmentFileName, _ header: SegmentHeader)
 
+  /// A checkpoint is whole.
+  func receivedCheckpoint()
+
   /// When this returns, all that was received is there for good.
   ///
   /// - Parameter runs: what the client holds.

@@ -29,10 +29,12 @@ package final class ServedFolder: Served {
     private(set) var frontier: Frontier
     /// Worked out when somebody asks.
     var standing: Standing?
-    /// The folder's own state, after what this server has done to it.
-    private(set) var state: FolderState
+    /// The folder's own, at the time.
+    let state: FolderState
     /// Whether nothing can have changed unseen until then: a change soon after another may leave a folder's times as they are.
-    private(set) var isCertain: Bool
+    let isCertain: Bool
+    /// Whether this server has written to the folder since. What others have done to it meanwhile, who may have emptied it, shows only to who lists it.
+    private(set) var isOutdated = false
     let until: ContinuousClock.Instant
     private(set) var changes = 0
 
@@ -43,12 +45,16 @@ package final class ServedFolder: Served {
       until = .now + ServedFolder.longest
     }
 
-    mutating func add(_ name: SegmentFileName, _ header: SegmentHeader, _ state: FolderState) {
+    mutating func add(_ name: SegmentFileName, _ header: SegmentHeader) {
       listing.add(name, header)
       while let file = listing.next(after: frontier[name.replica], of: name.replica) {
         frontier[name.replica] = file.name.last
       }
-      (self.state, isCertain, standing) = (state, false, nil)
+      outdate()
+    }
+
+    mutating func outdate() {
+      (isOutdated, standing) = (true, nil)
       changes += 1
     }
 
@@ -73,7 +79,7 @@ package final class ServedFolder: Served {
   }
 
   private struct Address: Hashable {
-    let replica: ReplicaID
+    let file: SegmentFileName
     let sequence: UInt64
   }
 
@@ -126,7 +132,8 @@ package final class ServedFolder: Served {
   private func known(_ dataSet: DataSetID, _ isCertain: Bool) -> Look? {
     let now = FolderState(remote)
     return state.withLock { state in
-      guard let look = state.look, look.dataSet == dataSet, look.state == now, !isCertain || look.isCertain, look.until > .now
+      guard let look = state.look, look.dataSet == dataSet, !look.isOutdated, look.state == now,
+        !isCertain || look.isCertain, look.until > .now
       else { return nil }
       return look
     }
@@ -160,27 +167,19 @@ package final class ServedFolder: Served {
 
   /// The name of a transaction that some file holds; `nil` if none can be read.
   private func name(at sequence: UInt64, of replica: ReplicaID, in listing: FolderListing) throws -> TransactionName? {
-    let address = Address(replica: replica, sequence: sequence)
-    if let name = state.withLock({ $0.names[address] }) { return name }
     if let end = listing.checkpoints.lazy.compactMap({ $0.floor[replica] }).first(where: { $0.sequence == sequence }) {
       return end.name
     }
     guard sequence > 0, let file = listing.next(after: sequence - 1, of: replica) else { return nil }
-    let name: TransactionName?
-    if file.name.last == sequence {
-      name = file.header.lastName
-    } else if let next = listing.runs[replica]?.files.first(where: { $0.name.first == sequence + 1 }) {
-      name = next.header.previous
-    } else {
-      name = try whole(file).flatMap { file in
-        try? Segment(file.bytes(at: 0, file.length)).transactions.first { $0.sequence == sequence }?.name
-      }
-    }
-    if let name {
-      state.withLock { state in
-        if state.names.count >= ServedFolder.maxNames { state.names = [:] }
-        state.names[address] = name
-      }
+    if file.name.last == sequence { return file.header.lastName }
+    if let next = listing.runs[replica]?.files.first(where: { $0.name.first == sequence + 1 }) { return next.header.previous }
+    let address = Address(file: file.name, sequence: sequence)
+    if let name = state.withLock({ $0.names[address] }) { return name }
+    let segment = try whole(file).flatMap { try? Segment($0.bytes(at: 0, $0.length)) }
+    guard let name = segment?.transactions.first(where: { $0.sequence == sequence })?.name else { return nil }
+    state.withLock { state in
+      if state.names.count >= ServedFolder.maxNames { state.names = [:] }
+      state.names[address] = name
     }
     return name
   }
@@ -318,14 +317,17 @@ package final class ServedFolder: Served {
   fileprivate func received(_ name: SegmentFileName, _ header: SegmentHeader) {
     // Not while somebody looks, who may have passed over the file already.
     looking.withLock { _ in
-      let now = FolderState(remote)
       state.withLock { state in
         state.damaged = state.damaged.filter {
           $0.key.replica != header.replica || $0.key.first != header.first || $0.key.last != header.last
         }
-        if state.look?.dataSet == header.dataSet { state.look?.add(name, header, now) }
+        if state.look?.dataSet == header.dataSet { state.look?.add(name, header) }
       }
     }
+  }
+
+  fileprivate func receivedCheckpoint() {
+    looking.withLock { _ in state.withLock { $0.look?.outdate() } }
   }
 }
 
@@ -342,6 +344,7 @@ private struct FolderInbox: Inbox {
   var contents: FolderRemote { folder }
 
   func received(_ name: SegmentFileName, _ header: SegmentHeader) { served.received(name, header) }
+  func receivedCheckpoint() { served.receivedCheckpoint() }
   func received(_ digits: String) {}
 
   func settle(_ runs: [HeldRun]) async throws {

@@ -293,6 +293,7 @@ final class Visit: Sendable {
           throw WireError(.notAllowed, "a checkpoint stands for replica \(replica), which belongs to another token")
         }
       }
+      inbox.receivedCheckpoint()
     }
   }
 

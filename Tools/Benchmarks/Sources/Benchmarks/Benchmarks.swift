@@ -76,30 +76,40 @@ struct Benchmarks: AsyncParsableCommand {
     var report = Report(objects: objects, rounds: rounds)
     for (index, given) in cases.enumerated() {
       log("\(index + 1) of \(cases.count): \(given.label)")
-      var measured = try await runner.run(given)
-      if memory {
-        let arguments = ["--objects", String(objects), "--work", workspace.folder.path] + (large ? ["--large"] : [])
-        for index in measured.sides.indices {
-          measured.sides[index].memory = try Memory.use(
-            of: given.label, side: measured.sides[index].name, arguments: arguments)
+      do {
+        var measured = try await runner.run(given)
+        if memory {
+          let arguments = ["--objects", String(objects), "--work", workspace.folder.path] + (large ? ["--large"] : [])
+          for index in measured.sides.indices {
+            measured.sides[index].memory = try Memory.use(
+              of: given.label, side: measured.sides[index].name, arguments: arguments)
+          }
         }
+        report.cases.append(measured)
+      } catch {
+        // One that fails is no reason to lose what an hour has measured.
+        log("\(given.label) failed: \(error)")
+        report.failed.append(given.label)
       }
-      report.cases.append(measured)
+      // A long run that is stopped leaves what it has measured.
+      try write(report)
     }
     return report
   }
 
+  private func write(_ report: Report) throws {
+    guard let json else { return }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    try encoder.encode(report).write(to: URL(fileURLWithPath: json), options: .atomic)
+  }
+
   private func publish(_ report: Report) throws {
-    if let json {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      try encoder.encode(report).write(to: URL(fileURLWithPath: json))
-    }
     if let plot { try report.plot(to: URL(fileURLWithPath: plot, isDirectory: true)) }
     print(report.table)
-    guard check else { return }
-    print("\n" + report.verdicts)
-    if !report.isMet { throw ExitCode(1) }
+    if check { print("\n" + report.verdicts) }
+    if !report.failed.isEmpty { print("\nFailed: \(report.failed.joined(separator: "; "))") }
+    if !report.failed.isEmpty || check && !report.isMet { throw ExitCode(1) }
   }
 
   private func log(_ text: String) {

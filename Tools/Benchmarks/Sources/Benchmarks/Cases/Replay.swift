@@ -34,10 +34,11 @@ extension Case {
   /// From a journal of inserts and an update of each: as it was between them.
   private static func rebuildToMoment(_ size: Int) -> Case {
     Case(name: "rebuild as it was at a moment", size: size, count: size) { workspace in
-      let history = MagicHistory(FolderRemote(try await workspace.replicas(size).file("changes")))
-      let inserts = (size + Workspace.part - 1) / Workspace.part
-      return [("before the updates", MagicMoment(replica: nil, sequence: UInt64(inserts))), ("whole", nil)].map {
-        name, moment in
+      let replicas = try await workspace.replicas(size)
+      let history = MagicHistory(FolderRemote(replicas.file("changes")))
+      let inserted = try await MagicHistory(FolderRemote(replicas.file("remote"))).statistics()
+      let last = MagicMoment(replica: inserted.replicas.keys.first, sequence: UInt64(inserted.transactions))
+      return [("before the updates", last), ("whole", nil)].map { name, moment in
         Side(name) { folder in
           {
             guard try await history.rebuild(into: folder.file("rebuilt"), until: moment).isComplete else { return 0 }

@@ -5,6 +5,8 @@ struct Report: Codable {
   var objects: Int
   var rounds: Int
   var cases: [Measurement] = []
+  /// The names of cases that could not be measured.
+  var failed: [String] = []
 
   /// A table in Markdown: a line for each side that ours is compared with.
   var table: String {

@@ -63,7 +63,7 @@ extension MagicStatistics {
     var select = try SQL(db, Statements.selectReplicas)
     var replicas: [Replica] = []
     while try select.step() {
-      let last = try JournalReader.lastSequence(select.integer(0), db)
+      let last = try JournalIndex.lastSequence(select.integer(0), db)
       replicas.append(Replica(id: try select.identifier(1).description, lastSequence: Int(clamping: last)))
     }
     self.replicas = replicas.sorted { $0.id < $1.id }

@@ -37,4 +37,14 @@ extension MagicData {
   ) async throws {
     try await transaction { transaction in try await transaction.update(contentsOf: objects, progress: progress) }
   }
+
+  /// Removes many objects in one transaction: all are removed, or none.
+  ///
+  /// - Parameter progress: is called with the number of objects that are done, about every thousand.
+  /// - Throws: as ``remove(_:)``; `CancellationError`.
+  public nonisolated(nonsending) func remove<Object: MagicObject>(
+    contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
+  ) async throws {
+    try await transaction { transaction in try await transaction.remove(contentsOf: objects, progress: progress) }
+  }
 }

@@ -55,6 +55,34 @@ import Testing
     #expect(try await journal().map(\.count) == [1, 3])
   }
 
+  /// All of them in one transaction, or none: H-5.
+  @Test func manyAreRemovedAsOne() async throws {
+    let all = (0..<2_500).map { Cat("\($0)", Double($0)) }
+    try await magic.update(contentsOf: all)
+    var seen: [Int] = []
+    try await magic.remove(contentsOf: all.dropLast(3)) { seen.append($0) }
+    #expect(seen == [1_000, 2_000, 2_497])
+    #expect(try await cats() == ["2497": 2_497, "2498": 2_498, "2499": 2_499])
+    #expect(try await journal().map(\.count) == [2_500, 2_497])
+    try await magic.update(all[0])
+    await #expect {
+      try await magic.remove(contentsOf: [all[0], all[2_499], Cat("Never saved", 1)])
+    } throws: {
+      ($0 as? MagicDataError)?.code == .notSaved
+    }
+    #expect(try await cats().keys.sorted() == ["0", "2497", "2498", "2499"])
+    // One that comes twice is removed once; within a transaction what was done before stays.
+    try await magic.transaction { tx in
+      try await tx.update(Cat("Tom", 4))
+      try? await tx.remove(contentsOf: [all[0], Cat("Never saved", 1)])
+      try await tx.remove(contentsOf: [all[2_499], all[2_498], all[2_499]])
+    }
+    #expect(try await cats().keys.sorted() == ["0", "2497", "Tom"])
+    try magic.blocking.remove(contentsOf: [all[0], all[2_497]])
+    #expect(try await cats() == ["Tom": 4])
+    #expect(try await journal().map(\.count) == [2_500, 2_497, 1, 3, 2])
+  }
+
   /// H-5, and instances as well: they are as if they had not been saved.
   @Test func whatThrowsIsRolledBackWhole() async throws {
     let (tom, kit, session) = (Cat("Tom", 4), Cat("Kit", 1), Session())

@@ -32,6 +32,21 @@ public final class MagicBlockingTransaction {
     try place.scope.blockingRemove(object)
   }
 
+  /// Removes many objects; see ``MagicData/remove(contentsOf:progress:)``. If it throws, none is removed, and the transaction can go on.
+  public func remove<Object: MagicObject>(
+    contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
+  ) throws {
+    let scope = try place.scope
+    try place.open.nestedBlocking {
+      var parts = Parts(objects)
+      while let part = parts.next() {
+        try scope.blockingRemove(part: part)
+        progress?(parts.taken)
+        try Task.checkCancellation()
+      }
+    }
+  }
+
   /// Removes all objects of a type.
   public func removeAll<Object: MagicObject>(of: Object.Type) throws {
     try place.scope.blockingRemoveAll(of: Object.self)

@@ -34,6 +34,13 @@ extension MagicData {
       try transaction { transaction in try transaction.remove(object) }
     }
 
+    /// Removes many objects in one transaction; see ``MagicData/remove(contentsOf:progress:)``.
+    public func remove<Object: MagicObject>(
+      contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
+    ) throws {
+      try transaction { transaction in try transaction.remove(contentsOf: objects, progress: progress) }
+    }
+
     /// Removes all objects of a type in one transaction.
     public func removeAll<Object: MagicObject>(of: Object.Type) throws {
       try transaction { transaction in try transaction.removeAll(of: Object.self) }

@@ -19,7 +19,11 @@ extension Scope {
   }
 
   func blockingRemove<Object: MagicObject>(_ object: Object) throws {
-    try blockingWrite(removing(object, as: blockingMapped(Object.self)))
+    try blockingWrite(removing([object], as: blockingMapped(Object.self)))
+  }
+
+  func blockingRemove<Object: MagicObject>(part objects: [Object]) throws {
+    try blockingWrite(removing(objects, as: blockingMapped(Object.self)))
   }
 
   func blockingRemoveAll<Object: MagicObject>(of: Object.Type) throws {

@@ -43,7 +43,7 @@ extension DatabaseState {
   static func leaveReplica(from sequence: UInt64, _ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
     let state = try DatabaseState(db)
     if sequence <= state.lastSequence {
-      guard let name = try JournalReader(db).name(at: sequence, of: state.replica) else {
+      guard let name = try JournalIndex(db).name(at: sequence, of: state.replica) else {
         throw MagicDataError(.notADatabase, "the database is damaged: the journal lacks rows")
       }
       let branch = state.replica.branch(at: name)
@@ -58,7 +58,7 @@ extension DatabaseState {
 
   private static func move(_ replica: Int64, from sequence: UInt64, to id: ReplicaID, _ db: Database) throws {
     let row = try JournalWriter.row(of: id, db)
-    guard try JournalReader.lastSequence(row, db) == 0 else {
+    guard try JournalIndex.lastSequence(row, db) == 0 else {
       throw MagicDataError(
         .fork, "the transactions of a copy have come under an id of their own already (\(id)), in another number")
     }

@@ -46,7 +46,7 @@ package struct DatabaseState: Sendable {
       lastSequence = lastRun.lastSequence(lastRow)
     } else {
       lastStamp = merged
-      lastSequence = try JournalReader.lastSequence(replicaRow, db)
+      lastSequence = try JournalIndex.lastSequence(replicaRow, db)
     }
   }
 

@@ -195,10 +195,12 @@ package struct SQL: ~Copyable {
   }
 
   package func identifier(_ column: Int32) throws -> Identifier {
-    guard let identifier = Identifier(bytes(column)) else {
+    guard sqlite3_column_bytes(pointer, column) == 16, let start = sqlite3_column_blob(pointer, column) else {
       throw MagicDataError(.notADatabase, "the database is damaged: an id of a replica or data set has not 16 bytes")
     }
-    return identifier
+    return Identifier(
+      UInt64(bigEndian: start.loadUnaligned(as: UInt64.self)),
+      UInt64(bigEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
   }
 
   /// A value as SQLite holds it; `kind` tells bytes from coded values, and the two reals that are kept as blobs.

@@ -182,6 +182,8 @@ enum Statements {
 
   /// The one place where an identifier is quoted.
   static func quoted(_ name: String) -> String {
-    "\"" + name.replacingOccurrences(of: "\"", with: "\"\"") + "\""
+    // Few names have any, and to look for them as characters takes long.
+    let name = name.utf8.contains(UInt8(ascii: "\"")) ? name.replacingOccurrences(of: "\"", with: "\"\"") : name
+    return "\"\(name)\""
   }
 }

@@ -2,35 +2,6 @@ package import MagicJournal
 
 /// What lies at and below the floor (K-1, K-2).
 extension JournalReader {
-  package func floor() throws -> NamedFrontier {
-    var floor = NamedFrontier()
-    var select = try SQL(db, Statements.selectFloors)
-    while try select.step() { floor[try select.identifier(0)] = end(select, 1) }
-    return floor
-  }
-
-  package func floor(of replica: ReplicaID) throws -> NamedFrontier.End? {
-    var select = try SQL(db, Statements.selectFloor)
-    try select.bind(replica)
-    return try select.step() ? end(select, 0) : nil
-  }
-
-  private func end(_ row: borrowing SQL, _ column: Int32) -> NamedFrontier.End {
-    NamedFrontier.End(
-      sequence: UInt64(clamping: row.integer(column)),
-      name: TransactionName(stamp: row.stamp(column + 1), tag: UInt32(truncatingIfNeeded: row.integer(column + 2))))
-  }
-
-  /// A frontier that is held, with its names.
-  package func named(_ frontier: Frontier) throws -> NamedFrontier {
-    var named = NamedFrontier()
-    for replica in frontier.replicas {
-      guard let name = try name(at: frontier[replica], of: replica) else { throw damaged("a transaction has no name") }
-      named[replica] = NamedFrontier.End(sequence: frontier[replica], name: name)
-    }
-    return named
-  }
-
   /// Rows of one transaction at or below the floor of which something is kept.
   package struct KeptTransaction: Sendable {
     package let name: TransactionName

@@ -2,9 +2,9 @@ package import GRDB
 package import MagicJournal
 
 /// Reads the journal's tables: by address for those who send it on, by object for those who fold it.
-package struct JournalReader {
+package struct JournalReader: JournalAddresses {
   package let schema: StoredSchema
-  let db: Database
+  package let db: Database
   private let rows = RowCache()
 
   package init(_ db: Database) throws {
@@ -17,29 +17,6 @@ package struct JournalReader {
   }
 
   // MARK: By address
-
-  package func frontier() throws -> Frontier {
-    var frontier = Frontier()
-    for (replica, row) in try replicas() { frontier[replica] = try JournalReader.lastSequence(row, db) }
-    return frontier
-  }
-
-  package func name(at sequence: UInt64, of replica: ReplicaID) throws -> TransactionName? {
-    guard let first = try firstRow(at: sequence, of: replica) else {
-      return try floor(of: replica).flatMap { $0.sequence == sequence ? $0.name : nil }
-    }
-    var select = try SQL(db, Statements.selectRowName)
-    try select.bind(first)
-    guard try select.step() else { return nil }
-    return TransactionName(stamp: select.stamp(0), tag: UInt32(truncatingIfNeeded: select.integer(1)))
-  }
-
-  /// The row with which a transaction begins.
-  package func firstRow(at sequence: UInt64, of replica: ReplicaID) throws -> Int64? {
-    guard let row = try row(of: replica), sequence > 0 else { return nil }
-    // Of replicas that wrote in turn there are as many runs as transactions.
-    return try runs(of: row, from: sequence, atMost: 1).first?.row(of: sequence)
-  }
 
   /// The transactions of a replica after a sequence, in their order, one at a time in memory.
   package func forEachTransaction(
@@ -323,66 +300,10 @@ package struct JournalReader {
     return schema.types[id]
   }
 
-  private func replicas() throws -> [(ReplicaID, Int64)] {
-    var select = try SQL(db, Statements.selectReplicas)
-    var replicas: [(ReplicaID, Int64)] = []
-    while try select.step() { replicas.append((try select.identifier(1), select.integer(0))) }
-    return replicas
-  }
-
   private func rootsByRow() throws -> [Int64: ReplicaID] {
     Dictionary(uniqueKeysWithValues: try replicas().map { ($1, $0) })
   }
 
-  private func row(of replica: ReplicaID) throws -> Int64? {
-    var select = try SQL(db, Statements.selectReplica)
-    try select.bind(replica)
-    return try select.step() ? select.integer(0) : nil
-  }
-
-  private func runs(of replica: Int64, from sequence: UInt64, atMost count: Int64 = -1) throws -> [RunOfRows] {
-    var select = try SQL(db, Statements.selectRuns)
-    try select.bind(replica)
-    try select.bind(Int64(clamping: sequence))
-    try select.bind(count)
-    var runs: [RunOfRows] = []
-    while try select.step() { runs.append(try RunOfRows(select, replica)) }
-    return runs
-  }
-
-  static func lastSequence(_ replica: Int64, _ db: Database) throws -> UInt64 {
-    var select = try SQL(db, Statements.selectLastRun)
-    try select.bind(replica)
-    if try select.step() { return try RunOfRows(select, replica).last }
-    var floor = try SQL(db, Statements.selectFloorSequence)
-    try floor.bind(replica)
-    return try floor.step() ? UInt64(floor.integer(0)) : 0
-  }
-
-  func damaged(_ what: String, _ cause: (any Error)? = nil) -> MagicDataError {
-    MagicDataError(.notADatabase, "the database is damaged: \(what)", cause: cause)
-  }
-}
-
-/// A run, with its end.
-private struct RunOfRows {
-  let run: JournalRun
-  let lastRow: Int64
-
-  init(_ row: borrowing SQL, _ replica: Int64) throws {
-    lastRow = row.integer(3)
-    run = try JournalRun(
-      checking: row.integer(0), replica: replica, sequence: row.integer(1), isOne: row.integer(2) != 0, lastRow: lastRow)
-  }
-
-  /// The sequence of its last transaction.
-  var last: UInt64 { run.lastSequence(lastRow) }
-
-  /// The first row of a transaction in it.
-  func row(of sequence: UInt64) -> Int64? {
-    guard sequence >= run.sequence, sequence <= last else { return nil }
-    return run.isOne ? run.first : run.first + Int64(sequence - run.sequence)
-  }
 }
 
 /// What a row of `magic_journal` says of the transaction that it begins, or goes on with.

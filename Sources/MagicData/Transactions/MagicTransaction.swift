@@ -46,6 +46,21 @@ public final class MagicTransaction {
     try await place.scope.remove(object)
   }
 
+  /// Removes many objects; see ``MagicData/remove(contentsOf:progress:)``. If it throws, none is removed, and the transaction can go on.
+  public nonisolated(nonsending) func remove<Object: MagicObject>(
+    contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
+  ) async throws {
+    let scope = try place.scope
+    try await place.open.nested {
+      var parts = Parts(objects)
+      while let part = parts.next() {
+        try await scope.remove(part: part)
+        progress?(parts.taken)
+        try Task.checkCancellation()
+      }
+    }
+  }
+
   /// Removes all objects of a type.
   public nonisolated(nonsending) func removeAll<Object: MagicObject>(of: Object.Type) async throws {
     try await place.scope.removeAll(of: Object.self)

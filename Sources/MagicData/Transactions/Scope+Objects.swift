@@ -113,19 +113,22 @@ extension Scope {
     }
   }
 
-  func removing<Object: MagicObject>(_ object: Object, as type: MappedType) throws -> () throws -> ObjectWrite<Bool, Void> {
-    let instance = try Instance(object, type.layout)
+  func removing<Object: MagicObject>(_ objects: [Object], as type: MappedType) throws -> () throws -> ObjectWrite<Void, Void> {
+    let instances = try objects.map { try Instance($0, type.layout) }
     return {
-      let key = try instance.key(in: store)
+      let keys = try instances.map { try $0.key(in: store) }
       return ObjectWrite { transaction, _ in
-        try key.map { try transaction.remove($0, type) } ?? false
-      } finish: { wasKnown, _ in
-        guard wasKnown else {
-          throw MagicDataError(
-            .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
+        for key in keys {
+          guard let key, try transaction.remove(key, type) else {
+            throw MagicDataError(
+              .notSaved, "this \(type.layout.name) was never saved in this database, so it cannot be removed")
+          }
         }
-        onRollback(instance.memory(of: store))
-        instance.remove()
+      } finish: { _, _ in
+        for instance in instances {
+          onRollback(instance.memory(of: store))
+          instance.remove()
+        }
       }
     }
   }
@@ -159,7 +162,12 @@ extension Scope {
   }
 
   nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
-    try await write(removing(object, as: mapped(Object.self)))
+    try await write(removing([object], as: mapped(Object.self)))
+  }
+
+  /// Within a transaction: as many at a time as make a hop to the database worth while.
+  nonisolated(nonsending) func remove<Object: MagicObject>(part objects: [Object]) async throws {
+    try await write(removing(objects, as: mapped(Object.self)))
   }
 
   nonisolated(nonsending) func removeAll<Object: MagicObject>(of: Object.Type) async throws {

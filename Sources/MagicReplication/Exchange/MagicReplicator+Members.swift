@@ -5,6 +5,8 @@ package import MagicJournal
 extension FolderRemote {
   /// Takes what others say into the database (K-7). Costs a look at the files if there is nothing new.
   func learnMembers(_ magic: MagicData) async throws {
+    // What came over a socket was put into a folder that has none.
+    guard isOwnFolder(acks) else { return }
     try await magic.storeMembers(from: self) { _, _ in }
   }
 
@@ -86,7 +88,7 @@ extension MagicReplicator {
     }
     let own = try await state().replica
     let known = try await magic.store.read { db in
-      Set(try JournalReader(db).frontier().replicas + Members(db).all.keys).filter {
+      Set(try JournalIndex(db).frontier().replicas + Members(db).all.keys).filter {
         $0.description.hasPrefix(replica.lowercased())
       }
     }

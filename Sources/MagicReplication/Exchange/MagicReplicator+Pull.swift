@@ -10,12 +10,11 @@ extension MagicReplicator {
   ///   it was then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
   @discardableResult
   public func pull() async throws -> PullReport {
-    try await telling { try await remote.opened(for: magic) { try await pull($0) } }
+    try await telling { try await remote.opened(for: magic) { try await pull($0, agreed($0.dataSet())) } }
   }
 
-  func pull(_ remote: any OpenRemote) async throws -> PullReport {
-    let dataSet = try await agreed(remote.dataSet())
-    return try await merge(remote.arrivals(for: magic, dataSet), of: dataSet, contents: remote)
+  func pull(_ remote: any OpenRemote, _ dataSet: DataSetID) async throws -> PullReport {
+    try await merge(remote.arrivals(for: magic, dataSet), of: dataSet, contents: remote)
   }
 
   /// - Parameter contents: where contents of assets are to be had.
@@ -80,7 +79,7 @@ extension FolderListing {
     let own = try DatabaseState(db).replica
     var merger = try Merger(db, milliseconds: milliseconds, there: frontier)
     let meter = ProgressMeter(events, .pull, of: waiting(after: merger.held))
-    try checkForks(JournalReader(db), merger.held, own: own)
+    try checkForks(JournalIndex(db), merger.held, own: own)
     var report = PullReport()
     var (taken, ahead) = ([CheckpointFile](), SegmentAhead())
     repeat {
@@ -107,7 +106,7 @@ extension FolderListing {
     try merger.finish()
     try keep(taken, mark: merger.mark, db)
     // Headers that told nothing of what was held then may tell of it by now.
-    try checkForks(JournalReader(db), merger.held, own: own)
+    try checkForks(JournalIndex(db), merger.held, own: own)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
     report.transactions = merger.transactions
     report.changes = merger.changes

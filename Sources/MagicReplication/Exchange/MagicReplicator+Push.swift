@@ -10,11 +10,10 @@ extension MagicReplicator {
   ///   before stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
-    try await telling { try await remote.opened(for: magic) { try await push($0) } }
+    try await telling { try await remote.opened(for: magic) { try await push($0, made($0)) } }
   }
 
-  func push(_ remote: any OpenRemote) async throws -> PushReport {
-    let dataSet = try await agreed(try await remote.dataSet(orMake: state().dataSet))
+  func push(_ remote: any OpenRemote, _ dataSet: DataSetID) async throws -> PushReport {
     var report = try await remote.deliver(magic, dataSet, source)
     if try await magic.store.read({ db in try StoredSchema(db).hasAssets }) { try await sendAssets(remote, &report) }
     if report.transactions > 0 || report.assets > 0 { source.tell(.sent(report)) }

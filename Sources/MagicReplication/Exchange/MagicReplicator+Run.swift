@@ -36,14 +36,21 @@ extension MagicReplicator {
   private func round(_ remote: any OpenRemote, _ interval: Duration) async throws {
     let earliest = ContinuousClock.now + (remote.isLive ? .zero : interval)
     // Looked at before the exchange: what comes during it is a reason for the next one.
-    let position = try await magic.store.lastRow()
+    let before = try await magic.store.lastRow()
     let there = await remote.position()
     let report = try await sync(remote)
-    // What it moved itself is not told from what came meanwhile; the next one finds nothing, and then it is known what is there.
-    if report.pull.transactions + report.push.transactions == 0 {
-      try await waitForReason(after: position, remote, there, interval)
+    let moved = report.pull.transactions + report.push.transactions
+    if let row = try await moved == 0 ? before : rowInStep(with: remote) {
+      try await waitForReason(after: row, remote, there, interval)
     }
-    try await Task.sleep(until: earliest, clock: .continuous)
+    if earliest > .now { try await Task.sleep(until: earliest, clock: .continuous) }
+  }
+
+  /// The journal's last row after a round that moved something, if the remote has told that it holds the same. If it did not tell, what the round moved is not
+  /// told from what came meanwhile: then another one has to find nothing.
+  private func rowInStep(with remote: any OpenRemote) async throws -> Int64? {
+    let (row, frontier) = try await magic.store.read { db in (try DatabaseState(db).lastRow, try JournalIndex(db).frontier()) }
+    return remote.holds(frontier) ? row : nil
   }
 
   private func waitForReason(

@@ -48,15 +48,15 @@ public struct MagicReplicator: Sendable {
   }
 
   func sync(_ remote: any OpenRemote) async throws -> SyncReport {
-    _ = try await agreed(try await remote.dataSet(orMake: state().dataSet))
-    let report = SyncReport(pull: try await pull(remote), push: try await push(remote))
+    let dataSet = try await made(remote)
+    let report = SyncReport(pull: try await pull(remote, dataSet), push: try await push(remote, dataSet))
     if report.pull.heldBack.isEmpty { source.tell(.inStep) }
     return report
   }
 
   /// L-24, where it costs no more than the changes did.
   private func compareDigests(_ remote: any OpenRemote, moved: Int) async throws {
-    let frontier = try await magic.store.read { db in try JournalReader(db).frontier() }
+    let frontier = try await magic.store.read { db in try JournalIndex(db).frontier() }
     let held = frontier.replicas.reduce(0) { $0 + Int(clamping: frontier[$1]) }
     guard moved > 0, moved >= held / 8, let theirs = try await remote.digest(at: frontier),
       let ours = try await magic.digest(at: frontier), ours != theirs
@@ -74,9 +74,16 @@ public struct MagicReplicator: Sendable {
     try await magic.store.read { db in try DatabaseState(db) }
   }
 
-  /// The remote's data set, if the database has it or may take it (F-11). What takes it is the transaction that moves something.
-  func agreed(_ dataSet: DataSetID) async throws -> DataSetID {
+  /// The data set of a remote, which is made if there is none.
+  func made(_ remote: any OpenRemote) async throws -> DataSetID {
     let state = try await state()
+    return try agreed(try await remote.dataSet(orMake: state.dataSet), state)
+  }
+
+  /// The remote's data set, if the database has it or may take it (F-11). What takes it is the transaction that moves something.
+  func agreed(_ dataSet: DataSetID) async throws -> DataSetID { try agreed(dataSet, try await state()) }
+
+  private func agreed(_ dataSet: DataSetID, _ state: DatabaseState) throws -> DataSetID {
     guard !state.isSettled || state.dataSet == dataSet else {
       throw MagicDataError(
         .incompatible,

@@ -45,14 +45,14 @@ struct FolderListing: Sendable {
   private mutating func look() throws {
     hasVanished = false
     rejected = []
-    let counted = Dictionary(uniqueKeysWithValues: self.files.map { ($0.name, $0) })
+    let counted = Dictionary(uniqueKeysWithValues: self.files.map { ($0.name.text, $0) })
     var files: [ReplicaID: [File]] = [:]
     for text in try remote.listing(of: remote.segments).sorted() {
-      guard let name = SegmentFileName(text) else { continue }
-      if let file = counted[name] {
-        files[name.replica, default: []].append(file)
+      if let file = counted[text] {
+        files[file.name.replica, default: []].append(file)
         continue
       }
+      guard let name = SegmentFileName(text) else { continue }
       let url = url(of: name)
       do {
         files[name.replica, default: []].append(

@@ -15,7 +15,8 @@ public struct FolderRemote: Sendable {
     self.init(URL(fileURLWithPath: path, isDirectory: true))
   }
 
-  private var marker: URL { folder.appendingPathComponent("magicdata.json") }
+  /// What makes it a remote. It is never written again.
+  var marker: URL { folder.appendingPathComponent("magicdata.json") }
   var segments: URL { folder.appendingPathComponent("segments", isDirectory: true) }
   var acks: URL { folder.appendingPathComponent("acks", isDirectory: true) }
   var checkpoints: URL { folder.appendingPathComponent("checkpoints", isDirectory: true) }

@@ -6,7 +6,7 @@ extension FolderListing {
   /// before it was put back from a backup, has written it (L-11). `nil` if there is none.
   ///
   /// Where a checkpoint tells, it is the first of which nothing shows that both have it: below its floor no names are left, and what both have may be under two ids.
-  func branch(_ journal: JournalReader, _ held: Frontier, own: ReplicaID) throws -> UInt64? {
+  func branch(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID) throws -> UInt64? {
     var first: UInt64?
     // Nor are there any below the own floor (K-1).
     let floor = try journal.floor(of: own)?.sequence ?? 0
@@ -34,7 +34,7 @@ extension FolderListing {
   }
 
   /// F-7: what the headers say of the transactions at the ends of runs must agree with each other and with the database.
-  func checkForks(_ journal: JournalReader, _ held: Frontier, own: ReplicaID?) throws {
+  func checkForks(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID?) throws {
     var names: [Address: TransactionName] = [:]
     for (address, name) in claims {
       let (replica, sequence) = (address.replica, address.sequence)

@@ -47,6 +47,9 @@ package protocol OpenRemote: Sendable {
   /// The digest of what the remote folds, if it folds anything and holds just what a frontier says (L-24).
   func digest(at frontier: Frontier) async throws -> String?
 
+  /// Whether the remote, as it told in the course of the last exchange, holds what a frontier says and nothing else. A folder does not tell.
+  func holds(_ frontier: Frontier) -> Bool
+
   /// Where the remote is, so that a change after this moment is not missed.
   func position() async -> RemotePosition
 

@@ -40,7 +40,7 @@ package final class ServedDatabase: Served {
 
   package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
     try await magic.store.read { db in
-      let journal = try JournalReader(db)
+      let journal = JournalIndex(db)
       // The same look from the other side. What others wrote under the own id comes with their segments, and is left then.
       let theirs = Standing(runs.filter { $0.replica != client }.map { Standing.Part($0) })
       _ = try theirs.check(own: DatabaseState(db).replica, journal.frontier()) { try journal.name(at: $0, of: $1) }
@@ -64,7 +64,7 @@ package final class ServedDatabase: Served {
     let file = AckFile(said, of: client, dataSet)
     let store = magic.store
     let held = try await store.read { db in
-      let journal = try JournalReader(db)
+      let journal = JournalIndex(db)
       return try journal.named(journal.frontier())
     }
     try await magic.storeMembers { members, now in
@@ -84,7 +84,7 @@ package final class ServedDatabase: Served {
     let (held, writer) = try await store.read { db in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
-      return (try JournalReader(db).frontier(), try DatabaseState(db).replica)
+      return (try JournalIndex(db).frontier(), try DatabaseState(db).replica)
     }
     for replica in held.replicas {
       var next = frontier[replica] + 1
@@ -120,7 +120,7 @@ package final class ServedDatabase: Served {
   }
 
   package func frontier() async throws -> Frontier {
-    try await magic.store.read { db in try JournalReader(db).frontier() }
+    try await magic.store.read { db in try JournalIndex(db).frontier() }
   }
 
   package func digest(at frontier: Frontier) async throws -> String? { try await magic.digest(at: frontier) }

@@ -13,6 +13,8 @@ package final class ServedFolder: Served {
   private let looking = Locked(())
 
   private struct State {
+    /// The data set, and the file that said so.
+    var dataSet: (DataSetID, in: OpenFile.State)?
     var look: Look?
     /// Files that turned out to be damaged when they were read (F-9).
     var damaged: [SegmentFileName: MagicDataError] = [:]
@@ -98,9 +100,13 @@ package final class ServedFolder: Served {
   package func replica() -> ReplicaID? { nil }
 
   package func dataSet() async throws -> DataSetID? {
-    try await offPool { [remote] in
+    try await offPool { [remote, state] in
+      let file = OpenFile.State(of: remote.marker)
+      if let known = state.withLock({ $0.dataSet }), known.in == file { return known.0 }
       do {
-        return try remote.dataSet()
+        let dataSet = try remote.dataSet()
+        state.withLock { $0.dataSet = file.flatMap { $0.isOlder(than: Date()) ? (dataSet, in: $0) : nil } }
+        return dataSet
       } catch let error as MagicDataError where error.code == .notFound {
         return nil
       }

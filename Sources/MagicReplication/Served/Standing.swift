@@ -14,7 +14,7 @@ package struct HeldRun: Sendable, Equatable {
   }
 }
 
-extension JournalReader {
+extension JournalAddresses {
   /// The frontier with its names.
   package func heldRuns() throws -> [HeldRun] {
     let frontier = try frontier()

@@ -17,6 +17,8 @@ final class Session: Sendable {
   private let dataSetThere: Locked<DataSetID?>
   /// What the server has told that it holds.
   private let frontierThere = Locked(Frontier())
+  /// What a pull has found, for the push that follows it.
+  private let compared = Locked<Compared?>(nil)
 
   init(
     _ text: String, _ hello: Hello, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox,
@@ -101,19 +103,39 @@ final class Session: Sendable {
     let there: Standing
     /// Others have written under the database's own id (F-17).
     let isBranch: Bool
+    /// How many changes had been told before.
+    let changes: Int
   }
 
   func compare(_ magic: MagicData) async throws -> Compared {
-    let (runs, own) = try await magic.store.read { db in (try JournalReader(db).heldRuns(), try DatabaseState(db).replica) }
+    let changes = changes.count
+    let (runs, own) = try await magic.store.read { db in (try JournalIndex(db).heldRuns(), try DatabaseState(db).replica) }
     guard own == replica else { throw ReplicaChanged() }
     let answer = try await ask(.held(runs), for: .standing)
     let there = try reading { () throws(WireError) in try answer.standing() }
     return try await magic.store.read { db in
-      let journal = try JournalReader(db)
+      let journal = JournalIndex(db)
       let held = try journal.frontier()
       let isBranch = try there.check(own: own, held) { try journal.name(at: $0, of: $1) }
-      return Compared(held: held, named: try journal.named(held), there: there, isBranch: isBranch)
+      return Compared(held: held, named: try journal.named(held), there: there, isBranch: isBranch, changes: changes)
     }
+  }
+
+  /// The same for a push. What the pull before it has found is not asked for again, if the server has told of no change since, and the database holds what it
+  /// held then, or what the server does. Were it another all the same, the server's answer to the push says so.
+  private func compareForPush(_ magic: MagicData) async throws -> Compared {
+    let known = compared.withLock { known in
+      defer { known = nil }
+      return known
+    }
+    guard let known, known.changes == changes.count else { return try await compare(magic) }
+    let (held, named) = try await magic.store.read { db in
+      let journal = JournalIndex(db)
+      let held = try journal.frontier()
+      return (held, try journal.named(held))
+    }
+    guard held == known.held || held == known.there.frontier else { return try await compare(magic) }
+    return Compared(held: held, named: named, there: known.there, isBranch: false, changes: known.changes)
   }
 }
 
@@ -138,13 +160,14 @@ extension Session: OpenRemote {
   // MARK: Pull
 
   func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
-    let compared = try await compare(magic)
-    let there = compared.there
+    let found = try await compare(magic)
+    let there = found.there
     frontierThere.withLock { $0 = there.frontier }
-    var held = compared.held
+    var held = found.held
     // All that is there under the own id: where it begins to differ shows in the segments.
-    if compared.isBranch { held[replica] = 0 }
-    guard compared.isBranch || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
+    if found.isBranch { held[replica] = 0 }
+    compared.withLock { $0 = found.isBranch ? nil : found }
+    guard found.isBranch || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
       // Where there is no folder there are no files.
       let nothing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString.lowercased())
       return Arrivals(FolderRemote(nothing), there)
@@ -197,14 +220,14 @@ extension Session: OpenRemote {
   // MARK: Push
 
   func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
-    let compared = try await compare(magic)
+    let compared = try await compareForPush(magic)
     if compared.isBranch { try await arrivals(for: magic, dataSet).leaveBranch(of: magic, dataSet, events) }
     let (held, there, store) = (compared.held, compared.there, magic.store)
     notice(there, held)
     let (state, floor) = try await store.read { db in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
-      return (try DatabaseState(db), try JournalReader(db).floor().frontier)
+      return (try DatabaseState(db), try JournalIndex(db).floor().frontier)
     }
     guard state.replica == replica else { throw ReplicaChanged() }
     // From here on something may flow, so both sides stand for one data set.
@@ -292,6 +315,8 @@ extension Session: OpenRemote {
     frontierThere.withLock { $0 = frontier }
     if frontier.replicas.contains(where: { frontier[$0] > max(before[$0], held[$0]) }) { changes.tell() }
   }
+
+  func holds(_ frontier: Frontier) -> Bool { frontierThere.withLock { $0 } == frontier }
 
   func position() -> RemotePosition { .count(changes.count) }
 

@@ -120,9 +120,7 @@ extension Case {
           let magic = try await MagicData(path: try fixture.copy("ours", to: folder))
           let objects = try await magic.object(of: Specimen.self)
           return {
-            for part in objects.parts(of: Workspace.part) {
-              try await magic.transaction { tx in for object in part { try await tx.remove(object) } }
-            }
+            for part in objects.parts(of: Workspace.part) { try await magic.remove(contentsOf: part) }
             return size
           }
         },

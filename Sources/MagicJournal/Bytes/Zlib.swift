@@ -57,7 +57,8 @@ package enum Zlib {
       isDone = isLast ? status == Z_STREAM_END : status == Z_OK && stream.avail_in == 0 && stream.avail_out > 0
       count = room - Int(stream.avail_out)
     }
-    return isDone ? packed : nil
+    // Its room is four times what most need.
+    return isDone ? packed.withUnsafeBufferPointer { Array($0) } : nil
   }
 
   /// Exactly `count` bytes, which the caller has checked against a limit; never writes more.

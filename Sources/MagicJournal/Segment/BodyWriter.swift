@@ -11,7 +11,7 @@ struct BodyWriter: Sendable {
   /// Of the entry before: the next one is mostly like it.
   private var alike = Alike()
   /// The sizes of the transactions so far: when they pass `Limits.segmentCut`, it is time for the next body.
-  private var size = 0
+  private(set) var size = 0
 
   init(_ schema: Schema, isKept: Bool = false) {
     source = schema

@@ -23,6 +23,9 @@ package struct SegmentWriter: Sendable {
 
   package var isEmpty: Bool { names.isEmpty }
 
+  /// Of what was added, in bytes.
+  package var size: Int { body.size }
+
   package var isFull: Bool { body.isFull || names.count == Limits.segmentTransactions }
 
   /// The transaction's sequence must be the one after the last that was added.

@@ -197,8 +197,8 @@ extension FolderListing {
 private struct SegmentAhead {
   private var reading: (file: SegmentFileName, work: Aside<Segment>)?
 
-  /// What a cut leaves (S-8): of more, two at once may be more than memory has room for.
-  private static let maxBytes = 2 * Limits.segmentCut
+  /// What a cut mostly leaves (S-8): of more, two at once may be more than memory has room for.
+  private static let maxBytes = Limits.segmentCut / 4 * 5
 
   mutating func read(_ file: FolderListing.File) {
     guard reading?.file != file.name, file.header.bodyLength <= SegmentAhead.maxBytes else { return }

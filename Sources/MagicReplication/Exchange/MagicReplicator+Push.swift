@@ -146,11 +146,12 @@ private struct JournalPush {
   private mutating func send(_ replica: ReplicaID, _ hole: ClosedRange<UInt64>) throws {
     let cutter = SegmentCutter(dataSet: dataSet, writer: snapshot.state.replica, journal: journal)
     var first = hole.lowerBound
-    // One is compressed, which takes about as long, while the next is collected.
+    // One is compressed, which takes about as long, while the next is collected. Of large ones memory may have no room for two, and they are packed in parts.
     var before: Aside<SegmentCutter.Cut>?
     while first <= hole.upperBound, let collected = try cutter.collect(replica, first...hole.upperBound, meter) {
       try write(before?.result(), replica)
-      before = Aside { try collected.finish() }
+      before = collected.isLarge ? nil : Aside { try collected.finish() }
+      if collected.isLarge { try write(collected.finish(), replica) }
       first = collected.run.upperBound + 1
     }
     try write(before?.result(), replica)

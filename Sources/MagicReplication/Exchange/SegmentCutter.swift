@@ -30,6 +30,9 @@ package struct SegmentCutter {
     let changes: Int
     fileprivate let segment: SegmentWriter
 
+    /// Whether it is much more than a cut mostly leaves: one transaction that is.
+    var isLarge: Bool { segment.size > 2 * Limits.segmentCut }
+
     func finish() throws -> Cut {
       let (name, bytes) = try segment.finish()
       return try Cut(

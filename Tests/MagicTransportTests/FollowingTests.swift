@@ -24,6 +24,30 @@ import Testing
     try await place.stop()
   }
 
+  /// F-14: contents follow their objects, and nobody tells of them.
+  @Test(arguments: [RemoteKind.folder, .hub]) func contentsThatComeLaterAreLookedFor(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    try await a.magic.update(Photo("1", "late"))
+    #expect(try await a.replicator.push().assets == 1)
+    let contents = place.files.appendingPathComponent("assets")
+    try FileManager.default.moveItem(at: contents, to: place.folder["aside"])
+    #expect(try await b.replicator.pull().missingAssets == 1)
+    let following = Task { try await b.replicator.run(every: .milliseconds(20)) }
+    try await Task.sleep(for: .seconds(1))
+    try FileManager.default.moveItem(at: place.folder["aside"], to: contents)
+    let photo = try await b.magic.object(of: Photo.self, primary: "1")
+    let latest = ContinuousClock.now + .seconds(40)
+    // Without any word a round begins after a minute.
+    while ContinuousClock.now < latest, (try? photo.content?.load()) != "late" {
+      try await Task.sleep(for: .milliseconds(50))
+    }
+    #expect(try photo.content?.load() == "late")
+    following.cancel()
+    try await following.value
+    try await place.stop()
+  }
+
   private func isSeen(_ title: String, in magic: MagicData, within time: Duration) async throws -> Bool {
     try await withThrowingTaskGroup(of: Bool.self) { group in
       group.addTask {

@@ -184,12 +184,18 @@ package struct JournalReader: JournalAddresses {
     return highest
   }
 
-  /// The entry with the highest stamp, of an object that has entries.
-  package func latestEntry(from last: EntryPlace) throws -> (stamp: Stamp, root: ReplicaID, place: EntryPlace, entry: Entry) {
+  /// The entry with the highest stamp; `nil` of an object that has none.
+  package func latestEntry(from last: EntryPlace) throws -> (stamp: Stamp, root: ReplicaID, place: EntryPlace, entry: Entry)? {
+    var latest: (stamp: Stamp, root: ReplicaID, place: EntryPlace, entry: Entry)?
     var place = last
-    while !place.isLatest { place = try entry(at: place).2.previous }
-    let (stamp, root, stored) = try entry(at: place)
-    return (stamp, root, place, stored.entry)
+    while !place.isNone {
+      let (stamp, root, stored) = try entry(at: place)
+      if latest.map({ $0.stamp < stamp }) ?? true { latest = (stamp, root, place, stored.entry) }
+      // The one that was later than those before may have been given up since.
+      if place.isLatest { break }
+      place = stored.previous
+    }
+    return latest
   }
 
   private func stamp(at place: EntryPlace) throws -> Stamp {

@@ -130,7 +130,9 @@ private struct JournalPush {
     for (name, error) in listing.rejected where name.replica == replica && error.code == .damaged && name.last <= held[replica]
     {
       let run = name.first...name.last
-      guard listing.holes(of: replica, through: name.last).contains(where: { $0.overlaps(run) }),
+      // What was given up comes with a checkpoint. Of the last one of that the name is known, and nothing else.
+      guard name.first > floor[replica]?.sequence ?? 0,
+        listing.holes(of: replica, through: name.last).contains(where: { $0.overlaps(run) }),
         try journal.segmentName(of: replica, run) == name.name
       else { continue }
       var writer = start(replica, name.first, try journal.name(before: name.first, of: replica))

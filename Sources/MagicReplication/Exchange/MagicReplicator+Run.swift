@@ -4,19 +4,20 @@ internal import MagicData
 extension MagicReplicator {
   /// Keeps database and remote in step until the task is cancelled or the database closed; then it returns, with both sides whole.
   ///
-  /// A round begins after a commit to the database, by whatever process, and when the remote's files are others; every minute in any case. A round that
+  /// A round begins after a commit to the database, by whatever process, and when the remote's files are others; every minute in any case, and sooner while
+  /// the remote lacks contents of assets that objects name: they come after the objects. A round that
   /// fails for what may pass (a share that is not there, a file that is still on its way, a database that is busy, a full disk) is told as
   /// ``MagicReplicationEvent/retrying(_:after:)`` and tried again, after a pause that doubles up to five minutes.
   ///
   /// - Parameter interval: how often the remote is looked at, and the least time from one round to the next, which gathers small writes.
   /// - Throws: `MagicDataError` for what another try does not mend: `fork`, `incompatible`, `notADatabase`, `tooLarge`, `transaction`.
   public func run(every interval: Duration = .seconds(1)) async throws {
-    var backOff = BackOff(from: interval)
+    var (backOff, search) = (BackOff(from: interval), BackOff(from: .milliseconds(200)))
     while !isOver {
       do {
         try await remote.opened(for: magic) { remote in
           while !isOver {
-            try await telling { try await round(remote, interval) }
+            search = try await telling { try await round(remote, interval, search) }
             backOff.reset()
           }
         }
@@ -33,17 +34,23 @@ extension MagicReplicator {
   private var isOver: Bool { Task.isCancelled || magic.store.isClosed }
 
   /// One exchange, and the wait for a reason for the next.
-  private func round(_ remote: any OpenRemote, _ interval: Duration) async throws {
+  ///
+  /// - Parameter search: the pauses in which missing contents are looked for.
+  private func round(_ remote: any OpenRemote, _ interval: Duration, _ search: BackOff) async throws -> BackOff {
+    var search = search
     let earliest = ContinuousClock.now + (remote.isLive ? .zero : interval)
     // Looked at before the exchange: what comes during it is a reason for the next one.
     let before = try await magic.store.lastRow()
     let there = await remote.position()
     let report = try await sync(remote)
     let moved = report.pull.transactions + report.push.transactions
+    if moved > 0 || report.pull.missingAssets == 0 { search.reset() }
+    let pause = report.pull.missingAssets > 0 ? min(search.next(), MagicReplicator.longest) : MagicReplicator.longest
     if let row = try await moved == 0 ? before : rowInStep(with: remote) {
-      try await waitForReason(after: row, remote, there, interval)
+      try await waitForReason(after: row, remote, there, interval, atMost: pause)
     }
     if earliest > .now { try await Task.sleep(until: earliest, clock: .continuous) }
+    return search
   }
 
   /// The journal's last row after a round that moved something, if the remote has told that it holds the same. If it did not tell, what the round moved is not
@@ -54,13 +61,13 @@ extension MagicReplicator {
   }
 
   private func waitForReason(
-    after position: Int64, _ remote: any OpenRemote, _ there: RemotePosition, _ interval: Duration
+    after position: Int64, _ remote: any OpenRemote, _ there: RemotePosition, _ interval: Duration, atMost pause: Duration
   ) async throws {
     let store = magic.store
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await store.waitForCommit(after: position) }
       group.addTask { try await remote.waitForChange(after: there, every: interval) }
-      group.addTask { try await Task.sleep(for: MagicReplicator.longest) }
+      group.addTask { try await Task.sleep(for: pause) }
       defer { group.cancelAll() }
       try await group.next()
     }

@@ -222,8 +222,7 @@ struct Merger {
     guard entry.operation == .update, !entry.fields.contains(where: { schema.fields[$0.field].kind.hasElements }) else {
       return false
     }
-    let latest = try reader.latestEntry(from: place.last)
-    guard !latest.entry.operation.isRemove,
+    guard let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, !latest.entry.operation.isRemove,
       entry.fields.allSatisfy({ field in
         latest.entry.fields.contains { schema.slots[$0.field] == schema.slots[field.field] }
       })

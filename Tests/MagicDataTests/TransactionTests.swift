@@ -81,6 +81,15 @@ import Testing
     try magic.blocking.remove(contentsOf: [all[0], all[2_497]])
     #expect(try await cats() == ["Tom": 4])
     #expect(try await journal().map(\.count) == [2_500, 2_497, 1, 3, 2])
+    // Without a primary value as well, however far apart it comes.
+    let sessions = (0..<1_500).map { _ in
+      let session = Session()
+      session.title = "one"
+      return session
+    }
+    try await magic.update(contentsOf: sessions)
+    try await magic.remove(contentsOf: sessions + sessions.prefix(3))
+    #expect(try await magic.count(of: Session.self) == 0)
   }
 
   /// H-5, and instances as well: they are as if they had not been saved.

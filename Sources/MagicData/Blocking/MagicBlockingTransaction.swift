@@ -38,9 +38,9 @@ public final class MagicBlockingTransaction {
   ) throws {
     let scope = try place.scope
     try place.open.nestedBlocking {
-      var parts = Parts(objects)
+      var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
       while let part = parts.next() {
-        try scope.blockingRemove(part: part)
+        try scope.blockingRemove(part: part, &seen)
         progress?(parts.taken)
         try Task.checkCancellation()
       }

@@ -19,11 +19,12 @@ extension Scope {
   }
 
   func blockingRemove<Object: MagicObject>(_ object: Object) throws {
-    try blockingWrite(removing([object], as: blockingMapped(Object.self)))
+    var seen: Set<ObjectIdentifier> = []
+    try blockingRemove(part: [object], &seen)
   }
 
-  func blockingRemove<Object: MagicObject>(part objects: [Object]) throws {
-    try blockingWrite(removing(objects, as: blockingMapped(Object.self)))
+  func blockingRemove<Object: MagicObject>(part objects: [Object], _ seen: inout Set<ObjectIdentifier>) throws {
+    try blockingWrite(removing(objects, as: blockingMapped(Object.self), &seen))
   }
 
   func blockingRemoveAll<Object: MagicObject>(of: Object.Type) throws {

@@ -52,9 +52,9 @@ public final class MagicTransaction {
   ) async throws {
     let scope = try place.scope
     try await place.open.nested {
-      var parts = Parts(objects)
+      var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
       while let part = parts.next() {
-        try await scope.remove(part: part)
+        try await scope.remove(part: part, &seen)
         progress?(parts.taken)
         try Task.checkCancellation()
       }

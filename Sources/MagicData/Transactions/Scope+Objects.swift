@@ -113,8 +113,11 @@ extension Scope {
     }
   }
 
-  func removing<Object: MagicObject>(_ objects: [Object], as type: MappedType) throws -> () throws -> ObjectWrite<Void, Void> {
-    let instances = try objects.map { try Instance($0, type.layout) }
+  /// - Parameter seen: instances that were removed before, which is enough; they are kept until the transaction ends.
+  func removing<Object: MagicObject>(
+    _ objects: [Object], as type: MappedType, _ seen: inout Set<ObjectIdentifier>
+  ) throws -> () throws -> ObjectWrite<Void, Void> {
+    let instances = try objects.map { try Instance($0, type.layout) }.filter { seen.insert($0.identity).inserted }
     return {
       let keys = try instances.map { try $0.key(in: store) }
       return ObjectWrite { transaction, _ in
@@ -162,12 +165,16 @@ extension Scope {
   }
 
   nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
-    try await write(removing([object], as: mapped(Object.self)))
+    var seen: Set<ObjectIdentifier> = []
+    try await remove(part: [object], &seen)
   }
 
   /// Within a transaction: as many at a time as make a hop to the database worth while.
-  nonisolated(nonsending) func remove<Object: MagicObject>(part objects: [Object]) async throws {
-    try await write(removing(objects, as: mapped(Object.self)))
+  nonisolated(nonsending) func remove<Object: MagicObject>(
+    part objects: [Object], _ seen: inout Set<ObjectIdentifier>
+  ) async throws {
+    let type = try await mapped(Object.self)
+    try await write(removing(objects, as: type, &seen))
   }
 
   nonisolated(nonsending) func removeAll<Object: MagicObject>(of: Object.Type) async throws {

@@ -46,18 +46,17 @@ extension MagicReplicator {
     let moved = report.pull.transactions + report.push.transactions
     if moved > 0 || report.pull.missingAssets == 0 { search.reset() }
     let pause = report.pull.missingAssets > 0 ? min(search.next(), MagicReplicator.longest) : MagicReplicator.longest
-    if let row = try await moved == 0 ? before : rowInStep(with: remote) {
-      try await waitForReason(after: row, remote, there, interval, atMost: pause)
-    }
+    let (row, isInStep) = try await moved == 0 ? (before, true) : standing(with: remote)
+    try await waitForReason(after: row, remote, there, interval, atMost: isInStep ? pause : min(pause, interval))
     if earliest > .now { try await Task.sleep(until: earliest, clock: .continuous) }
     return search
   }
 
-  /// The journal's last row after a round that moved something, if the remote has told that it holds the same. If it did not tell, what the round moved is not
-  /// told from what came meanwhile: then another one has to find nothing.
-  private func rowInStep(with remote: any OpenRemote) async throws -> Int64? {
+  /// The journal's last row after a round that moved something, and whether the remote has told that it holds the same. If it did not tell, what came meanwhile is
+  /// not told from what the round moved: another one has to find nothing.
+  private func standing(with remote: any OpenRemote) async throws -> (row: Int64, isInStep: Bool) {
     let (row, frontier) = try await magic.store.read { db in (try DatabaseState(db).lastRow, try JournalIndex(db).frontier()) }
-    return remote.holds(frontier) ? row : nil
+    return (row, remote.holds(frontier))
   }
 
   private func waitForReason(

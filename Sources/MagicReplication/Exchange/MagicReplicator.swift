@@ -48,8 +48,9 @@ public struct MagicReplicator: Sendable {
   }
 
   func sync(_ remote: any OpenRemote) async throws -> SyncReport {
-    let dataSet = try await made(remote)
-    let report = SyncReport(pull: try await pull(remote, dataSet), push: try await push(remote, dataSet))
+    let pulled = try await pull(remote, made(remote))
+    // A pull can take long, and others may have settled database or remote meanwhile.
+    let report = SyncReport(pull: pulled, push: try await push(remote, made(remote)))
     if report.pull.heldBack.isEmpty { source.tell(.inStep) }
     return report
   }

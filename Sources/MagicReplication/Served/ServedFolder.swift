@@ -14,7 +14,7 @@ package final class ServedFolder: Served {
 
   private struct State {
     /// The data set, and the file that said so.
-    var dataSet: (DataSetID, in: OpenFile.State)?
+    var dataSet: (DataSetID, in: OpenFile.State, until: ContinuousClock.Instant)?
     var look: Look?
     /// Files that turned out to be damaged when they were read (F-9).
     var damaged: [SegmentFileName: MagicDataError] = [:]
@@ -40,10 +40,11 @@ package final class ServedFolder: Served {
     let until: ContinuousClock.Instant
     private(set) var changes = 0
 
-    init(_ dataSet: DataSetID, _ listing: FolderListing, _ state: FolderState) {
+    /// - Parameter now: before the folder was listed.
+    init(_ dataSet: DataSetID, _ listing: FolderListing, _ state: FolderState, at now: Date) {
       (self.dataSet, self.listing, self.state) = (dataSet, listing, state)
       frontier = listing.frontier
-      isCertain = state.isOlder(than: Date())
+      isCertain = state.isOlder(than: now)
       until = .now + ServedFolder.longest
     }
 
@@ -102,10 +103,12 @@ package final class ServedFolder: Served {
   package func dataSet() async throws -> DataSetID? {
     try await offPool { [remote, state] in
       let file = OpenFile.State(of: remote.marker)
-      if let known = state.withLock({ $0.dataSet }), known.in == file { return known.0 }
+      if let known = state.withLock({ $0.dataSet }), known.in == file, known.until > .now { return known.0 }
       do {
         let dataSet = try remote.dataSet()
-        state.withLock { $0.dataSet = file.flatMap { $0.isOlder(than: Date()) ? (dataSet, in: $0) : nil } }
+        state.withLock {
+          $0.dataSet = file.flatMap { $0.isOlder(than: Date()) ? (dataSet, in: $0, until: .now + ServedFolder.longest) : nil }
+        }
         return dataSet
       } catch let error as MagicDataError where error.code == .notFound {
         return nil
@@ -123,12 +126,12 @@ package final class ServedFolder: Served {
     return try looking.withLock { _ in
       // Somebody else may have looked meanwhile.
       if let look = known(dataSet, isCertain) { return look }
-      let now = FolderState(remote)
+      let (now, date) = (FolderState(remote), Date())
       let earlier = state.withLock { $0.look?.dataSet == dataSet ? $0.look?.listing : nil }
       var listing = try FolderListing(remote, dataSet: dataSet, known: earlier)
       return state.withLock { state in
         for (name, error) in state.damaged { listing.reject(named: name, error) }
-        let look = Look(dataSet, listing, now)
+        let look = Look(dataSet, listing, now, at: date)
         state.look = look
         return look
       }
@@ -312,10 +315,13 @@ package final class ServedFolder: Served {
 
   package func watch() async {
     // Others may write to the folder as well, by themselves or through a service that carries it.
+    var told = frontier()
     while !Task.isCancelled {
-      let before = frontier()
       if let dataSet = try? await dataSet() { _ = try? await offPool { [self] in try look(dataSet, isCertain: true) } }
-      if frontier() != before { changes.tell() }
+      // Whoever has looked meanwhile has told nobody.
+      let now = frontier()
+      if now != told { changes.tell() }
+      told = now
       try? await Task.sleep(for: .seconds(1))
     }
   }

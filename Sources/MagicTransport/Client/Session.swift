@@ -105,6 +105,8 @@ final class Session: Sendable {
     let isBranch: Bool
     /// How many changes had been told before.
     let changes: Int
+    /// Whether it is of the pull before.
+    var isRemembered = false
   }
 
   func compare(_ magic: MagicData) async throws -> Compared {
@@ -135,7 +137,7 @@ final class Session: Sendable {
       return (held, try journal.named(held))
     }
     guard held == known.held || held == known.there.frontier else { return try await compare(magic) }
-    return Compared(held: held, named: named, there: known.there, isBranch: false, changes: known.changes)
+    return Compared(held: held, named: named, there: known.there, isBranch: false, changes: known.changes, isRemembered: true)
   }
 }
 
@@ -220,7 +222,18 @@ extension Session: OpenRemote {
   // MARK: Push
 
   func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
-    let compared = try await compareForPush(magic)
+    var report = PushReport()
+    // What was found before the push may not have been so any more: then it is asked for, once.
+    if try await !deliver(magic, dataSet, events, compareForPush(magic), &report) {
+      _ = try await deliver(magic, dataSet, events, compare(magic), &report)
+    }
+    return report
+  }
+
+  /// - Returns: `false` if the server lacks what it was remembered to have.
+  private func deliver(
+    _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource, _ compared: Compared, _ report: inout PushReport
+  ) async throws -> Bool {
     if compared.isBranch { try await arrivals(for: magic, dataSet).leaveBranch(of: magic, dataSet, events) }
     let (held, there, store) = (compared.held, compared.there, magic.store)
     notice(there, held)
@@ -238,10 +251,9 @@ extension Session: OpenRemote {
         (replica, max($0.lowerBound, floor[replica] + 1)...$0.upperBound)
       }
     }
-    var report = PushReport()
     guard lacksCheckpoint || !holes.isEmpty else {
       try await acknowledge(compared.named, magic, dataSet)
-      return report
+      return true
     }
     guard welcome.rights.contains(.write) else {
       throw MagicDataError(
@@ -263,9 +275,12 @@ extension Session: OpenRemote {
         first = cut.run.upperBound + 1
       }
     }
-    try await settle(held)
+    let settled = try await settle(held, magic)
+    if compared.isRemembered, held.replicas.contains(where: { !settled.holes(of: $0, through: held[$0]).isEmpty }) {
+      return false
+    }
     try await acknowledge(compared.named, magic, dataSet)
-    return report
+    return true
   }
 
   /// K-17.
@@ -302,10 +317,24 @@ extension Session: OpenRemote {
 
   // MARK: Changes
 
-  /// Asks for what was sent to be kept for good.
-  func settle(_ held: Frontier) async throws {
+  /// Asks for what was sent to be kept for good; returns what the server holds then.
+  private func settle(_ held: Frontier, _ magic: MagicData) async throws -> Standing {
+    let there = try await settle(held)
+    // Of somebody else's transactions under the same numbers the next question tells, which comes soon if this is not known to be in step.
+    let isSame = try await magic.store.read { [replica] db in
+      (try? !there.check(own: replica, held) { try JournalIndex(db).name(at: $0, of: $1) }) ?? false
+    }
+    if !isSame { frontierThere.withLock { $0 = Frontier() } }
+    return there
+  }
+
+  /// The same of contents.
+  @discardableResult
+  func settle(_ held: Frontier) async throws -> Standing {
     let answer = try await ask(Frame(.settle), for: .settled)
-    notice(try reading { () throws(WireError) in try answer.standing() }, held)
+    let there = try reading { () throws(WireError) in try answer.standing() }
+    notice(there, held)
+    return there
   }
 
   /// The server does not tell again of what it has told in answer to a push (W-11): what no pull has looked at and is not held is a change.

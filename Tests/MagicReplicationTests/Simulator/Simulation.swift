@@ -308,6 +308,14 @@ final class Simulation {
       }
     }
     written = written.filter { left.contains($0.key) }
+    // What is in files alone, beyond a hole that nobody can fill, waits for good.
+    var held: Set<TransactionName> = []
+    for machine in machines { held.formUnion(try await names(machine)) }
+    var sequences: [ReplicaID: Set<UInt64>] = [:]
+    for (transaction, _) in written.values { sequences[transaction.replica, default: []].insert(transaction.sequence) }
+    written = written.filter { name, entry in
+      held.contains(name) || (1..<entry.0.sequence).allSatisfy { sequences[entry.0.replica]?.contains($0) == true }
+    }
   }
 
   // MARK: The end

@@ -24,7 +24,7 @@ extension DatabaseState {
   @discardableResult
   static func becomeReplica(_ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
     var chance = Chance(surroundings)
-    try keepClock(try DatabaseState(db), db)
+    try DatabaseState(db).keepClock(db)
     let fresh = ReplicaID.random(using: &chance)
     let row = try JournalWriter.row(of: fresh, db)
     var update = try SQL(db, Statements.becomeReplica)
@@ -34,18 +34,14 @@ extension DatabaseState {
     return fresh
   }
 
-  /// What the database itself wrote moves its clock by being there (C-3), until it is no longer its own.
-  private static func keepClock(_ state: DatabaseState, _ db: Database) throws {
-    var clock = try SQL(db, Statements.moveClock)
-    try clock.bind(state.lastStamp)
-    try clock.run()
-  }
+  /// What the database itself wrote moves its clock by being there (C-3), until its rows go, or are no longer its own.
+  func keepClock(_ db: Database) throws { try JournalWriter(self).moveClock(to: lastStamp, db) }
 
   /// Goes on under a fresh id, since somebody else has written the transactions of the own one from `sequence` on otherwise. What is held of them gets an id
   /// that follows from the name of the first, and so is the same wherever that is done, and sequences from 1 on (J-31).
   static func leaveReplica(from sequence: UInt64, _ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
     let state = try DatabaseState(db)
-    try keepClock(state, db)
+    try state.keepClock(db)
     if sequence <= state.lastSequence {
       guard let name = try JournalIndex(db).name(at: sequence, of: state.replica) else {
         throw MagicDataError(.notADatabase, "the database is damaged: the journal lacks rows")

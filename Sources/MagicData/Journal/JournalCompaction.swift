@@ -156,9 +156,7 @@ package struct JournalCompaction {
     }
     try writeRows(checkCancelled)
     try db.execute(sql: Statements.dropSurvivors)
-    // What the rows said of the clock is said once more, since rows go.
-    let state = try DatabaseState(db)
-    try JournalWriter(state).moveClock(to: state.lastStamp, db)
+    try DatabaseState(db).keepClock(db)
     try writeRuns()
     try writeFloor()
   }

@@ -184,6 +184,7 @@ package final class ServedFolder: Served {
     if let next = listing.runs[replica]?.files.first(where: { $0.name.first == sequence + 1 }) { return next.header.previous }
     let address = Address(file: file.name, sequence: sequence)
     if let name = state.withLock({ $0.names[address] }) { return name }
+    // A hub does not read what it carries. A file whose bytes are right and that is no segment gives no name, and so no fork; who gets it says what it is.
     let segment = try whole(file).flatMap { try? Segment($0.bytes(at: 0, $0.length)) }
     guard let name = segment?.transactions.first(where: { $0.sequence == sequence })?.name else { return nil }
     state.withLock { state in

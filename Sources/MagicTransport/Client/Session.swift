@@ -321,10 +321,15 @@ extension Session: OpenRemote {
   private func settle(_ held: Frontier, _ magic: MagicData) async throws -> Standing {
     let there = try await settle(held)
     // Of somebody else's transactions under the same numbers the next question tells, which comes soon if this is not known to be in step.
-    let isSame = try await magic.store.read { [replica] db in
-      (try? !there.check(own: replica, held) { try JournalIndex(db).name(at: $0, of: $1) }) ?? false
+    let isBranch: Bool
+    do {
+      isBranch = try await magic.store.read { [replica] db in
+        try there.check(own: replica, held) { try JournalIndex(db).name(at: $0, of: $1) }
+      }
+    } catch let error as MagicDataError where error.code == .fork {
+      isBranch = true
     }
-    if !isSame { frontierThere.withLock { $0 = Frontier() } }
+    if isBranch { frontierThere.withLock { $0 = Frontier() } }
     return there
   }
 

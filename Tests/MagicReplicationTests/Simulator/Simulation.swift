@@ -297,20 +297,18 @@ final class Simulation {
 
   /// What only a machine that was put back, or a hub that was ruined, had.
   private func forgetWhatIsGone() async throws {
-    var left: Set<TransactionName> = []
+    var (held, carried) = (Set<TransactionName>(), Set<TransactionName>())
     for machine in machines {
-      left.formUnion(try await names(machine))
+      held.formUnion(try await names(machine))
       for place in places {
         let remote = remote(place, of: machine)
         guard remote.isThere else { continue }
-        left.formUnion(try remote.wholeNames())
-        for floor in try remote.floors() { left.formUnion(namesGivenUp(below: floor)) }
+        carried.formUnion(try remote.wholeNames())
+        for floor in try remote.floors() { carried.formUnion(namesGivenUp(below: floor)) }
       }
     }
-    written = written.filter { left.contains($0.key) }
+    written = written.filter { held.contains($0.key) || carried.contains($0.key) }
     // What is in files alone, beyond a hole that nobody can fill, waits for good.
-    var held: Set<TransactionName> = []
-    for machine in machines { held.formUnion(try await names(machine)) }
     var sequences: [ReplicaID: Set<UInt64>] = [:]
     for (transaction, _) in written.values { sequences[transaction.replica, default: []].insert(transaction.sequence) }
     written = written.filter { name, entry in

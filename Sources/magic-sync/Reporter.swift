@@ -78,6 +78,12 @@ actor Reporter {
       trouble(
         "the database is a copy, or was put back from a backup: it goes on as a replica of its own, \(replica). Nothing is lost"
       )
+    case .closed(let replica):
+      trouble(
+        """
+        two databases have written under the id \(replica), a copy of one or a backup: what both wrote is held under ids of \
+        their own from here on. Nothing is lost
+        """)
     case .missing(let gap):
       trouble(
         """
@@ -133,6 +139,7 @@ actor Reporter {
         try line("parked", Parked(replica: replica.replica, aheadMilliseconds: replica.aheadMilliseconds))
       case .unread(let file): try line("unread", Trouble(code: "\(file.code)", message: file.message, path: file.path))
       case .becameReplica(let replica): try line("becameReplica", ["replica": replica])
+      case .closed(let replica): try line("closed", ["replica": replica])
       case .missing(let gap): try line("missing", Moved.Waiting(gap))
       case .lacking(let assets): try line("lacking", Lacking(assets: assets))
       case .forked(let error): try line("forked", Trouble(code: "\(error.code)", message: error.message))

@@ -42,46 +42,53 @@ extension DatabaseState {
   static func leaveReplica(from sequence: UInt64, _ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
     let state = try DatabaseState(db)
     try state.keepClock(db)
-    if sequence <= state.lastSequence {
-      guard let name = try JournalIndex(db).name(at: sequence, of: state.replica) else {
-        throw MagicDataError(.notADatabase, "the database is damaged: the journal lacks rows")
-      }
-      let branch = state.replica.branch(at: name)
-      try move(state.replicaRow, from: sequence, to: branch, db)
-      // Nobody writes under it, so nobody acknowledges under it (K-8).
-      var member = MemberReplica(branch)
-      member.expired = max(0, surroundings.milliseconds())
-      try member.store(db)
-    }
+    _ = try moveAway(state.replica, from: sequence, surroundings, db)
     return try becomeReplica(surroundings, db)
   }
 
-  private static func move(_ replica: Int64, from sequence: UInt64, to id: ReplicaID, _ db: Database) throws {
-    let row = try JournalWriter.row(of: id, db)
-    guard try JournalIndex.lastSequence(row, db) == 0 else {
-      throw MagicDataError(
-        .fork, "the transactions of a copy have come under an id of their own already (\(id)), in another number")
+  /// Holds nothing of an id beyond a sequence any more, since two databases have written under it (J-33).
+  ///
+  /// - Returns: the fresh id, if it was the own one.
+  static func close(_ replica: ReplicaID, at last: UInt64, _ surroundings: Surroundings, _ db: Database) throws -> ReplicaID? {
+    var branches = try Branches(db)
+    let last = max(last, try JournalIndex(db).floor(of: replica)?.sequence ?? 0)
+    let isNew = branches.closing(of: replica).map { last < $0 } ?? true
+    let state = try DatabaseState(db)
+    if state.replica == replica { try state.keepClock(db) }
+    let branch = try moveAway(replica, from: last + 1, surroundings, db)
+    if isNew || branch != nil { try branches.add(replica, from: last + 1, heldAs: branch, db) }
+    return state.replica == replica ? try becomeReplica(surroundings, db) : nil
+  }
+
+  /// Moves what is held of a replica from a sequence on to an id of its own.
+  ///
+  /// - Returns: that id, if anything was moved.
+  private static func moveAway(
+    _ replica: ReplicaID, from sequence: UInt64, _ surroundings: Surroundings, _ db: Database
+  ) throws -> ReplicaID? {
+    let row = try JournalWriter.row(of: replica, db)
+    guard try sequence <= JournalIndex.lastSequence(row, db) else { return nil }
+    guard let name = try JournalIndex(db).name(at: sequence, of: replica) else {
+      throw MagicDataError(.notADatabase, "the database is damaged: the journal lacks rows")
     }
+    var branch = replica.branch(at: name)
+    // It may have come already, from who wrote it: then it is held twice.
+    while try JournalIndex.lastSequence(JournalWriter.row(of: branch, db), db) > 0 { branch = branch.branch(at: name) }
+    let target = try JournalWriter.row(of: branch, db)
     var split = try SQL(db, Statements.splitRun)
+    try split.bind(target)
     try split.bind(row)
-    try split.bind(replica)
     try split.bind(Int64(clamping: sequence))
     try split.run()
     var move = try SQL(db, Statements.moveRuns)
-    try move.bind(row)
+    try move.bind(target)
     try move.bind(Int64(clamping: sequence))
-    try move.bind(replica)
+    try move.bind(row)
     try move.run()
-  }
-}
-
-extension ReplicaID {
-  /// The id of a branch of this one, of which this is the first name.
-  fileprivate func branch(at name: TransactionName) -> ReplicaID {
-    var writer = ByteWriter()
-    writer.append(Array("magicdata branch".utf8))
-    encode(to: &writer)
-    name.encode(to: &writer)
-    return ReplicaID(SHA256.hash(writer.bytes).prefix(16)) ?? self
+    // Nobody writes under it, so nobody acknowledges under it (K-8).
+    var member = MemberReplica(branch)
+    member.expired = max(0, surroundings.milliseconds())
+    try member.store(db)
+    return branch
   }
 }

@@ -180,6 +180,11 @@ enum Statements {
   static let insertRemote = "INSERT OR IGNORE INTO magic_remote (name, address) VALUES (?, ?)"
   static let deleteRemote = "DELETE FROM magic_remote WHERE name = ?"
 
+  static let createBranches =
+    "CREATE TABLE IF NOT EXISTS magic_branch (replica BLOB NOT NULL, first INTEGER NOT NULL, branch BLOB)"
+  static let selectBranches = "SELECT replica, first, branch FROM magic_branch"
+  static let insertBranch = "INSERT INTO magic_branch (replica, first, branch) VALUES (?, ?, ?)"
+
   /// The one place where an identifier is quoted.
   static func quoted(_ name: String) -> String {
     // Few names have any, and to look for them as characters takes long.

@@ -63,6 +63,12 @@ extension Store {
       let fresh = try DatabaseState.leaveReplica(from: sequence, surroundings, db)
       db.afterNextTransaction { [state] _ in state.withLock { $0.fresh = fresh } }
     }
+
+    /// Closes an id, which may be the own one (J-33).
+    func close(_ replica: ReplicaID, at last: UInt64, _ db: Database) throws {
+      guard let fresh = try DatabaseState.close(replica, at: last, surroundings, db) else { return }
+      db.afterNextTransaction { [state] _ in state.withLock { $0.fresh = fresh } }
+    }
   }
 
   /// A twin that could not become a replica of its own when it was opened does so before it takes part in an exchange.
@@ -74,6 +80,11 @@ extension Store {
   /// Gives up the own id from a transaction on, of which somebody else has another (L-11).
   package func leaveReplica(from sequence: UInt64) async throws {
     try await write { [identity] db in try identity.leave(from: sequence, db) }
+  }
+
+  /// Within a transaction: holds nothing of an id beyond a sequence any more, since two databases have written under it (J-33).
+  package func close(_ replica: ReplicaID, at last: UInt64, _ db: Connection) throws {
+    try identity.close(replica, at: last, db)
   }
 
   /// The id that this opening took in place of one that is in use elsewhere; told once.

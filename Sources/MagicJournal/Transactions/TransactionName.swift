@@ -21,3 +21,14 @@ package struct TransactionName: Hashable, Sendable {
     writer.fixed(tag)
   }
 }
+
+extension ReplicaID {
+  /// The id of a branch of this one, of which this is the first name (J-31).
+  package func branch(at name: TransactionName) -> ReplicaID {
+    var writer = ByteWriter()
+    writer.append(Array("magicdata branch".utf8))
+    encode(to: &writer)
+    name.encode(to: &writer)
+    return ReplicaID(SHA256.hash(writer.bytes).prefix(16)) ?? self
+  }
+}

@@ -7,6 +7,8 @@ struct AckFile: Equatable, Sendable {
   let replica: ReplicaID
   /// By replica, its own among them.
   var members: [ReplicaID: MemberReplica]
+  /// Of ids under which two databases have written the last sequences that are everybody's (J-33).
+  var closings: [ReplicaID: UInt64] = [:]
 
   private static let format = 1
   private static let suffix = ".json"
@@ -40,6 +42,8 @@ struct AckFile: Equatable, Sendable {
     let replica: String
     let acknowledged: [String: Acknowledged]
     let expired: [String: Int64]
+    /// Not there if there are none.
+    var closed: [String: String]?
   }
 
   func bytes(_ dataSet: DataSetID) throws -> Data {
@@ -54,38 +58,44 @@ struct AckFile: Equatable, Sendable {
       }
       content.expired[member.replica.description] = member.expired
     }
+    var closed: [String: String] = [:]
+    for (replica, last) in closings { closed[replica.description] = AckFile.text(last) }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
     return try encoder.encode(
       Content(
         format: AckFile.format, dataSet: dataSet.description, replica: replica.description, acknowledged: content.acknowledged,
-        expired: content.expired))
+        expired: content.expired, closed: closed.isEmpty ? nil : closed))
   }
 
   /// What is known of members and this does not say, each as its own file would say it.
-  func news(among members: some Sequence<MemberReplica>, _ dataSet: DataSetID) throws -> [Data] {
-    try members.sorted { $0.replica < $1.replica }.compactMap { member in
+  func news(
+    among members: some Sequence<MemberReplica>, closings: [ReplicaID: UInt64], _ dataSet: DataSetID
+  ) throws -> [Data] {
+    var files = members.sorted { $0.replica < $1.replica }.compactMap { member -> AckFile? in
       var known = self.members[member.replica] ?? MemberReplica(member.replica)
-      guard known.learn(member) else { return nil }
-      return try AckFile(replica: member.replica, members: [member.replica: member]).bytes(dataSet)
+      return known.learn(member) ? AckFile(replica: member.replica, members: [member.replica: member]) : nil
     }
+    // Whoever says them.
+    let lower = closings.filter { $0.value < self.closings[$0.key] ?? .max }
+    if !lower.isEmpty { files.append(AckFile(replica: replica, members: [:], closings: lower)) }
+    return try files.map { try $0.bytes(dataSet) }
   }
 
   /// The same, in no more than so many bytes: the own acknowledgement alone if all is too much, since others say theirs themselves.
   func bytes(_ dataSet: DataSetID, atMost limit: Int) throws -> Data {
     let all = try bytes(dataSet)
     guard all.count > limit else { return all }
-    return try AckFile(replica: replica, members: members.filter { $0.key == replica }).bytes(dataSet)
+    return try AckFile(replica: replica, members: members.filter { $0.key == replica }, closings: closings).bytes(dataSet)
   }
 
-  init(replica: ReplicaID, members: [ReplicaID: MemberReplica]) {
-    self.replica = replica
-    self.members = members
+  init(replica: ReplicaID, members: [ReplicaID: MemberReplica], closings: [ReplicaID: UInt64] = [:]) {
+    (self.replica, self.members, self.closings) = (replica, members, closings)
   }
 
   /// What a database says.
   init(_ members: Members) {
-    self.init(replica: members.own, members: members.all)
+    self.init(replica: members.own, members: members.all, closings: members.closings)
   }
 
   /// `nil` if the file does not hold what it should: it keeps the floor down, and nothing else (K-7).
@@ -117,25 +127,39 @@ struct AckFile: Equatable, Sendable {
       guard let replica = Identifier(text), AckFile.times ~= time else { return nil }
       members[replica, default: MemberReplica(replica)].expired = time
     }
-    self.init(replica: replica, members: members)
+    var closings: [ReplicaID: UInt64] = [:]
+    for (text, last) in content.closed ?? [:] {
+      guard let replica = Identifier(text), let last = AckFile.sequence(last) else { return nil }
+      closings[replica] = last
+    }
+    self.init(replica: replica, members: members, closings: closings)
+  }
+
+  private static func text(_ sequence: UInt64) -> String {
+    var writer = ByteWriter()
+    writer.fixed(sequence)
+    return writer.bytes.hexadecimal
+  }
+
+  private static func sequence(_ text: String) -> UInt64? {
+    guard let bytes = [UInt8](hexadecimal: text[...]), bytes.count == 8 else { return nil }
+    var reader = ByteReader(bytes)
+    return (try? reader.fixed(UInt64.self)).flatMap { $0 < Limits.sequence ? $0 : nil }
   }
 
   private static func text(_ end: NamedFrontier.End) -> String {
-    var (sequence, name) = (ByteWriter(), ByteWriter())
-    sequence.fixed(end.sequence)
+    var name = ByteWriter()
     end.name.encode(to: &name)
-    return "\(sequence.bytes.hexadecimal).\(name.bytes.hexadecimal)"
+    return "\(text(end.sequence)).\(name.bytes.hexadecimal)"
   }
 
   private static func end(_ text: String) -> NamedFrontier.End? {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 2, let sequence = [UInt8](hexadecimal: parts[0]), let name = [UInt8](hexadecimal: parts[1]),
-      sequence.count == 8, name.count == 12
+    guard parts.count == 2, let sequence = sequence(String(parts[0])), sequence > 0,
+      let name = [UInt8](hexadecimal: parts[1]), name.count == 12
     else { return nil }
-    var reader = ByteReader(sequence + name)
-    guard let number = try? reader.fixed(UInt64.self), 1..<Limits.sequence ~= number,
-      let name = try? TransactionName(from: &reader), name.stamp > .earliest
-    else { return nil }
-    return NamedFrontier.End(sequence: number, name: name)
+    var reader = ByteReader(name)
+    guard let name = try? TransactionName(from: &reader), name.stamp > .earliest else { return nil }
+    return NamedFrontier.End(sequence: sequence, name: name)
   }
 }

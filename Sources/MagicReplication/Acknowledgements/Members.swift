@@ -7,9 +7,14 @@ struct Members {
   private(set) var all: [ReplicaID: MemberReplica] = [:]
   /// What the database does not have yet.
   private(set) var news: Set<ReplicaID> = []
+  /// Of ids under which two databases have written (J-33).
+  private(set) var closings: [ReplicaID: UInt64]
+  /// Closings that the database does not have yet.
+  private(set) var newClosings: [ReplicaID: UInt64] = [:]
 
   init(_ db: Connection) throws {
     own = try DatabaseState(db).replica
+    closings = try Branches(db).closings
     for member in try MemberReplica.all(db) { all[member.replica] = member }
   }
 
@@ -20,6 +25,14 @@ struct Members {
       guard known.learn(member) else { continue }
       all[member.replica] = known
       news.insert(member.replica)
+    }
+  }
+
+  /// The same of all that a file says. Of two closings the lower one counts.
+  mutating func learn(_ file: AckFile) {
+    learn(file.members.values)
+    for (replica, last) in file.closings where last < closings[replica] ?? .max {
+      (closings[replica], newClosings[replica]) = (last, last)
     }
   }
 
@@ -40,6 +53,8 @@ struct Members {
 
   /// In milliseconds: how old what it says of itself may be.
   private static let day: Int64 = 86_400_000
+
+  var hasNews: Bool { !news.isEmpty || !newClosings.isEmpty }
 
   mutating func store(_ db: Connection) throws {
     for replica in news.sorted() { try all[replica]?.store(db) }

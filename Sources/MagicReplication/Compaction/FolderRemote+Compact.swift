@@ -24,8 +24,7 @@ extension FolderRemote {
   @discardableResult
   public func compact(isDryRun: Bool = false) async throws -> FolderCompactionReport {
     let dataSet = try dataSet()
-    let listing = try FolderListing(self, dataSet: dataSet)
-    try listing.checkForks()
+    let listing = try FolderListing(settled: self, dataSet)
     var tidying = FolderCompaction(remote: self, dataSet: dataSet, isDryRun: isDryRun, listing)
     try tidying.consolidate(as: nil)
     return tidying.report
@@ -80,9 +79,10 @@ struct FolderCompaction {
     }
     guard try members.haveAll(floor, journal.frontier()) else { return }
     let segments = Set(
-      (listing.files.map(\.name) + listing.rejected.filter { $0.error.code != .incompatible }.map(\.name)).filter {
-        $0.last <= floor[$0.replica]
-      })
+      (listing.files.filter { !listing.isForeign($0) }.map(\.name)
+        + listing.rejected.filter { $0.error.code != .incompatible }.map(\.name)).filter {
+          $0.last <= floor[$0.replica]
+        })
     let lower = Set(
       listing.checkpoints.filter { other in whole.map { $0.url != other.url && $0.isAbove(other) } ?? false }.map(\.url))
     if !isDryRun {

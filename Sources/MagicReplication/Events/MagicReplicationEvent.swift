@@ -20,6 +20,8 @@ public enum MagicReplicationEvent: Sendable {
   case lacking(assets: Int)
   /// The database is a copy of one that is in use, or was put back from a backup: it goes on as a replica of its own, of this id. Nothing is lost.
   case becameReplica(String)
+  /// Two databases have written under this id, as a copy or a backup of one does: what both wrote is held under ids of their own from here on. Nothing is lost.
+  case closed(String)
   /// One database is in use as two; nothing was changed, and a person has to decide.
   case forked(MagicDataError)
   /// Database and remote hold the same.

@@ -46,7 +46,7 @@ extension MagicData {
     }
     let answers = try await exchange(said).compactMap { AckFile($0, dataSet) }
     try await storeMembers { members, _ in
-      for file in answers { members.learn(file.members.values) }
+      for file in answers { members.learn(file) }
     }
   }
 
@@ -58,15 +58,16 @@ extension MagicData {
     let changed: @Sendable (Connection) throws -> Members = { db in
       var members = try Members(db)
       if let remote {
-        for file in try remote.acknowledged(DatabaseState(db).dataSet).values { members.learn(file.members.values) }
+        for file in try remote.acknowledged(DatabaseState(db).dataSet).values { members.learn(file) }
       }
       try change(&members, max(0, now))
       return members
     }
-    guard try await store.read({ db in try !changed(db).news.isEmpty }) else { return }
-    try await store.write { db in
+    guard try await store.read({ db in try changed(db).hasNews }) else { return }
+    try await store.write { [store] db in
       var members = try changed(db)
       try members.store(db)
+      for (replica, last) in members.newClosings.sorted(by: { $0.key < $1.key }) { try store.close(replica, at: last, db) }
     }
   }
 }

@@ -20,12 +20,25 @@ extension MagicReplicator {
   /// - Parameter contents: where contents of assets are to be had.
   func merge(_ arrivals: Arrivals, of dataSet: DataSetID, contents remote: any OpenRemote) async throws -> PullReport {
     defer { withExtendedLifetime(arrivals) {} }
+    while true {
+      do {
+        return try await mergeOnce(arrivals, of: dataSet, contents: remote)
+      } catch let error as MagicDataError {
+        guard try await magic.close(error.cause as? Fork, arrivals.folder, dataSet, source) else { throw error }
+      }
+    }
+  }
+
+  private func mergeOnce(
+    _ arrivals: Arrivals, of dataSet: DataSetID, contents remote: any OpenRemote
+  ) async throws -> PullReport {
     // What is there already costs a look at the frontiers, and no write.
     let (listing, inStep, lacking) = try await arrivals.withSnapshot(of: magic, dataSet, source) {
       [assets = magic.store.assets] db, snapshot in
       let (listing, held) = (snapshot.listing, snapshot.held)
       guard snapshot.state.isSettled, listing.needed(by: held) == nil,
-        listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil })
+        listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil }),
+        try listing.foreign(snapshot.journal, snapshot.branches).isEmpty
       else {
         return (listing, PullReport?.none, [String]())
       }
@@ -77,7 +90,8 @@ extension FolderListing {
     into db: Connection, _ milliseconds: Int64, _ events: EventSource
   ) throws -> (PullReport, [MagicConflict]) {
     let own = try DatabaseState(db).replica
-    var merger = try Merger(db, milliseconds: milliseconds, there: frontier)
+    limit(to: try Branches(db).closings, floor: try JournalIndex(db).floor())
+    var merger = try Merger(db, milliseconds: milliseconds, there: frontier, limits: limits)
     let meter = ProgressMeter(events, .pull, of: waiting(after: merger.held))
     try checkForks(JournalIndex(db), merger.held, own: own)
     var report = PullReport()
@@ -103,6 +117,11 @@ extension FolderListing {
         }
       }
     } while try lookAgain()
+    try adopt(&merger, db) { file in
+      report.segments += 1
+      report.bytes += SegmentHeader.length + file.header.storedLength
+      report.inflatedBytes += SegmentHeader.length + file.header.bodyLength
+    }
     try merger.finish()
     try keep(taken, mark: merger.mark, db)
     // Headers that told nothing of what was held then may tell of it by now.

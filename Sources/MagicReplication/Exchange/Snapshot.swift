@@ -7,6 +7,7 @@ struct Snapshot {
   let journal: JournalReader
   let held: Frontier
   let listing: FolderListing
+  let branches: Branches
   /// From where on the remote has other transactions under the own id than the database; then nothing else was checked.
   let branch: UInt64?
 
@@ -20,7 +21,10 @@ struct Snapshot {
     state = try DatabaseState(db)
     journal = try JournalReader(db)
     held = try journal.frontier()
-    listing = try FolderListing(remote, dataSet: dataSet, beyond: beyond)
+    branches = try Branches(db)
+    var listing = try FolderListing(remote, dataSet: dataSet, beyond: beyond)
+    listing.limit(to: branches.closings, floor: try journal.floor())
+    self.listing = listing
     branch = try listing.branch(journal, held, own: state.replica)
     if branch == nil { try listing.checkForks(journal, held, own: state.replica) }
   }
@@ -35,9 +39,15 @@ extension Arrivals {
     let (store, folder, held) = (magic.store, folder, held)
     try await store.assureReplica()
     while true {
-      let seen = try await store.read { db in
-        let snapshot = try Snapshot(db, folder, dataSet, beyond: held)
-        return try snapshot.branch.map { .branch(from: $0) } ?? Snapshot.Seen.whole(body(db, snapshot))
+      let seen: Snapshot.Seen<Result>
+      do {
+        seen = try await store.read { db in
+          let snapshot = try Snapshot(db, folder, dataSet, beyond: held)
+          return try snapshot.branch.map { .branch(from: $0) } ?? .whole(body(db, snapshot))
+        }
+      } catch let error as MagicDataError {
+        guard try await magic.close(error.cause as? Fork, folder, dataSet, events) else { throw error }
+        continue
       }
       if let fresh = store.takeFreshReplica() { events.tell(.becameReplica(fresh.description)) }
       switch seen {
@@ -51,5 +61,27 @@ extension Arrivals {
   package func leaveBranch(of magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws {
     try await withSnapshot(of: magic, dataSet, events) { _, _ in }
     withExtendedLifetime(self) {}
+  }
+}
+
+extension MagicData {
+  /// Holds what two databases have written under one id as two branches from here on (J-33).
+  ///
+  /// - Returns: whether there was something to close.
+  func close(
+    _ fork: Fork?, _ folder: FolderRemote, _ dataSet: DataSetID, _ events: EventSource
+  ) async throws -> Bool {
+    guard let fork else { return false }
+    let isClosed = try await store.write { [store] db in
+      let (journal, replica) = (JournalIndex(db), fork.replica)
+      let (held, closing) = (try journal.frontier(), try Branches(db).closing(of: replica) ?? .max)
+      let shared = try FolderListing(folder, dataSet: dataSet).shared(fork, journal, held)
+      guard held[replica] > shared || shared < closing else { return false }
+      try store.close(replica, at: shared, db)
+      return true
+    }
+    if isClosed { events.tell(.closed(fork.replica.description)) }
+    if let fresh = store.takeFreshReplica() { events.tell(.becameReplica(fresh.description)) }
+    return isClosed
   }
 }

@@ -35,7 +35,8 @@ struct Consolidation {
 
   /// Each step leaves a folder that holds all that it held.
   mutating func run(on listing: inout FolderListing) throws {
-    for replica in listing.replicas {
+    // Branches of one id are no row.
+    for replica in listing.replicas where !(listing.runs[replica]?.files ?? []).contains(where: listing.isForeign) {
       for group in groups(listing.runs[replica]?.chain ?? []) {
         try Task.checkCancellation()
         try replace(group, in: &listing)
@@ -109,6 +110,10 @@ struct Consolidation {
     for (name, _, names) in files { try deleteFiles(within: name, names, in: &listing) }
   }
 
+  private static func fork(_ replica: ReplicaID) -> MagicDataError {
+    MagicDataError(.fork, "segments of replica \(replica) do not follow each other; nothing was changed")
+  }
+
   private func files(of segments: [Segment]) throws -> [(name: SegmentFileName, bytes: [UInt8], names: [TransactionName])] {
     var schema = Schema()
     let learnt = try segments.map { try schema.learn($0.schema) }
@@ -123,10 +128,13 @@ struct Consolidation {
       open = nil
     }
     for (segment, learnt) in zip(segments, learnt) {
+      let before =
+        segment.header.first == last + 1
+        ? segment.header.previous : segment.transactions.first { $0.sequence == last }?.name ?? lastName
+      guard before == lastName else { throw Consolidation.fork(segment.header.replica) }
       for var transaction in segment.transactions where transaction.sequence > last {
         guard transaction.sequence == last + 1, transaction.name.stamp > lastName.stamp else {
-          throw MagicDataError(
-            .fork, "segments of replica \(segment.header.replica) do not follow each other; nothing was changed")
+          throw Consolidation.fork(segment.header.replica)
         }
         if open?.writer.isFull ?? false { try finish() }
         transaction.entries = transaction.entries.map { $0.translated(learnt) }

@@ -21,6 +21,11 @@ struct FolderListing: Sendable {
   /// Those of all these that counted until they were read (F-16).
   private(set) var doubtful: [String] = []
 
+  /// The last sequences of ids that are closed: what is beyond does not count under the id (J-33).
+  private(set) var limits: [ReplicaID: UInt64] = [:]
+  /// Of those of them that are ends of the floor.
+  private var limitNames: [ReplicaID: TransactionName] = [:]
+
   private let remote: FolderRemote
   private let dataSet: DataSetID
   /// What the remote holds that is not in files here.
@@ -134,14 +139,38 @@ struct FolderListing: Sendable {
     var frontier = covered
     for replica in beyond.replicas { frontier[replica] = max(frontier[replica], beyond[replica]) }
     for replica in replicas {
-      while let file = next(after: frontier[replica], of: replica) { frontier[replica] = file.name.last }
+      while let file = next(after: frontier[replica], of: replica) {
+        frontier[replica] = min(file.name.last, limits[replica] ?? .max)
+      }
     }
     return frontier
   }
 
+  /// - Parameter floor: of who reads; a closing counts from there.
+  mutating func limit(to closings: [ReplicaID: UInt64], floor: NamedFrontier = NamedFrontier()) {
+    (limits, limitNames) = (closings, [:])
+    for (replica, last) in closings {
+      guard let end = floor[replica], end.sequence >= last else { continue }
+      (limits[replica], limitNames[replica]) = (end.sequence, end.name)
+    }
+  }
+
+  /// Whether a file may have, up to where its id was closed, something else than everybody: where that is a floor, what is below it cannot be compared.
+  func isDoubtful(_ file: File) -> Bool {
+    guard let limit = limits[file.name.replica], let name = limitNames[file.name.replica] else { return false }
+    return file.header.last > limit || file.header.last == limit && file.header.lastName != name
+  }
+
+  /// Whether it has something beyond where its id was closed, or something else there.
+  func isForeign(_ file: File) -> Bool {
+    guard let limit = limits[file.name.replica] else { return false }
+    return file.header.last > limit || isDoubtful(file)
+  }
+
   /// F-9: of the files that hold the transaction after `sequence`, the one that reaches farthest.
   func next(after sequence: UInt64, of replica: ReplicaID) -> File? {
-    runs[replica]?.next(after: sequence)
+    guard sequence < limits[replica] ?? .max else { return nil }
+    return runs[replica]?.next(after: sequence)
   }
 
   /// A file that turned out to be damaged where its header does not show it, or is no longer there.
@@ -183,7 +212,7 @@ struct FolderListing: Sendable {
   func holes(of replica: ReplicaID, through last: UInt64) -> [ClosedRange<UInt64>] {
     var holes: [ClosedRange<UInt64>] = []
     var next = covered[replica] + 1
-    for file in runs[replica]?.files ?? [] where next <= last {
+    for file in runs[replica]?.files ?? [] where next <= last && !isDoubtful(file) {
       if file.name.first > next { holes.append(next...min(file.name.first - 1, last)) }
       next = max(next, file.name.last + 1)
     }
@@ -193,7 +222,8 @@ struct FolderListing: Sendable {
 
   /// H-28: the sequences that are missing before others that are there; `nil` if none are, or if there is something to take.
   func hole(after sequence: UInt64, of replica: ReplicaID) -> ClosedRange<UInt64>? {
-    guard covered[replica] <= sequence, let runs = runs[replica], runs.next(after: sequence) == nil,
+    guard covered[replica] <= sequence, sequence < limits[replica] ?? .max, let runs = runs[replica],
+      runs.next(after: sequence) == nil,
       let file = runs.files.first(where: { $0.name.first > sequence + 1 })
     else { return nil }
     return sequence + 1...file.name.first - 1

@@ -30,6 +30,7 @@ extension FolderRemote {
 /// What the acknowledgements in a folder say together. Of many only those are read that have changed.
 struct FolderMembers: Sendable {
   private(set) var all: [ReplicaID: MemberReplica] = [:]
+  private(set) var closings: [ReplicaID: UInt64] = [:]
   private var dataSet: DataSetID?
   private var seen: [String: OpenFile.State] = [:]
 
@@ -40,7 +41,7 @@ struct FolderMembers: Sendable {
     }
     // What was taken away is forgotten, and so is all that was said of another data set.
     if self.dataSet != dataSet || seen.keys.contains(where: { there[$0] == nil }) {
-      (self.dataSet, seen, all) = (dataSet, [:], [:])
+      (self.dataSet, seen, all, closings) = (dataSet, [:], [:], [:])
     }
     for (name, state) in there where seen[name] != state {
       seen[name] = state
@@ -58,5 +59,6 @@ struct FolderMembers: Sendable {
 
   private mutating func learn(_ file: AckFile) {
     for member in file.members.values { _ = all[member.replica, default: MemberReplica(member.replica)].learn(member) }
+    closings.merge(file.closings, uniquingKeysWith: min)
   }
 }

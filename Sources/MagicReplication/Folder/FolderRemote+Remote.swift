@@ -43,7 +43,7 @@ extension FolderRemote: Remote, OpenRemote {
     let now = magic.store.surroundings.milliseconds()
     return try await magic.store.read { db in
       var members = try Members(db)
-      for file in try acknowledged(dataSet).values { members.learn(file.members.values) }
+      for file in try acknowledged(dataSet).values { members.learn(file) }
       let snapshot = try Snapshot(db, self, dataSet)
       if let first = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, first) }
       return try ReplicationStatus(snapshot, members, now)

@@ -1,6 +1,12 @@
 internal import MagicData
 internal import MagicJournal
 
+/// Two transactions at one address (J-3); they differ there, and maybe before.
+struct Fork: Error {
+  let replica: ReplicaID
+  let sequence: UInt64
+}
+
 extension FolderListing {
   /// The first transaction under the database's own id that the folder has and the database has not, or has another of: a copy of the database, or what it was
   /// before it was put back from a backup, has written it (L-11). `nil` if there is none.
@@ -33,11 +39,38 @@ extension FolderListing {
     return first
   }
 
+  /// Up to where all that is held and all that the folder has of a replica is one row of transactions, as far as names tell (J-33).
+  ///
+  /// - Parameter fork: where it is not, by what was found so far.
+  func shared(_ fork: Fork, _ journal: some JournalAddresses, _ held: Frontier) throws -> UInt64 {
+    let (replica, floor) = (fork.replica, try journal.floor(of: fork.replica)?.sequence ?? 0)
+    var (first, names) = (fork.sequence, [UInt64: TransactionName]())
+    for file in runs[replica]?.files ?? [] where file.header.last > floor {
+      for transaction in (try? FolderListing.segment(file))?.transactions ?? [] where transaction.sequence > floor {
+        let known =
+          try names.updateValue(transaction.name, forKey: transaction.sequence)
+          ?? (transaction.sequence <= held[replica] ? journal.name(at: transaction.sequence, of: replica) : nil)
+        if let known, known != transaction.name { first = min(first, transaction.sequence) }
+      }
+    }
+    // Of a checkpoint nothing below its floor shows what it has in common with what is held.
+    let ends = checkpoints.compactMap { $0.floor[replica] }.filter { $0.sequence > floor && $0.sequence <= held[replica] }
+    let agreed = try ends.filter { try journal.name(at: $0.sequence, of: replica) == $0.name }.map(\.sequence).max() ?? floor
+    if try ends.contains(where: { try journal.name(at: $0.sequence, of: replica) != $0.name }) {
+      first = min(first, agreed + 1)
+    }
+    return max(floor, first - 1)
+  }
+
   /// F-7: what the headers say of the transactions at the ends of runs must agree with each other and with the database.
   func checkForks(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID?) throws {
     var names: [Address: TransactionName] = [:]
-    for (address, name) in claims {
+    for (address, name, isOfFloor) in claims {
       let (replica, sequence) = (address.replica, address.sequence)
+      if let limit = limits[replica] {
+        // What lies beyond a closing, or at the own floor, is a branch that is to be adopted.
+        if try sequence > limit || !isOfFloor && sequence <= journal.floor(of: replica)?.sequence ?? 0 { continue }
+      }
       if replica == own, sequence > held[replica] {
         throw MagicDataError.fork(own: replica, knows: sequence, has: held[replica])
       }
@@ -48,23 +81,40 @@ extension FolderListing {
   }
 
   /// What headers of segments and floors of checkpoints say.
-  private var claims: [(Address, TransactionName)] {
+  private var claims: [(Address, TransactionName, isOfFloor: Bool)] {
     files.map(\.header).flatMap { header in
-      let last = (Address(replica: header.replica, sequence: header.last), header.lastName)
+      let last = (Address(replica: header.replica, sequence: header.last), header.lastName, false)
       return header.first > 1
-        ? [last, (Address(replica: header.replica, sequence: header.first - 1), header.previous)] : [last]
+        ? [last, (Address(replica: header.replica, sequence: header.first - 1), header.previous, false)] : [last]
     }
       + checkpoints.flatMap { checkpoint in
         checkpoint.floor.replicas.compactMap { replica in
-          checkpoint.floor[replica].map { (Address(replica: replica, sequence: $0.sequence), $0.name) }
+          checkpoint.floor[replica].map { (Address(replica: replica, sequence: $0.sequence), $0.name, true) }
         }
       }
   }
 
+  /// What a folder holds, for who has no database to compare it with. Of ids under which two databases have written what is everybody's counts: the rest stands
+  /// under other ids as well, since who says in the folder that they are closed has sent that first (J-33).
+  ///
+  /// - Throws: `MagicDataError` with `fork` if nobody has said so yet.
+  init(settled remote: FolderRemote, _ dataSet: DataSetID) throws {
+    self = try FolderListing(remote, dataSet: dataSet)
+    do {
+      try checkForks()
+    } catch let error as MagicDataError where error.code == .fork {
+      var closings: [ReplicaID: UInt64] = [:]
+      for file in try remote.acknowledged(dataSet).values { closings.merge(file.closings, uniquingKeysWith: min) }
+      guard !closings.isEmpty else { throw error }
+      limit(to: closings)
+      try checkForks()
+    }
+  }
+
   /// The same among the files alone.
-  func checkForks() throws {
+  private func checkForks() throws {
     var names: [Address: TransactionName] = [:]
-    for (address, name) in claims {
+    for (address, name, _) in claims where address.sequence <= limits[address.replica] ?? .max {
       let known = names.updateValue(name, forKey: address)
       guard known ?? name == name else { throw MagicDataError.fork(address.replica, address.sequence) }
     }
@@ -83,7 +133,7 @@ extension MagicDataError {
       """
       there are two transactions \(sequence) of replica \(replica): its database is in use as two, as a copy or from a \
       backup. Nothing was changed. Stop using one of the two, and clone the remote into a new database in its place
-      """)
+      """, cause: Fork(replica: replica, sequence: sequence))
   }
 
   static func fork(own replica: ReplicaID, knows last: UInt64, has held: UInt64) -> MagicDataError {

@@ -13,8 +13,7 @@ package struct FolderCheck: Sendable {
 
   /// Reads every file, one at a time.
   package init(_ remote: FolderRemote) throws {
-    let listing = try FolderListing(remote, dataSet: remote.dataSet())
-    try listing.checkForks()
+    let listing = try FolderListing(settled: remote, remote.dataSet())
     damaged = listing.rejected.map(\.error.message)
     for file in listing.files {
       try Task.checkCancellation()

@@ -24,6 +24,8 @@ struct Merger {
   private var kinds: [Int: Kind] = [:]
 
   private(set) var held: Frontier
+  /// Of closed ids the last sequences (J-33).
+  private let limits: [ReplicaID: UInt64]
   private(set) var transactions = 0
   private(set) var changes = 0
   /// Replicas whose clocks are too far ahead, with the first stamp that waits.
@@ -39,9 +41,13 @@ struct Merger {
   /// How far ahead another replica's clock may be: C-5.
   static let bound: Int64 = 3_600_000
 
-  /// - Parameter there: what the remote holds.
-  init(_ db: Connection, milliseconds: Int64, there: Frontier = Frontier()) throws {
-    self.db = db
+  /// - Parameters:
+  ///   - there: what the remote holds.
+  ///   - limits: of closed ids the last sequences.
+  init(
+    _ db: Connection, milliseconds: Int64, there: Frontier = Frontier(), limits: [ReplicaID: UInt64] = [:]
+  ) throws {
+    (self.db, self.limits) = (db, limits)
     reader = try JournalReader(db)
     schema = reader.schema
     held = try reader.frontier()
@@ -61,7 +67,9 @@ struct Merger {
   mutating func merge(_ segment: Segment, _ merged: (Int) throws -> Void = { _ in }) throws {
     let learnt = try learn(segment.schema)
     try checkFork(segment)
+    let limit = limits[segment.header.replica] ?? .max
     for transaction in segment.transactions where transaction.sequence > held[transaction.replica] {
+      guard transaction.sequence <= limit else { return }
       precondition(transaction.sequence == held[transaction.replica] + 1, "a merge leaves no gap")
       guard try take(transaction, learnt) else { return }
       held[transaction.replica] = transaction.sequence
@@ -118,6 +126,37 @@ struct Merger {
     }
     try merge(transaction, learnt)
     return true
+  }
+
+  /// Merges a branch of an id that is closed, which may have branches of its own (J-33).
+  mutating func adopt(
+    _ branch: Adoption.Branch, _ branches: inout Branches, _ limits: [ReplicaID: UInt64], _ db: Connection
+  ) throws {
+    var branch = branch
+    if let limit = limits[branch.id], branch.sequence + UInt64(branch.transactions.count) - 1 > limit {
+      let common = Int(clamping: max(branch.sequence, limit + 1) - branch.sequence)
+      let rest = branch.transactions[common...]
+      if branch.sequence + UInt64(common) == limit + 1, let first = rest.first {
+        let id = branch.id.branch(at: first.0.name)
+        try branches.add(branch.id, from: limit + 1, heldAs: id, db)
+        try adopt(Adoption.Branch(id: id, sequence: 1, transactions: Array(rest)), &branches, limits, db)
+      }
+      branch.transactions = Array(branch.transactions[..<common])
+    }
+    for (offset, (transaction, schema)) in branch.transactions.enumerated() {
+      let sequence = branch.sequence + UInt64(offset)
+      guard sequence > held[branch.id] else {
+        guard try reader.name(at: sequence, of: branch.id).map({ $0 == transaction.name }) ?? true else {
+          throw MagicDataError.fork(branch.id, sequence)
+        }
+        continue
+      }
+      guard sequence == held[branch.id] + 1 else { return }
+      var transaction = transaction
+      (transaction.replica, transaction.sequence) = (branch.id, sequence)
+      guard try take(transaction, learn(schema)) else { return }
+      held[branch.id] = sequence
+    }
   }
 
   /// Folds what is left to fold, and moves the clock above all that was merged (C-2).

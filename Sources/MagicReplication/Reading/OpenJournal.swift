@@ -11,7 +11,13 @@ package final class OpenJournal {
 
     static func folder(_ remote: FolderRemote) throws -> Part {
       let dataSet = try remote.dataSet()
-      let listing = try FolderListing(remote, dataSet: dataSet)
+      let listing: FolderListing
+      do {
+        listing = try FolderListing(settled: remote, dataSet)
+      } catch let error as MagicDataError where error.code == .fork {
+        // All that does not meet is shown.
+        listing = try FolderListing(remote, dataSet: dataSet)
+      }
       return .folder(listing, dataSet, listing.needed)
     }
 

@@ -197,6 +197,7 @@ final class FolderCursor: TransactionCursor {
     do {
       while let transaction = try open?.reader.next() {
         guard transaction.sequence > held else { continue }
+        guard transaction.sequence <= listing.limits[replica] ?? .max else { break }
         held = transaction.sequence
         return (transaction, schema)
       }

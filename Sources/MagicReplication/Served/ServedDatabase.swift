@@ -68,12 +68,14 @@ package final class ServedDatabase: Served {
       return try journal.named(journal.frontier())
     }
     try await magic.storeMembers { members, now in
-      if let file { members.learn(file.members.values) }
+      if let file { members.learn(file) }
       members.acknowledge(held, at: now)
     }
     return try await store.read { db in
       try store.syncToDisk(db)
-      return try (file ?? AckFile(replica: client, members: [:])).news(among: Members(db).all.values, dataSet)
+      let members = try Members(db)
+      return try (file ?? AckFile(replica: client, members: [:])).news(
+        among: members.all.values, closings: members.closings, dataSet)
     }
   }
 

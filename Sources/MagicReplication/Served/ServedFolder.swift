@@ -261,9 +261,10 @@ package final class ServedFolder: Served {
       let known = try members.withLock { members in
         if let file { members.take(file, in: remote) }
         try members.look(remote, dataSet)
-        return members.all
+        return members
       }
-      return try (file ?? AckFile(replica: client, members: [:])).news(among: known.values, dataSet)
+      return try (file ?? AckFile(replica: client, members: [:])).news(
+        among: known.all.values, closings: known.closings, dataSet)
     }
   }
 

@@ -1,0 +1,58 @@
+internal import GRDB
+package import MagicJournal
+
+/// The ids under which two databases have written, and under which ids their branches are held (J-33).
+package struct Branches: Sendable, Equatable {
+  private struct Branch: Sendable, Hashable {
+    let replica: ReplicaID
+    /// The first sequence that is not everybody's.
+    let first: UInt64
+    /// Under which it has the sequence 1; `nil` if nothing is held of it.
+    let id: ReplicaID?
+  }
+
+  private var all: Set<Branch> = []
+
+  package init() {}
+
+  package init(_ db: Connection) throws {
+    guard try db.tableExists("magic_branch") else { return }
+    var select = try SQL(db, Statements.selectBranches)
+    while try select.step() {
+      all.insert(
+        Branch(
+          replica: try select.identifier(0), first: UInt64(clamping: select.integer(1)),
+          id: select.isNull(2) ? nil : try select.identifier(2)))
+    }
+  }
+
+  package var isEmpty: Bool { all.isEmpty }
+
+  /// For each id that is closed the last sequence that is everybody's.
+  package var closings: [ReplicaID: UInt64] {
+    all.reduce(into: [:]) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first - 1) }
+  }
+
+  package func closing(of replica: ReplicaID) -> UInt64? { closings[replica] }
+
+  /// Where a transaction of a closed id may be held; branches have branches.
+  package func addresses(of sequence: UInt64, of replica: ReplicaID) -> [(replica: ReplicaID, sequence: UInt64)] {
+    all.filter { $0.replica == replica && $0.first <= sequence }.flatMap { branch in
+      branch.id.map { id in
+        let own = sequence - branch.first + 1
+        return [(id, own)] + addresses(of: own, of: id)
+      } ?? []
+    }.sorted { $0.replica < $1.replica }
+  }
+
+  /// - Parameter id: under which the branch that begins there is held.
+  package mutating func add(_ replica: ReplicaID, from first: UInt64, heldAs id: ReplicaID? = nil, _ db: Connection) throws {
+    guard all.insert(Branch(replica: replica, first: first, id: id)).inserted else { return }
+    try db.execute(sql: Statements.createBranches)
+    var insert = try SQL(db, Statements.insertBranch)
+    try insert.bind(replica)
+    try insert.bind(Int64(clamping: first))
+    if let id { try insert.bind(id) } else { try insert.bindNull() }
+    try insert.run()
+  }
+}

@@ -1,0 +1,109 @@
+internal import MagicData
+internal import MagicJournal
+
+/// What files have under an id that is closed, beyond where it was closed: the branches that several databases have written under it (J-33).
+///
+/// They hang together by the names that transactions have before them, however they are cut.
+struct Adoption {
+  /// A row of transactions that follow each other, under the id that they are held by.
+  struct Branch {
+    var id: ReplicaID
+    /// Of the first.
+    var sequence: UInt64
+    var transactions: [(Transaction, Schema)]
+  }
+
+  private struct Node {
+    let transaction: Transaction
+    let schema: Schema
+    let previous: TransactionName
+  }
+
+  private let replica: ReplicaID
+  private let limit: UInt64
+  private let floor: UInt64
+  private let branches: Branches
+  private var nodes: [TransactionName: Node] = [:]
+
+  init(of replica: ReplicaID, closedAt limit: UInt64, floor: UInt64, _ branches: Branches) {
+    (self.replica, self.limit, self.floor, self.branches) = (replica, limit, floor, branches)
+  }
+
+  mutating func read(_ segment: Segment) {
+    var previous = segment.header.previous
+    for transaction in segment.transactions {
+      nodes[transaction.name] = Node(transaction: transaction, schema: segment.schema, previous: previous)
+      previous = transaction.name
+    }
+  }
+
+  /// The branch that ends with a transaction, from where it is not everybody's; `nil` if something before it is lacking.
+  ///
+  /// - Throws: a fork, if the branch begins before the closing.
+  func branch(endingWith name: TransactionName, _ journal: some JournalAddresses) throws -> Branch? {
+    var (name, row) = (name, [(Transaction, Schema)]())
+    while let node = nodes[name] {
+      row.append((node.transaction, node.schema))
+      let before = node.transaction.sequence - 1
+      let known = before > 0 && before <= limit ? try journal.name(at: before, of: replica) : nil
+      if before == 0 || before == limit && known == nil || known != nil && known == node.previous {
+        return Branch(id: replica.branch(at: node.transaction.name), sequence: 1, transactions: row.reversed())
+      }
+      if known != nil, before > floor { throw MagicDataError.fork(replica, before) }
+      if nodes[node.previous] == nil {
+        for address in branches.addresses(of: before, of: replica)
+        where try journal.name(at: address.sequence, of: address.replica) == node.previous {
+          return Branch(id: address.replica, sequence: address.sequence + 1, transactions: row.reversed())
+        }
+        // Nobody has what was before it any more as transactions.
+        guard before <= floor else { return nil }
+        return Branch(id: replica.branch(at: node.transaction.name), sequence: 1, transactions: row.reversed())
+      }
+      name = node.previous
+    }
+    return nil
+  }
+}
+
+extension FolderListing {
+  /// Files that have transactions of a closed id which are not everybody's and, as far as it is known, not held under another.
+  func foreign(_ journal: some JournalAddresses, _ branches: Branches) throws -> [File] {
+    try limits.keys.sorted().flatMap { replica in
+      try (runs[replica]?.files ?? []).filter { file in
+        guard isForeign(file) else { return false }
+        return try !branches.addresses(of: file.header.last, of: replica).contains {
+          try journal.name(at: $0.sequence, of: $0.replica) == file.header.lastName
+        }
+      }
+    }
+  }
+
+  /// Takes them, each branch under an id of its own.
+  mutating func adopt(
+    _ merger: inout Merger, _ db: Connection, _ adopted: (File) throws -> Void
+  ) throws {
+    let journal = JournalIndex(db)
+    var branches = try Branches(db)
+    for (replica, heads) in Dictionary(grouping: try foreign(journal, branches), by: \.name.replica).sorted(by: {
+      $0.key < $1.key
+    }) {
+      guard let limit = limits[replica] else { continue }
+      var adoption = Adoption(
+        of: replica, closedAt: limit, floor: try journal.floor(of: replica)?.sequence ?? 0, branches)
+      // What leads to them may be in any file.
+      var whole: Set<SegmentFileName> = []
+      for file in runs[replica]?.files ?? [] {
+        guard let segment = try segmentOrReject(file) else { continue }
+        adoption.read(segment)
+        whole.insert(file.name)
+      }
+      for file in heads where whole.contains(file.name) {
+        guard let branch = try adoption.branch(endingWith: file.header.lastName, journal), let first = branch.transactions.first
+        else { continue }
+        if branch.sequence == 1 { try branches.add(replica, from: first.0.sequence, heldAs: branch.id, db) }
+        try merger.adopt(branch, &branches, limits, db)
+        try adopted(file)
+      }
+    }
+  }
+}

@@ -158,30 +158,6 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder["share/remote/segments"].path).count == 1)
   }
 
-  @Test func aForkEndsTheRun() async throws {
-    try await write("x", by: a)
-    try await a.replicator.push()
-    try await a.magic.close()
-    try copyUnnoticed(folder["a"], to: folder["copy"])
-    let (first, second) = (
-      try Replica(folder["a"], folder["remote"], world), try Replica(folder["copy"], folder["side"], world)
-    )
-    try await write("first", by: first)
-    try await write("second", by: second)
-    try await first.replicator.push()
-    try await second.replicator.push()
-    // One who has the copy's branch under the id that both used.
-    let third = try Replica(folder["third"], folder["side"], world)
-    try await third.replicator.pull()
-    let replicator = MagicReplicator(third.magic, remote: FolderRemote(folder["remote"]))
-    var events = replicator.events.makeAsyncIterator()
-    await #expect { try await replicator.run() } throws: { ($0 as? MagicDataError)?.code == .fork }
-    guard case .forked = await events.next() else {
-      Issue.record("the fork was not told")
-      return
-    }
-  }
-
   @Test func closingTheDatabaseEndsTheRun() async throws {
     var events = a.replicator.events.makeAsyncIterator()
     let task = Task { [a] in try await a.replicator.run() }

@@ -150,29 +150,117 @@ import Testing
     #expect(try await other.notes().count == 3 + writes)
   }
 
-  /// Only where a third has taken the copy's branch for the original's does a person have to decide; nothing is changed (J-3).
-  @Test func aBranchThatOthersHoldIsAFork() async throws {
+  /// Writes to an original and a copy that nothing told, the one's to `remote`, the other's to `side`.
+  private func makeBranches() async throws -> (original: Replica, copy: Replica) {
     _ = try await makeOriginal()
     try copyUnnoticed(folder["a"], to: folder["copy"])
     let (original, copy) = try (open("a"), open("copy", "side"))
-    try await write("first", by: original)
-    try await write("second", by: copy)
+    for number in 0..<2 { try await write("first \(number)", by: original) }
+    for number in 0..<3 { try await write("second \(number)", by: copy) }
     try await original.replicator.push()
     try await copy.replicator.push()
+    return (original, copy)
+  }
+
+  /// L-11: who holds the one branch and meets the other closes the id, and holds both.
+  @Test func aThirdHoldsBothBranches() async throws {
+    let (original, copy) = try await makeBranches()
+    let id = try await id(original)
     let third = try open("third", "side")
     try await third.replicator.pull()
-    let replicator = MagicReplicator(third.magic, remote: FolderRemote(folder["remote"]))
-    let before = try await (Dump(third.magic), third.frontier())
-    let files = try folder.contents().filter { $0.key.hasPrefix("remote") }
-    await #expect { try await replicator.pull() } throws: { ($0 as? MagicDataError)?.code == .fork }
-    await #expect { try await replicator.push() } throws: { ($0 as? MagicDataError)?.code == .fork }
-    #expect(try await Dump(third.magic) == before.0)
-    #expect(try await third.frontier() == before.1)
-    #expect(try folder.contents().filter { $0.key.hasPrefix("remote") } == files)
-    // The copy itself comes to terms with the remote.
-    let own = MagicReplicator(copy.magic, remote: FolderRemote(folder["remote"]))
-    try await own.sync()
+    let other = MagicReplicator(third.magic, remote: FolderRemote(folder["remote"]))
+    var events = other.events.makeAsyncIterator()
+    try await other.sync()
+    guard case .closed(id) = await events.next() else {
+      Issue.record("it was not told")
+      return
+    }
+    #expect(try await Set(third.notes().keys) == ["sent", "unsent", "first 0", "first 1", "second 0", "second 1", "second 2"])
+    // Both folders have all, and nobody moves anything any more.
+    try await third.replicator.sync()
+    for _ in 0..<2 {
+      for replicator in [other, third.replicator] {
+        let (pull, push) = try await replicator.sync()
+        #expect((pull, push.transactions) == (PullReport(), 0))
+      }
+    }
+    // The writers hear of it, and go on under other ids.
     try await original.replicator.sync()
-    try await expectEqual([original, copy])
+    try await copy.replicator.sync()
+    #expect(try await self.id(original) != id)
+    #expect(try await self.id(copy) != id)
+    try await write("after", by: original)
+    try await write("after too", by: copy)
+    for _ in 0..<2 {
+      for replica in [original, copy] { try await replica.replicator.sync() }
+      for replicator in [other, third.replicator] { try await replicator.sync() }
+    }
+    let late = try open("late")
+    try await late.replicator.pull()
+    let dump = try await Dump(third.magic)
+    for replica in [original, copy, late] { #expect(try await Dump(replica.magic) == dump) }
+    #expect(try await late.notes().count == 9)
+    for replica in [original, copy, third, late] {
+      #expect(try await replica.naiveDump() == dump)
+      #expect(try await DatabaseCheck(replica.magic).faults == [])
+    }
+    #expect(try await FolderRemote(folder["remote"]).compact().segments > 0)
+  }
+
+  /// A push alone does so as well.
+  @Test func aPushMeetsABranch() async throws {
+    _ = try await makeBranches()
+    let third = try open("third", "side")
+    try await third.replicator.pull()
+    let other = MagicReplicator(third.magic, remote: FolderRemote(folder["remote"]))
+    #expect(try await other.push().transactions == 3)
+    try await other.pull()
+    #expect(try await third.notes().count == 7)
+  }
+
+  /// A branch of a branch: a copy of the copy.
+  @Test func aCopyOfACopyIsAThirdBranch() async throws {
+    let (_, copy) = try await makeBranches()
+    try await copy.magic.close()
+    try copyUnnoticed(folder["copy"], to: folder["second"])
+    let (one, two) = try (open("copy", "side"), open("second", "elsewhere"))
+    try await write("of the copy", by: one)
+    try await write("of the copy's copy", by: two)
+    try await one.replicator.push()
+    try await two.replicator.push()
+    let third = try open("third", "elsewhere")
+    for place in ["elsewhere", "side", "remote", "side", "elsewhere", "remote"] {
+      try await MagicReplicator(third.magic, remote: FolderRemote(folder[place])).sync()
+    }
+    #expect(try await third.notes().count == 9)
+    let digest = try await third.magic.digest()
+    for place in ["remote", "side", "elsewhere"] {
+      let late = try open("late \(place)", place)
+      try await late.replicator.pull()
+      #expect(try await late.magic.digest() == digest)
+      let (pull, push) = try await MagicReplicator(third.magic, remote: FolderRemote(folder[place])).sync()
+      #expect((pull, push.transactions) == (PullReport(), 0))
+    }
+  }
+
+  /// L-20: what is below a floor has no names, so nothing of the other branch counts as held.
+  @Test func aBranchIsMetBelowTheFloor() async throws {
+    _ = try await makeOriginal()
+    let alone = try open("a")
+    try await alone.replicator.push()
+    try await alone.magic.close()
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    let (original, copy) = try (open("a"), open("copy"))
+    try await write("first", by: original)
+    try await original.magic.compact()
+    try await write("second", by: copy)
+    try await copy.replicator.push()
+    try await settle([original, copy])
+    let late = try open("late")
+    try await late.replicator.pull()
+    #expect(try await Set(late.notes().keys) == ["sent", "unsent", "first", "second"])
+    let dump = try await Dump(late.magic)
+    for replica in [original, copy] { #expect(try await Dump(replica.magic) == dump) }
+    for replica in [original, copy, late] { #expect(try await DatabaseCheck(replica.magic).faults == []) }
   }
 }

@@ -106,8 +106,12 @@ import Testing
     try await place.stop()
   }
 
-  /// L-11: where a third has taken the copy's branch for the original's, a person has to decide, and nothing is changed.
-  @Test(arguments: RemoteKind.allCases) func aBranchThatOthersHoldIsAFork(kind: RemoteKind) async throws {
+  /// L-11: who holds the one branch and meets the other closes the id, and holds both; so does everybody in the end.
+  @Test(arguments: RemoteKind.allCases, [false, true]) func aBranchThatOthersHoldIsHeldBesideTheOther(
+    kind: RemoteKind, isPushed: Bool
+  )
+    async throws
+  {
     let place = try await Place(kind)
     let a = try place.replica("a")
     try await a.magic.update(Note("1", "before"))
@@ -116,16 +120,28 @@ import Testing
     try copyUnnoticed(place.folder["a"], to: place.folder["copy"])
     let side = FolderRemote(place.folder["side"])
     let (one, two) = (try place.replica("a"), Replica(try place.magic("copy"), side))
-    try await one.magic.update(Note("2", "one"))
+    for number in 0..<3 { try await one.magic.update(Note("one \(number)", "one")) }
     try await one.replicator.push()
-    try await two.magic.update(Note("2", "two"))
+    for number in 0..<2 { try await two.magic.update(Note("two \(number)", "two")) }
     try await two.replicator.push()
     let third = try place.replica("third")
     try await MagicReplicator(third.magic, remote: side).pull()
-    let before = try await Dump(third.magic)
-    await expectCode(.fork) { try await third.replicator.pull() }
-    await expectCode(.fork) { try await third.replicator.push() }
-    #expect(try await Dump(third.magic) == before)
+    if isPushed { try await third.replicator.push() }
+    try await third.replicator.sync()
+    try await two.replicator.sync()
+    try await MagicReplicator(third.magic, remote: side).sync()
+    for replica in [one, two, third, one] { try await replica.replicator.sync() }
+    let late = try place.replica("late")
+    try await late.replicator.pull()
+    let dump = try await Dump(third.magic)
+    for magic in [one.magic, two.magic, late.magic] + [place.served].compactMap({ $0 }) {
+      #expect(try await Dump(magic) == dump)
+      #expect(try await DatabaseCheck(magic).faults == [])
+    }
+    #expect(try await late.titles().count == 6)
+    // It is over.
+    let (pull, push) = try await third.replicator.sync()
+    #expect((pull.transactions, pull.segments, push.transactions) == (0, 0, 0))
     try await place.stop()
   }
 

@@ -28,7 +28,7 @@ extension OpenTransaction {
 
   /// One access to the connection, which leaves nothing of itself if it throws.
   func accessBlocking<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-    try connectionBlocking { db in try OpenTransaction.whole(db, body) }
+    try connectionBlocking { db in try Store.whole(db, body) }
   }
 
   func changeBlocking<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {

@@ -63,7 +63,7 @@ extension DatabaseState {
   /// Moves what is held of a replica from a sequence on to an id of its own.
   ///
   /// - Returns: that id, if anything was moved.
-  private static func moveAway(
+  static func moveAway(
     _ replica: ReplicaID, from sequence: UInt64, _ surroundings: Surroundings, _ db: Database
   ) throws -> ReplicaID? {
     let row = try JournalWriter.row(of: replica, db)

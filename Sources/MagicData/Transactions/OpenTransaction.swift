@@ -42,18 +42,7 @@ final class OpenTransaction {
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     try Task.checkCancellation()
-    return try await connection { db in try OpenTransaction.whole(db, body) }
-  }
-
-  /// All that `body` does, or nothing.
-  static func whole<Result>(_ db: Connection, _ body: (Connection) throws -> Result) throws -> Result {
-    var result: Result?
-    try db.inSavepoint {
-      result = try body(db)
-      return .commit
-    }
-    guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
-    return result
+    return try await connection { db in try Store.whole(db, body) }
   }
 
   nonisolated(nonsending) func change<Result: Sendable>(
@@ -75,7 +64,7 @@ final class OpenTransaction {
     let (store, before) = (store, progress)
     return Task {
       try await OpenTransaction.goOn(store) { db in
-        try OpenTransaction.whole(db) { db in try LocalTransaction.change(db, store.id, from: before, body) }
+        try Store.whole(db) { db in try LocalTransaction.change(db, store.id, from: before, body) }
       }
     }
   }

@@ -73,9 +73,20 @@ extension MagicReplicator {
   ) {
     let milliseconds = magic.store.surroundings.milliseconds()
     let events = source
-    let (report, conflicts, doubtful) = try await magic.store.write { db in
+    let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store] db in
       var listing = listing
-      let (report, conflicts) = try listing.merge(into: db, milliseconds, events)
+      let (report, conflicts): (PullReport, [MagicConflict])
+      do {
+        // What is undone costs what it would have changed; only a checkpoint shows that it has to be.
+        let mayFail = !listing.checkpoints.isEmpty
+        (report, conflicts) =
+          try mayFail
+          ? Store.whole(db) { try listing.merge(into: $0, milliseconds, events) }
+          : listing.merge(into: db, milliseconds, events)
+      } catch let uncovered as Uncovered {
+        for (replica, last) in uncovered.replicas { try store.moveAway(replica, after: last, db) }
+        (report, conflicts) = try listing.merge(into: db, milliseconds, events)
+      }
       // A remote of which nothing could be read binds nobody (F-11).
       if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
       return (report, conflicts, listing.doubtful)
@@ -92,7 +103,8 @@ extension FolderListing {
     let own = try DatabaseState(db).replica
     limit(to: try Branches(db).closings, floor: try JournalIndex(db).floor())
     var merger = try Merger(db, milliseconds: milliseconds, there: frontier, limits: limits)
-    let meter = ProgressMeter(events, .pull, of: waiting(after: merger.held))
+    let before = merger.held
+    let meter = ProgressMeter(events, .pull, of: waiting(after: before))
     try checkForks(JournalIndex(db), merger.held, own: own)
     var report = PullReport()
     var (taken, ahead) = ([CheckpointFile](), SegmentAhead())
@@ -123,7 +135,7 @@ extension FolderListing {
       report.inflatedBytes += SegmentHeader.length + file.header.bodyLength
     }
     try merger.finish()
-    try keep(taken, mark: merger.mark, db)
+    try keep(taken, mark: merger.mark, uncovered: uncovered(by: taken, before, own, db), db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
@@ -141,8 +153,23 @@ extension FolderListing {
     replicas.lazy.filter { $0 > replica }.compactMap { next(after: held[$0], of: $0) }.first
   }
 
+  /// Up to where what was held before shows nowhere to be what a checkpoint stands for: at its end no name is held to compare.
+  private func uncovered(
+    by taken: [CheckpointFile], _ before: Frontier, _ own: ReplicaID, _ db: Connection
+  ) throws -> [ReplicaID: UInt64] {
+    let floor = try JournalIndex(db).floor().frontier
+    return before.replicas.reduce(into: [:]) { found, replica in
+      let end = taken.compactMap { $0.floor[replica]?.sequence }.max() ?? 0
+      if replica != own, before[replica] > floor[replica], before[replica] < end { found[replica] = floor[replica] }
+    }
+  }
+
   /// K-13, K-14: the floor rises, and what lay below it already is kept with what came.
-  private func keep(_ taken: [CheckpointFile], mark: Int64, _ db: Connection) throws {
+  ///
+  /// - Parameter uncovered: of replicas of which the checkpoints may stand for other transactions than are held, up to where these are everybody's.
+  private func keep(
+    _ taken: [CheckpointFile], mark: Int64, uncovered: [ReplicaID: UInt64], _ db: Connection
+  ) throws {
     guard !taken.isEmpty else { return }
     var floor = NamedFrontier()
     for checkpoint in taken { floor.raise(to: checkpoint.floor) }
@@ -154,6 +181,7 @@ extension FolderListing {
     let raised = try journal.floor()
     for checkpoint in taken where checkpoint.floor == raised {
       guard try journal.digest(of: compaction.rows).identifier == checkpoint.header.digest else {
+        if !uncovered.isEmpty { throw Uncovered(replicas: uncovered) }
         throw MagicDataError(
           .fork,
           """
@@ -210,6 +238,11 @@ extension FolderListing {
     error.code == .damaged
       ? "; if it is not still on its way, delete it: whoever has what it held writes it again with the next push" : ""
   }
+}
+
+/// A checkpoint does not come to what it says together with transactions that it covers by their numbers: they may be others' (L-20).
+private struct Uncovered: Error {
+  let replicas: [ReplicaID: UInt64]
 }
 
 /// The segment that is probably wanted next.

@@ -57,9 +57,16 @@ extension Arrivals {
     }
   }
 
-  /// Gives the database an id of its own, if a copy of it has made other use of the one that it has.
-  package func leaveBranch(of magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws {
+  /// Gives the database an id of its own, if a copy of it has made other use of the one that it has, and closes those of others under which two have written.
+  ///
+  /// - Parameter suspects: all that the remote has of them is in the folder.
+  package func part(
+    _ magic: MagicData, from suspects: some Sequence<ReplicaID>, _ dataSet: DataSetID, _ events: EventSource
+  ) async throws {
     try await withSnapshot(of: magic, dataSet, events) { _, _ in }
+    for replica in suspects {
+      _ = try await magic.close(Fork(replica: replica, sequence: .max), folder, dataSet, events)
+    }
     withExtendedLifetime(self) {}
   }
 }
@@ -76,6 +83,8 @@ extension MagicData {
       let (journal, replica) = (JournalIndex(db), fork.replica)
       let (held, closing) = (try journal.frontier(), try Branches(db).closing(of: replica) ?? .max)
       let shared = try FolderListing(folder, dataSet: dataSet).shared(fork, journal, held)
+      // All that is known may be one row.
+      guard shared < fork.sequence - 1 || fork.sequence < .max else { return false }
       guard held[replica] > shared || shared < closing else { return false }
       try store.close(replica, at: shared, db)
       return true

@@ -127,6 +127,11 @@ extension FolderListing {
 }
 
 extension MagicDataError {
+  /// Of somebody else's, who closes the id (J-33).
+  static func fork(_ replica: ReplicaID) -> MagicDataError {
+    MagicDataError(.fork, "two databases have written under the id \(replica), as a copy or from a backup")
+  }
+
   static func fork(_ replica: ReplicaID, _ sequence: UInt64) -> MagicDataError {
     MagicDataError(
       .fork,

@@ -43,7 +43,8 @@ package final class ServedDatabase: Served {
       let journal = JournalIndex(db)
       // The same look from the other side. What others wrote under the own id comes with their segments, and is left then.
       let theirs = Standing(runs.filter { $0.replica != client }.map { Standing.Part($0) })
-      _ = try theirs.check(own: DatabaseState(db).replica, journal.frontier()) { try journal.name(at: $0, of: $1) }
+      let found = try theirs.difference(own: DatabaseState(db).replica, journal.frontier()) { try journal.name(at: $0, of: $1) }
+      if let replica = found.forked.first { throw MagicDataError.fork(replica) }
       return Standing(try journal.heldRuns().map { Standing.Part($0) })
     }
   }

@@ -158,7 +158,7 @@ package final class ServedFolder: Served {
         guard run.last <= look.frontier[run.replica], let known = try name(at: run.last, of: run.replica, in: listing) else {
           continue
         }
-        guard known == run.name else { throw MagicDataError.fork(run.replica, run.last) }
+        guard known == run.name else { throw MagicDataError.fork(run.replica) }
       }
       return standing
     }

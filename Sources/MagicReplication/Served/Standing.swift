@@ -81,26 +81,34 @@ package struct Standing: Sendable, Equatable {
     return holes
   }
 
+  /// Where what somebody else holds is another's than what is held here.
+  package struct Difference: Sendable, Equatable {
+    /// Whether others have written under the own id, so that it has to be left (F-17).
+    package var isBranch = false
+    /// Under which ids of others two databases have written (J-33).
+    package var forked: [ReplicaID] = []
+
+    package init() {}
+  }
+
   /// Compares the names at the lower of both frontiers of each replica.
   ///
   /// - Parameters:
   ///   - own: the replica of who asks.
   ///   - held: the frontier of who asks.
   ///   - name: a name by its address as it is held here; `nil` for one that is not known.
-  /// - Returns: whether others have written under the own id, so that it has to be left (F-17).
-  /// - Throws: `MagicDataError` with `fork`, of another replica.
-  package func check(
+  package func difference(
     own: ReplicaID, _ held: Frontier, _ name: (UInt64, ReplicaID) throws -> TransactionName?
-  ) throws -> Bool {
-    var isBranch = false
+  ) throws -> Difference {
+    var found = Difference()
     for run in parts.map(\.held) where run.last > 0 {
       if run.replica == own {
-        isBranch = try run.last > held[own] || name(run.last, own) != run.name
+        found.isBranch = try run.last > held[own] || name(run.last, own) != run.name
         continue
       }
       guard run.last <= held[run.replica], let known = try name(run.last, run.replica) else { continue }
-      guard known == run.name else { throw MagicDataError.fork(run.replica, run.last) }
+      if known != run.name { found.forked.append(run.replica) }
     }
-    return isBranch
+    return found
   }
 }

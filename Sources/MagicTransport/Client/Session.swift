@@ -19,11 +19,14 @@ final class Session: Sendable {
   private let frontierThere = Locked(Frontier())
   /// What a pull has found, for the push that follows it.
   private let compared = Locked<Compared?>(nil)
+  /// Whether the server is told the names of what is held. It ends the session if it holds others, and which is then found without.
+  private let tellsNames: Locked<Bool>
 
   init(
     _ text: String, _ hello: Hello, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox,
-    _ changes: ChangeSignal
+    _ changes: ChangeSignal, tellsNames: Bool
   ) async throws {
+    self.tellsNames = Locked(tellsNames)
     (self.text, self.outbound, self.mailbox, self.changes) = (text, outbound, mailbox, changes)
     try await Session.send(hello.frame, outbound, mailbox)
     let answer = try await mailbox.take()
@@ -96,13 +99,22 @@ final class Session: Sendable {
   /// The database has another id than the one that it came under.
   struct ReplicaChanged: Error {}
 
+  /// The server has another transaction than the database at some address of somebody's (J-33).
+  struct Forked: Error {
+    let error: MagicDataError
+  }
+
   /// Both sides, after their names were compared (W-6).
   struct Compared: Sendable {
     let held: Frontier
     let named: NamedFrontier
     let there: Standing
+    /// What there is no need to ask for: what is held, and of ids that are closed what is held under others (J-33).
+    var known = Frontier()
     /// Others have written under the database's own id (F-17).
     let isBranch: Bool
+    /// The ids of others under which two databases have written, or may have.
+    var suspects: [ReplicaID] = []
     /// How many changes had been told before.
     let changes: Int
     /// Whether it is of the pull before.
@@ -113,13 +125,35 @@ final class Session: Sendable {
     let changes = changes.count
     let (runs, own) = try await magic.store.read { db in (try JournalIndex(db).heldRuns(), try DatabaseState(db).replica) }
     guard own == replica else { throw ReplicaChanged() }
-    let answer = try await ask(.held(runs), for: .standing)
+    let isTelling = tellsNames.withLock { $0 }
+    let answer: Frame
+    do {
+      answer = try await ask(.held(isTelling ? runs : []), for: .standing)
+    } catch let error as MagicDataError where error.code == .fork && isTelling {
+      throw Forked(error: error)
+    }
     let there = try reading { () throws(WireError) in try answer.standing() }
     return try await magic.store.read { db in
-      let journal = JournalIndex(db)
+      let (journal, branches) = (JournalIndex(db), try Branches(db))
       let held = try journal.frontier()
-      let isBranch = try there.check(own: own, held) { try journal.name(at: $0, of: $1) }
-      return Compared(held: held, named: try journal.named(held), there: there, isBranch: isBranch, changes: changes)
+      let found = try there.difference(own: own, held) { try journal.name(at: $0, of: $1) }
+      var known = held
+      for run in there.parts.map(\.held) where run.last > held[run.replica] {
+        let isHeld = try branches.addresses(of: run.last, of: run.replica).contains {
+          try journal.name(at: $0.sequence, of: $0.replica) == run.name
+        }
+        if isHeld { known[run.replica] = run.last }
+      }
+      // Of what the server has more of, and was not told the names, it is not known whether it goes on from what is held here.
+      let suspects =
+        found.forked
+        + (isTelling
+          ? []
+          : there.parts.map(\.held).filter { held[$0.replica] > 0 && $0.last > known[$0.replica] && $0.replica != own }.map(
+            \.replica))
+      return Compared(
+        held: held, named: try journal.named(held), there: there, known: known, isBranch: found.isBranch, suspects: suspects,
+        changes: changes)
     }
   }
 
@@ -137,7 +171,8 @@ final class Session: Sendable {
       return (held, try journal.named(held))
     }
     guard held == known.held || held == known.there.frontier else { return try await compare(magic) }
-    return Compared(held: held, named: named, there: known.there, isBranch: false, changes: known.changes, isRemembered: true)
+    return Compared(
+      held: held, named: named, there: known.there, known: held, isBranch: false, changes: known.changes, isRemembered: true)
   }
 }
 
@@ -165,11 +200,13 @@ extension Session: OpenRemote {
     let found = try await compare(magic)
     let there = found.there
     frontierThere.withLock { $0 = there.frontier }
-    var held = found.held
-    // All that is there under the own id: where it begins to differ shows in the segments.
+    var held = found.known
+    // All that is there under such an id: where it begins to differ shows in the segments.
     if found.isBranch { held[replica] = 0 }
-    compared.withLock { $0 = found.isBranch ? nil : found }
-    guard found.isBranch || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
+    for suspect in found.suspects { held[suspect] = 0 }
+    let isSure = !found.isBranch && found.suspects.isEmpty
+    compared.withLock { $0 = isSure ? found : nil }
+    guard !isSure || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
       // Where there is no folder there are no files.
       let nothing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString.lowercased())
       return Arrivals(FolderRemote(nothing), there)
@@ -177,6 +214,7 @@ extension Session: OpenRemote {
     let spool = try Spool()
     do {
       let unread = try await pull(after: held, dataSet, into: spool.folder)
+      tellsNames.withLock { $0 = true }
       return Arrivals(spool, there, unread: unread)
     } catch let error as MagicDataError where error.code == .unreachable {
       // What came whole stays.
@@ -234,7 +272,10 @@ extension Session: OpenRemote {
   private func deliver(
     _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource, _ compared: Compared, _ report: inout PushReport
   ) async throws -> Bool {
-    if compared.isBranch { try await arrivals(for: magic, dataSet).leaveBranch(of: magic, dataSet, events) }
+    if compared.isBranch || !compared.suspects.isEmpty {
+      try await arrivals(for: magic, dataSet).part(magic, from: compared.suspects, dataSet, events)
+      if !compared.isBranch { return try await deliver(magic, dataSet, events, compare(magic), &report) }
+    }
     let (held, there, store) = (compared.held, compared.there, magic.store)
     notice(there, held)
     let (state, floor) = try await store.read { db in
@@ -321,15 +362,10 @@ extension Session: OpenRemote {
   private func settle(_ held: Frontier, _ magic: MagicData) async throws -> Standing {
     let there = try await settle(held)
     // Of somebody else's transactions under the same numbers the next question tells, which comes soon if this is not known to be in step.
-    let isBranch: Bool
-    do {
-      isBranch = try await magic.store.read { [replica] db in
-        try there.check(own: replica, held) { try JournalIndex(db).name(at: $0, of: $1) }
-      }
-    } catch let error as MagicDataError where error.code == .fork {
-      isBranch = true
+    let found = try await magic.store.read { [replica] db in
+      try there.difference(own: replica, held) { try JournalIndex(db).name(at: $0, of: $1) }
     }
-    if isBranch { frontierThere.withLock { $0 = Frontier() } }
+    if found != Standing.Difference() { frontierThere.withLock { $0 = Frontier() } }
     return there
   }
 
@@ -368,8 +404,8 @@ extension Session: OpenRemote {
 
   func status(of magic: MagicData, _ dataSet: DataSetID) async throws -> ReplicationStatus {
     let compared = try await compare(magic)
-    if compared.isBranch {
-      throw MagicDataError(.fork, "\(text) has other transactions of this replica than the database; pull first")
+    if compared.isBranch || !compared.suspects.isEmpty {
+      throw MagicDataError(.fork, "\(text) has other transactions of a replica than the database; pull first")
     }
     let there = compared.there
     let now = magic.store.surroundings.milliseconds()

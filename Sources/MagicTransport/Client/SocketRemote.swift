@@ -58,6 +58,8 @@ extension SocketRemote: Remote {
     for magic: MagicData, _ body: (any OpenRemote) async throws -> Result
   ) async throws -> Result {
     let token = try options.token.map { try SecretFile.token($0) } ?? []
+    // So often it comes to terms with branches of somebody's id.
+    var (forks, tellsNames) = (SocketRemote.maxForks, true)
     while true {
       do {
         try await magic.store.assureReplica()
@@ -65,15 +67,20 @@ extension SocketRemote: Remote {
         let hello = Hello(replica: state.replica, dataSet: state.isSettled ? state.dataSet : nil, token: token)
         let (channel, program) = try await connect()
         defer { program?.end() }
-        return try await talk(hello, channel, body)
+        return try await talk(hello, channel, tellsNames: tellsNames, body)
       } catch is Session.ReplicaChanged {
         // It comes again under its own.
+      } catch let forked as Session.Forked {
+        guard forks > 0 else { throw forked.error }
+        (forks, tellsNames) = (forks - 1, false)
       }
     }
   }
 
+  private static let maxForks = 8
+
   private func talk<Result: Sendable>(
-    _ hello: Hello, _ channel: NIOAsyncChannel<Frame, Frame>, _ body: (any OpenRemote) async throws -> Result
+    _ hello: Hello, _ channel: NIOAsyncChannel<Frame, Frame>, tellsNames: Bool, _ body: (any OpenRemote) async throws -> Result
   ) async throws -> Result {
     let (mailbox, changes, silence) = (Mailbox(), ChangeSignal(), Deadline())
     let (text, connection) = (text, channel.channel)
@@ -88,7 +95,7 @@ extension SocketRemote: Remote {
             try await connection.close()
           }
           defer { group.cancelAll() }
-          return try await body(Session(text, hello, outbound, mailbox, changes))
+          return try await body(Session(text, hello, outbound, mailbox, changes, tellsNames: tellsNames))
         }
       }
     } catch let error as MagicDataError {
@@ -96,6 +103,8 @@ extension SocketRemote: Remote {
     } catch let error as CancellationError {
       throw error
     } catch let error as Session.ReplicaChanged {
+      throw error
+    } catch let error as Session.Forked {
       throw error
     } catch {
       throw mailbox.end ?? SocketRemote.broken(text, error)

@@ -11,8 +11,6 @@ final class Machine {
   private let world: World
   private let isOld: Bool
   var skew: Int64 = 0
-  /// Whether it was copied or put back so that nothing tells. What is taken from it before it has met the other is a fork, for which it takes a person.
-  var isUnsure = false
   /// By id: how many of its own transactions the simulation knows.
   var recorded: [ReplicaID: UInt64] = [:]
   private var opened: MagicData?

@@ -9,7 +9,7 @@ import Testing
 /// library, SQLite and segments. Afterwards everything that was written and is still somewhere is everywhere, and all is what the naive fold makes of it.
 final class Simulation {
   enum Carriers: CaseIterable {
-    /// One folder that all reach, where copies may be taken that nothing tells.
+    /// One folder that all reach.
     case shared
     /// Two folders that all reach now and then.
     case hubs
@@ -194,8 +194,8 @@ final class Simulation {
   // MARK: What befalls them
 
   private func copy(_ machine: Machine) async throws {
-    guard machines.count < 6, !machine.isUnsure else { return }
-    let isUnnoticed = carriers == .shared && chance.below(2) == 0
+    guard machines.count < 6 else { return }
+    let isUnnoticed = chance.below(2) == 0
     steps.append("\(machine.name) is copied\(isUnnoticed ? " unnoticed" : "") as m\(machines.count)")
     try await machine.close()
     let copy = folder["m\(machines.count)"]
@@ -204,7 +204,6 @@ final class Simulation {
     try machine.open()
     let made = try addMachine(at: copy)
     made.recorded = machine.recorded
-    if isUnnoticed { (machine.isUnsure, made.isUnsure) = (true, true) }
     if carriers == .service {
       // Its folder has what the other's has.
       for place in places {
@@ -214,7 +213,6 @@ final class Simulation {
   }
 
   private func backUp(_ machine: Machine) async throws {
-    guard !machine.isUnsure else { return }
     steps.append("\(machine.name) is backed up")
     try await machine.close()
     let copy = folder["backup \(backups.count)"]
@@ -226,21 +224,18 @@ final class Simulation {
   private func restore() async throws {
     guard !backups.isEmpty else { return }
     let (copy, machine) = chance.pick(backups)
-    let isUnnoticed = carriers == .shared && chance.below(2) == 0
+    let isUnnoticed = chance.below(2) == 0
     steps.append("\(machine.name) is put back\(isUnnoticed ? " unnoticed" : "")")
     try await machine.close()
     try putBack(copy, into: machine.database, unnoticed: isUnnoticed)
     try machine.open()
     machine.recorded = [:]
-    if isUnnoticed { machine.isUnsure = true }
     try await recordWhatIsBack(machine)
     try await forgetWhatIsGone()
   }
 
   /// A hub is wiped, or set back to nothing but its mark.
   private func ruin() async throws {
-    // A hub that has lost what one twin wrote takes what the other wrote under the same numbers.
-    guard !machines.contains(where: \.isUnsure) else { return }
     let machine = chance.pick(machines)
     let hub = remote(chance.pick(places), of: machine).folder
     guard FileManager.default.fileExists(atPath: hub.path) else { return }

@@ -191,7 +191,7 @@ import Testing
     #expect(try await self.id(copy) != id)
     try await write("after", by: original)
     try await write("after too", by: copy)
-    for _ in 0..<2 {
+    for _ in 0..<3 {
       for replica in [original, copy] { try await replica.replicator.sync() }
       for replicator in [other, third.replicator] { try await replicator.sync() }
     }
@@ -262,5 +262,39 @@ import Testing
     let dump = try await Dump(late.magic)
     for replica in [original, copy] { #expect(try await Dump(replica.magic) == dump) }
     for replica in [original, copy, late] { #expect(try await DatabaseCheck(replica.magic).faults == []) }
+  }
+
+  /// K-20: both have given up the history that would show where they part.
+  @Test func branchesMeetThatWereCompacted() async throws {
+    let (original, copy) = try await makeBranches()
+    for (place, replica) in [("remote", original), ("side", copy)] {
+      let other = try open("other \(place)", place)
+      try await other.replicator.sync()
+      for _ in 0..<2 {
+        try await replica.replicator.compact()
+        try await other.replicator.sync()
+      }
+      #expect(try await other.magic.compact().keptEntries > 0)
+    }
+    for place in ["remote", "side", "remote", "side"] {
+      for name in ["other side", "other remote"] {
+        try await MagicReplicator(open(name).magic, remote: FolderRemote(folder[place])).sync()
+      }
+    }
+    try await original.replicator.sync()
+    try await copy.replicator.sync()
+    let dump = try await Dump(original.magic)
+    #expect(try await original.notes().count == 7)
+    for replica in try [copy, open("other side"), open("other remote")] {
+      #expect(try await Dump(replica.magic) == dump)
+      #expect(try await DatabaseCheck(replica.magic).faults == [])
+    }
+    for place in ["remote", "side"] {
+      let late = try open("late \(place)", place)
+      try await late.replicator.pull()
+      #expect(try await Dump(late.magic) == dump)
+      let (pull, push) = try await MagicReplicator(copy.magic, remote: FolderRemote(folder[place])).sync()
+      #expect((pull, push.transactions, push.checkpoints) == (PullReport(), 0, 0))
+    }
   }
 }

@@ -56,7 +56,7 @@ import Testing
 
   // MARK: 8
 
-  /// L-11: two databases wrote as one, and both have given up the history that shows where they part.
+  /// Two databases wrote as one, and somebody has to say which journal is meant.
   @Test func aForkNeedsAPerson() async throws {
     try await write(["sent"], to: "a")
     try Tool.sync.run("push", path("a"), path("remote"))
@@ -66,20 +66,43 @@ import Testing
     try Tool.sync.run("push", path("a"), path("remote"))
     try Tool.sync.run("push", path("copy"), path("side"))
     #expect(try Tool.replay.run("apply", path("remote"), path("side"), "--into", path("both")).status == 8)
-    for (place, third) in [("remote", "b"), ("side", "c")] {
-      try #require(Tool.sync.run("clone", path(place), path(third)).status == 0)
-      try #require(Tool.sync.run("sync", path(third), path(place)).status == 0)
-    }
-    for (database, place) in [("a", "remote"), ("b", "remote"), ("copy", "side"), ("c", "side")] {
-      try #require(Tool.sync.run("compact", path(database), path(place)).status == 0)
-    }
-    let before = try digest("c")
+    // A database of a served one's own id, which is a copy of it.
+    let server = try ServingProcess([path("a"), "--listen", "tcp://127.0.0.1:0"])
+    let before = try digest("copy")
     for command in ["pull", "push", "sync"] {
-      let result = try Tool.sync.run(command, path("c"), path("remote"), "--json")
+      let result = try Tool.sync.run(command, path("copy"), server.address, "--json")
       #expect(result.status == 8, "\(command): \(result.errors)")
       #expect(try summary(result) == (8, "fork"))
     }
-    #expect(try digest("c") == before)
+    #expect(try digest("copy") == before)
+    #expect(server.end() == 0)
+  }
+
+  /// L-11: a third who has taken the one's transactions for the other's holds both, and says so.
+  @Test func branchesAreSaid() async throws {
+    try await write(["sent"], to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    try await write(["first"], to: "a")
+    try await write(["second"], to: "copy")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("push", path("copy"), path("side"))
+    try #require(Tool.sync.run("clone", path("side"), path("third")).status == 0)
+    let result = try Tool.sync.run("sync", path("third"), path("remote"), "--json")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.output.contains("\"closed\""))
+    try #require(Tool.sync.run("sync", path("third"), path("side")).status == 0)
+    for (database, place) in [
+      ("a", "remote"), ("copy", "side"), ("third", "remote"), ("third", "side"), ("a", "remote"), ("copy", "side"),
+    ] {
+      #expect(try Tool.sync.run("sync", path(database), path(place)).status == 0)
+    }
+    #expect(try digest("a") == digest("third"))
+    #expect(try digest("copy") == digest("third"))
+    for place in ["remote", "side"] {
+      #expect(try Tool.sync.run("verify", path("third"), path(place)).status == 0)
+      #expect(try Tool.replay.run("log", path(place)).status == 0)
+    }
   }
 
   // MARK: 9

@@ -49,7 +49,7 @@ extension Store {
   }
 
   /// Runs `body` in an SQLite transaction, which is rolled back if it throws; its own error comes out as it is. The caller has passed the gate.
-  func writeBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
+  package func writeBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
     let doing = "the database could not be written"
     let result = try Store.failing(doing) {
       try database.writeWithoutTransaction { db -> Swift.Result<Result, any Error> in

@@ -42,7 +42,7 @@ extension DatabaseState {
   static func leaveReplica(from sequence: UInt64, _ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
     let state = try DatabaseState(db)
     try state.keepClock(db)
-    _ = try moveAway(state.replica, from: sequence, surroundings, db)
+    _ = try moveAway(state.replica, from: sequence, db)
     return try becomeReplica(surroundings, db)
   }
 
@@ -55,7 +55,7 @@ extension DatabaseState {
     let isNew = branches.closing(of: replica).map { last < $0 } ?? true
     let state = try DatabaseState(db)
     if state.replica == replica { try state.keepClock(db) }
-    let branch = try moveAway(replica, from: last + 1, surroundings, db)
+    let branch = try moveAway(replica, from: last + 1, db)
     if isNew || branch != nil { try branches.add(replica, from: last + 1, heldAs: branch, db) }
     return state.replica == replica ? try becomeReplica(surroundings, db) : nil
   }
@@ -64,7 +64,7 @@ extension DatabaseState {
   ///
   /// - Returns: that id, if anything was moved.
   static func moveAway(
-    _ replica: ReplicaID, from sequence: UInt64, _ surroundings: Surroundings, _ db: Database
+    _ replica: ReplicaID, from sequence: UInt64, _ db: Database
   ) throws -> ReplicaID? {
     let row = try JournalWriter.row(of: replica, db)
     guard try sequence <= JournalIndex.lastSequence(row, db) else { return nil }
@@ -85,10 +85,7 @@ extension DatabaseState {
     try move.bind(Int64(clamping: sequence))
     try move.bind(row)
     try move.run()
-    // Nobody writes under it, so nobody acknowledges under it (K-8).
-    var member = MemberReplica(branch)
-    member.expired = max(0, surroundings.milliseconds())
-    try member.store(db)
+    try MemberReplica.expire(branch, db)
     return branch
   }
 }

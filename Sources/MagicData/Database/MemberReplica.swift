@@ -49,6 +49,13 @@ package struct MemberReplica: Sendable, Equatable {
     return members
   }
 
+  /// Of an id under which nobody writes, and so nobody acknowledges (K-8).
+  package static func expire(_ replica: ReplicaID, _ db: Database) throws {
+    var member = MemberReplica(replica)
+    member.expired = 0
+    try member.store(db)
+  }
+
   package func store(_ db: Database) throws {
     var insert = try SQL(db, Statements.insertMember)
     try insert.bind(replica)

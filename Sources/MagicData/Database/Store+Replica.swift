@@ -89,7 +89,7 @@ extension Store {
 
   /// Within a transaction: what is held of another replica beyond a sequence goes on under an id of its own (J-31), since it may not be what others have there.
   package func moveAway(_ replica: ReplicaID, after last: UInt64, _ db: Connection) throws {
-    _ = try DatabaseState.moveAway(replica, from: last + 1, surroundings, db)
+    _ = try DatabaseState.moveAway(replica, from: last + 1, db)
   }
 
   /// The id that this opening took in place of one that is in use elsewhere; told once.

@@ -8,6 +8,10 @@ package struct NamedFrontier: Sendable, Equatable {
       self.sequence = sequence
       self.name = name
     }
+
+    fileprivate static func isLower(_ end: End, _ other: End) -> Bool {
+      (end.sequence, end.name.stamp, end.name.tag) < (other.sequence, other.name.stamp, other.name.tag)
+    }
   }
 
   private var ends: [ReplicaID: End] = [:]
@@ -33,9 +37,29 @@ package struct NamedFrontier: Sendable, Equatable {
   /// The highest stamp at its ends: stamps of a replica rise.
   package var highest: Stamp? { ends.values.map(\.name.stamp).max() }
 
-  /// Takes the end of each replica that lies higher in another.
+  /// Takes the end of each replica that lies higher in another. Of two at one sequence, which is a fork, that of the higher name stays (K-20).
   package mutating func raise(to other: NamedFrontier) {
-    ends.merge(other.ends) { $1.sequence > $0.sequence ? $1 : $0 }
+    ends.merge(other.ends) { End.isLower($0, $1) ? $1 : $0 }
+  }
+
+  /// The ends that stand for what is kept beside these, where another has an end at the same sequence that is another transaction, and the higher one (K-20).
+  package func beaten(by other: NamedFrontier) -> NamedFrontier {
+    beside { end, replica in
+      other.ends[replica].map { $0.sequence == end.sequence && $0 != end && End.isLower(end, $0) } ?? false
+    }
+  }
+
+  /// The same where another's end is at a higher sequence, and may be of another branch.
+  package func below(_ other: NamedFrontier) -> NamedFrontier {
+    beside { end, replica in other.ends[replica].map { $0.sequence > end.sequence } ?? false }
+  }
+
+  private func beside(_ isBeside: (End, ReplicaID) -> Bool) -> NamedFrontier {
+    var beside = NamedFrontier()
+    for (replica, end) in ends where isBeside(end, replica) {
+      beside[replica.branch(at: end.name)] = End(sequence: 1, name: end.name)
+    }
+    return beside
   }
 
   /// Bytes for each replica (K-10).

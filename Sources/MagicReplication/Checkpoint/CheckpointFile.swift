@@ -164,6 +164,14 @@ extension FolderListing {
     }
   }
 
+  /// K-20: one that stands for another branch than the own floor, at the same sequence, and that nothing is held of.
+  func rival(to floor: NamedFrontier, _ held: Frontier) -> CheckpointFile? {
+    checkpoints.first { checkpoint in
+      let (lower, higher) = (checkpoint.floor.beaten(by: floor), floor.beaten(by: checkpoint.floor))
+      return lower.replicas.contains { held[$0] == 0 } || higher.replicas.contains { held[$0] == 0 }
+    }
+  }
+
   /// For who reads the folder's history: those that stand for what no segments are there for, none below another.
   var needed: [CheckpointFile] {
     checkpoints.filter { checkpoint in
@@ -188,6 +196,16 @@ extension FolderListing {
 }
 
 extension CheckpointFile {
+  /// Whether its entries, and nothing else, come to what its header says.
+  func isOwnDigest() throws -> Bool {
+    try Store(.temporary).writeBlocking { db in
+      var merger = try Merger(db, milliseconds: 0)
+      try read { part in try merger.merge(kept: part) { _ in } }
+      try merger.finish()
+      return try JournalReader(db).digestOfKept().identifier == header.digest
+    }
+  }
+
   /// Whether its floor is nowhere below another's.
   func isAbove(_ other: CheckpointFile) -> Bool { isAbove(other.floor.frontier) }
 

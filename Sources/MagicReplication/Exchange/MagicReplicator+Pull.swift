@@ -37,6 +37,7 @@ extension MagicReplicator {
       [assets = magic.store.assets] db, snapshot in
       let (listing, held) = (snapshot.listing, snapshot.held)
       guard snapshot.state.isSettled, listing.needed(by: held) == nil,
+        try listing.checkpoints.isEmpty || listing.rival(to: snapshot.journal.floor(), held) == nil,
         listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil }),
         try listing.foreign(snapshot.journal, snapshot.branches).isEmpty
       else {
@@ -75,18 +76,7 @@ extension MagicReplicator {
     let events = source
     let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store] db in
       var listing = listing
-      let (report, conflicts): (PullReport, [MagicConflict])
-      do {
-        // What is undone costs what it would have changed; only a checkpoint shows that it has to be.
-        let mayFail = !listing.checkpoints.isEmpty
-        (report, conflicts) =
-          try mayFail
-          ? Store.whole(db) { try listing.merge(into: $0, milliseconds, events) }
-          : listing.merge(into: db, milliseconds, events)
-      } catch let uncovered as Uncovered {
-        for (replica, last) in uncovered.replicas { try store.moveAway(replica, after: last, db) }
-        (report, conflicts) = try listing.merge(into: db, milliseconds, events)
-      }
+      let (report, conflicts) = try listing.mergeAll(into: db, store, milliseconds, events)
       // A remote of which nothing could be read binds nobody (F-11).
       if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
       return (report, conflicts, listing.doubtful)
@@ -97,8 +87,29 @@ extension MagicReplicator {
 }
 
 extension FolderListing {
-  fileprivate mutating func merge(
-    into db: Connection, _ milliseconds: Int64, _ events: EventSource
+  /// The same again if a checkpoint shows that what was held is not what it covers (L-20).
+  fileprivate mutating func mergeAll(
+    into db: Connection, _ store: Store, _ milliseconds: Int64, _ events: EventSource
+  ) throws -> (PullReport, [MagicConflict]) {
+    // What may be undone costs what it changes.
+    guard !checkpoints.isEmpty else { return try merge(into: db, beside: NamedFrontier(), milliseconds, events) }
+    var beside = NamedFrontier()
+    while true {
+      var listing = self
+      do {
+        let merged = try Store.whole(db) { try listing.merge(into: $0, beside: beside, milliseconds, events) }
+        self = listing
+        return merged
+      } catch let uncovered as Uncovered {
+        for (replica, last) in uncovered.replicas { try store.moveAway(replica, after: last, db) }
+        beside = uncovered.beside
+      }
+    }
+  }
+
+  /// - Parameter beside: ends for what was kept and is not covered (K-20).
+  private mutating func merge(
+    into db: Connection, beside: NamedFrontier, _ milliseconds: Int64, _ events: EventSource
   ) throws -> (PullReport, [MagicConflict]) {
     let own = try DatabaseState(db).replica
     limit(to: try Branches(db).closings, floor: try JournalIndex(db).floor())
@@ -109,7 +120,9 @@ extension FolderListing {
     var report = PullReport()
     var (taken, ahead) = ([CheckpointFile](), SegmentAhead())
     repeat {
-      while let checkpoint = needed(by: merger.held), merger.mayTake(checkpoint.header) {
+      while let checkpoint = try needed(by: merger.held) ?? rival(taken, merger.held, db),
+        merger.mayTake(checkpoint.header)
+      {
         guard try isWhole(checkpoint) else { continue }
         try checkpoint.read { part in try merger.merge(kept: part) { try meter.moved(changes: $0) } }
         merger.raise(to: checkpoint.floor)
@@ -135,7 +148,7 @@ extension FolderListing {
       report.inflatedBytes += SegmentHeader.length + file.header.bodyLength
     }
     try merger.finish()
-    try keep(taken, mark: merger.mark, uncovered: uncovered(by: taken, before, own, db), db)
+    try keep(taken, beside: beside, mark: merger.mark, uncovered: uncovered(by: taken, before, own, db), db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
@@ -168,20 +181,34 @@ extension FolderListing {
   ///
   /// - Parameter uncovered: of replicas of which the checkpoints may stand for other transactions than are held, up to where these are everybody's.
   private func keep(
-    _ taken: [CheckpointFile], mark: Int64, uncovered: [ReplicaID: UInt64], _ db: Connection
+    _ taken: [CheckpointFile], beside: NamedFrontier, mark: Int64, uncovered: [ReplicaID: UInt64], _ db: Connection
   ) throws {
     guard !taken.isEmpty else { return }
-    var floor = NamedFrontier()
-    for checkpoint in taken { floor.raise(to: checkpoint.floor) }
+    let own = try JournalIndex(db).floor()
+    var (floor, beside) = (NamedFrontier(), beside)
+    for checkpoint in taken {
+      for (one, other) in [
+        (floor, checkpoint.floor), (checkpoint.floor, floor), (own, checkpoint.floor), (checkpoint.floor, own),
+      ] {
+        beside.raise(to: one.beaten(by: other))
+      }
+      floor.raise(to: checkpoint.floor)
+    }
+    let below = own.below(floor)
+    floor.raise(to: beside)
     var compaction = try JournalCompaction(db, to: floor)
     // Of a database that held nothing there is nothing to give up.
     if mark == 0, taken.count == 1 { try compaction.raise() } else { try compaction.run(Task.checkCancellation) }
+    // Nobody writes under their ids (K-8).
+    for replica in beside.replicas { try MemberReplica.expire(replica, db) }
     let journal = try JournalReader(db)
     // What is kept has no address, so only who stands for all of it can be compared.
     let raised = try journal.floor()
     for checkpoint in taken where checkpoint.floor == raised {
       guard try journal.digest(of: compaction.rows).identifier == checkpoint.header.digest else {
-        if !uncovered.isEmpty { throw Uncovered(replicas: uncovered) }
+        if !uncovered.isEmpty || !below.isEmpty, try checkpoint.isOwnDigest() {
+          throw Uncovered(replicas: uncovered, beside: uncovered.isEmpty ? below : NamedFrontier())
+        }
         throw MagicDataError(
           .fork,
           """
@@ -189,6 +216,14 @@ extension FolderListing {
           database is in use as two, or its writer was damaged. Nothing was changed. Clone the remote into a new database and use that
           """)
       }
+    }
+  }
+
+  /// K-20.
+  private func rival(_ taken: [CheckpointFile], _ held: Frontier, _ db: Connection) throws -> CheckpointFile? {
+    guard !checkpoints.isEmpty else { return nil }
+    return try rival(to: JournalIndex(db).floor(), held).flatMap { rival in
+      taken.contains { $0.url == rival.url } ? nil : rival
     }
   }
 
@@ -240,9 +275,12 @@ extension FolderListing {
   }
 }
 
-/// A checkpoint does not come to what it says together with transactions that it covers by their numbers: they may be others' (L-20).
+/// A checkpoint does not come to what it says together with what it covers by its numbers: it may be others' (L-20).
 private struct Uncovered: Error {
+  /// Of which transactions are covered, and the sequences after which they are.
   let replicas: [ReplicaID: UInt64]
+  /// For what was kept already.
+  let beside: NamedFrontier
 }
 
 /// The segment that is probably wanted next.

@@ -67,10 +67,11 @@ extension FolderListing {
     var names: [Address: TransactionName] = [:]
     for (address, name, isOfFloor) in claims {
       let (replica, sequence) = (address.replica, address.sequence)
-      if let limit = limits[replica] {
-        // What lies beyond a closing, or at the own floor, is a branch that is to be adopted.
-        if try sequence > limit || !isOfFloor && sequence <= journal.floor(of: replica)?.sequence ?? 0 { continue }
-      }
+      let floor = limits[replica] != nil || isOfFloor ? try journal.floor(of: replica)?.sequence ?? 0 : 0
+      // What lies beyond a closing, or at the own floor, is a branch that is to be adopted.
+      if let limit = limits[replica], sequence > limit || !isOfFloor && sequence <= floor { continue }
+      // K-20: one of two floors.
+      if isOfFloor, sequence == floor { continue }
       if replica == own, sequence > held[replica] {
         throw MagicDataError.fork(own: replica, knows: sequence, has: held[replica])
       }

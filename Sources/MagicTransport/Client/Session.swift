@@ -274,7 +274,13 @@ extension Session: OpenRemote {
   ) async throws -> Bool {
     if compared.isBranch || !compared.suspects.isEmpty {
       try await arrivals(for: magic, dataSet).part(magic, from: compared.suspects, dataSet, events)
-      if !compared.isBranch { return try await deliver(magic, dataSet, events, compare(magic), &report) }
+      if !compared.isBranch {
+        let compared = try await compare(magic)
+        guard compared.suspects.isEmpty else {
+          throw MagicDataError(.fork, "\(text) has other transactions of a replica than the database; pull first")
+        }
+        return try await deliver(magic, dataSet, events, compared, &report)
+      }
     }
     let (held, there, store) = (compared.held, compared.there, magic.store)
     notice(there, held)

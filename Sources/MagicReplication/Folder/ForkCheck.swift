@@ -70,8 +70,8 @@ extension FolderListing {
       let floor = limits[replica] != nil || isOfFloor ? try journal.floor(of: replica)?.sequence ?? 0 : 0
       // What lies beyond a closing, or at the own floor, is a branch that is to be adopted.
       if let limit = limits[replica], sequence > limit || !isOfFloor && sequence <= floor { continue }
-      // K-20: one of two floors.
-      if isOfFloor, sequence == floor { continue }
+      // K-20: one of two floors. Below one's own there are no names; whose is the lower one sees whether it is another's.
+      if isOfFloor, sequence <= floor { continue }
       if replica == own, sequence > held[replica] {
         throw MagicDataError.fork(own: replica, knows: sequence, has: held[replica])
       }
@@ -81,14 +81,16 @@ extension FolderListing {
     }
   }
 
-  /// What headers of segments and floors of checkpoints say.
+  /// What headers of segments and floors of checkpoints say; of checkpoints that are below another what is at their ends does not matter (K-20).
   private var claims: [(Address, TransactionName, isOfFloor: Bool)] {
     files.map(\.header).flatMap { header in
       let last = (Address(replica: header.replica, sequence: header.last), header.lastName, false)
       return header.first > 1
         ? [last, (Address(replica: header.replica, sequence: header.first - 1), header.previous, false)] : [last]
     }
-      + checkpoints.flatMap { checkpoint in
+      + checkpoints.filter { checkpoint in
+        !checkpoints.contains { $0.header.name != checkpoint.header.name && $0.isAbove(checkpoint) }
+      }.flatMap { checkpoint in
         checkpoint.floor.replicas.compactMap { replica in
           checkpoint.floor[replica].map { (Address(replica: replica, sequence: $0.sequence), $0.name, true) }
         }

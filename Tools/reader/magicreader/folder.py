@@ -108,8 +108,29 @@ class Folder:
             raise RemoteError(f"{path}: content disagrees with the file's name")
         return checkpoint
 
+    def closings(self) -> Dict[bytes, int]:
+        """Of the ids that somebody has closed the last sequences that are everybody's (K-6, J-33)."""
+        closings: Dict[bytes, int] = {}
+        folder = os.path.join(self.path, "acks")
+        for name in os.listdir(folder) if os.path.isdir(folder) else []:
+            for replica, last in read_closings(os.path.join(folder, name), self.data_set).items():
+                closings[replica] = min(last, closings.get(replica, last))
+        return closings
+
     def path_of(self, name: SegmentName) -> str:
         return os.path.join(self.path, "segments", name.file_name)
+
+
+def read_closings(path: str, data_set: bytes) -> Dict[bytes, int]:
+    """What cannot be read says nothing (K-7)."""
+    try:
+        with open(path, "rb") as file:
+            said = json.load(file)
+        if said["format"] != 1 or bytes.fromhex(said["dataSet"]) != data_set:
+            return {}
+        return {bytes.fromhex(replica): int(last, 16) for replica, last in said.get("closed", {}).items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 class Held:
@@ -117,6 +138,9 @@ class Held:
 
     held: Dict[SegmentName, Segment]
     kept: Dict[str, Checkpoint]
+
+    def closings(self) -> Dict[bytes, int]:
+        return {}
 
     def segments(self) -> List[SegmentName]:
         return sorted(self.held, key=lambda name: name.file_name)

@@ -21,6 +21,17 @@ class Pull:
     def __init__(self, folder: Union[Folder, Bundle, Server], now: int) -> None:
         self.folder = folder
         self.now = now
+        self.limits: Dict[bytes, int] = {}  # of ids that are closed (J-33)
+        try:
+            self.pull()
+        except ForkError:
+            self.limits = folder.closings()
+            if not self.limits:
+                raise
+            self.pull()
+        self.tell()
+
+    def pull(self) -> None:
         self.journal = Journal()
         self.schema = KnownSchema()
         self.held_back: List[str] = []
@@ -29,9 +40,9 @@ class Pull:
         self.waiting: Set[bytes] = set()  # the replicas that are held back
         self.headers: Dict[SegmentName, Header] = {}  # of the files that count (F-5)
         self.unusable: Dict[SegmentName, RemoteError] = {}  # do not count, or are damaged
-        for name in folder.segments():
+        for name in self.folder.segments():
             try:
-                self.headers[name] = folder.read_header(name)
+                self.headers[name] = self.folder.read_header(name)
             except RemoteError as error:
                 self.unusable[name] = error
         self.checkpoints = self.read_checkpoints()
@@ -41,7 +52,6 @@ class Pull:
             self.pull_replica(replica)
         # F-7, once more: a fork between a file that was taken and one that was not shows only now.
         self.check_claims()
-        self.tell()
 
     def read_checkpoints(self) -> List[Checkpoint]:
         found: List[Checkpoint] = []
@@ -53,7 +63,7 @@ class Pull:
         return found
 
     def check_claims(self) -> None:
-        check_claims(self.headers.values(), self.checkpoints, self.journal)
+        check_claims(self.headers.values(), self.checkpoints, self.journal, self.limits)
 
     def take_checkpoints(self) -> None:
         """K-16. What costs less is all the same to a reader, so it takes segments where they lead to the floor."""
@@ -98,7 +108,8 @@ class Pull:
             first = self.journal.next_sequence(replica)
             readable = [name for name in self.headers
                         if name.replica == replica and name not in self.unusable]
-            beyond = [name.first for name in readable if name.first > first]
+            beyond = [name.first for name in readable
+                      if first < name.first <= self.limits.get(replica, name.first)]
             if beyond and farthest(readable, first) is None:
                 self.parked.append(f"{replica.hex()} {first} to {min(beyond) - 1} are missing")
 
@@ -108,8 +119,9 @@ class Pull:
     def pull_replica(self, replica: bytes) -> None:
         names = [name for name in self.headers if name.replica == replica]
         while True:
-            name = farthest(names, self.journal.next_sequence(replica))
-            if name is None:
+            next_sequence = self.journal.next_sequence(replica)
+            name = farthest(names, next_sequence)
+            if name is None or next_sequence > self.limits.get(replica, next_sequence):
                 return
             try:
                 segment = self.folder.read(name)
@@ -126,6 +138,8 @@ class Pull:
         self.journal.check_held(header.replica, header.first - 1, header.previous)  # J-3
         self.schema.learn(segment.schema)
         for transaction in segment.transactions:
+            if transaction.sequence > self.limits.get(transaction.replica, transaction.sequence):
+                return False
             is_new = transaction.sequence == self.journal.next_sequence(transaction.replica)
             if is_new and is_too_early(transaction.stamp, self.now):
                 self.waiting.add(transaction.replica)
@@ -147,17 +161,26 @@ def is_above(checkpoint: Checkpoint, other: Checkpoint) -> bool:
                for replica, (sequence, _) in other.floor.items())
 
 
-def check_claims(headers: Iterable[Header], checkpoints: Iterable[Checkpoint], journal: Journal) -> None:
+def check_claims(headers: Iterable[Header], checkpoints: Iterable[Checkpoint], journal: Journal,
+                 limits: Dict[bytes, int]) -> None:
     """What headers and floors say of the name at one sequence is the same everywhere (F-7, K-14)."""
     claims: Dict[Tuple[bytes, int], Name] = {}
+    checkpoints = list(checkpoints)
     for checkpoint in checkpoints:
+        # K-20: one that is below another says nothing of its own.
+        if any(other.name != checkpoint.name and is_above(other, checkpoint) for other in checkpoints):
+            continue
         for replica, (sequence, name) in checkpoint.floor.items():
+            if sequence > limits.get(replica, sequence):
+                continue
             if claims.setdefault((replica, sequence), name) != name:
                 raise ForkError(f"fork: two transactions at {replica.hex()} {sequence}")
             journal.check_held(replica, sequence, name)
     for header in headers:
         named = ((header.first - 1, header.previous), (header.last, header.last_name))
         for sequence, name in named:
+            if sequence > limits.get(header.replica, sequence):
+                continue
             if claims.setdefault((header.replica, sequence), name) != name:
                 raise ForkError(f"fork: two transactions at {header.replica.hex()} {sequence}")
             journal.check_held(header.replica, sequence, name)

@@ -205,6 +205,23 @@ class FolderTests(FolderFixture):
                 Pull(Folder(self.path), NOW)
             os.remove(path)
 
+    def test_a_closed_id(self) -> None:
+        """J-33: what stands beyond a closing stands under other ids as well."""
+        run = self.runs[0]
+        other = run[:2] + [replace(each, tag=b"fork") for each in run[2:]]
+        self.push(run, 1, 3)
+        self.push(other, 2, 4)
+        replica = run[0].replica
+        said = {"format": 1, "dataSet": Folder(self.path).data_set.hex(), "replica": replica.hex(),
+                "acknowledged": {}, "expired": {}, "closed": {replica.hex(): f"{2:016x}"}}
+        self.write(f"acks/{replica.hex()}.json", json.dumps(said).encode())
+        pulled = Pull(Folder(self.path), NOW)
+        self.assertEqual(pulled.journal.held, {replica: run[:2]})
+        self.assertEqual((pulled.unread, pulled.parked), ([], []))
+        self.write(f"acks/{replica.hex()}.json", b"{}")
+        with self.assertRaises(ForkError):
+            Pull(Folder(self.path), NOW)
+
     def test_segment_names(self) -> None:
         good = SegmentName(bytes(16), 1, 10, "a" * 32).file_name
         self.assertEqual(SegmentName.parse(good), SegmentName(bytes(16), 1, 10, "a" * 32))

@@ -63,13 +63,14 @@ package struct JournalWriter: Sendable {
     return place
   }
 
-  /// The same for an update of which key and fields are encoded already.
-  mutating func appendUpdate(
-    of type: Int, _ key: UnsafeRawBufferPointer, _ fields: UnsafeRawBufferPointer, zIndex: Int64, previous: EntryPlace,
+  /// The same for one of which key and fields are encoded already: an update, or a birth without a number.
+  mutating func append(
+    _ operation: Entry.Operation, of type: Int, _ key: UnsafeRawBufferPointer, _ fields: UnsafeRawBufferPointer, zIndex: Int64,
+    previous: EntryPlace,
     _ db: Connection
   ) throws {
     scratch.removeAll()
-    StoredEntry.encodeUpdate(of: type, key, fields, zIndex: zIndex, previous: previous, to: &scratch)
+    StoredEntry.encode(operation, of: type, key, fields, zIndex: zIndex, previous: previous, to: &scratch)
     pending.append(encoded: scratch.bytes)
     try appended(db)
   }

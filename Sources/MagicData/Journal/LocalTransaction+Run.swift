@@ -14,14 +14,20 @@ extension LocalTransaction {
       var writer = RunWriter(type, bytes, db)
       for number in run.objects.indices {
         var isTaken = false
-        if isKnown, let place = try save(run.objects[number], until: run.end(number), &writer, &isTaken) {
+        let object = run.objects[number]
+        let birth =
+          writer.isBorn
+          ? object.place == nil ? Birth(transaction: name, ordinal: ordinal) : run.birth(number) : nil
+        if isKnown, let place = try save(object, birth, until: run.end(number), &writer, &isTaken) {
           saved.places.append(place)
+          if writer.isBorn { saved.births.append(birth) }
           continue
         }
-        let object = run.object(number)
-        let other = try save(object, as: type, isTaken: isTaken)
-        saved.others[number] = (other, object)
+        let alone = run.object(number)
+        let other = try save(alone, as: type, isTaken: isTaken)
+        saved.others[number] = (other, alone)
         saved.places.append(other.place)
+        if writer.isBorn { saved.births.append(nil) }
       }
     }
     return saved
@@ -29,22 +35,27 @@ extension LocalTransaction {
 
   /// `nil` if the object has to go its way alone.
   ///
-  /// - Parameter isTaken: set if there is an object of this name.
+  /// - Parameters:
+  ///   - birth: of an object without a primary value.
+  ///   - isTaken: set if there is an object of this name.
   private mutating func save(
-    _ object: ObjectRun.Object, until end: Int, _ writer: inout RunWriter, _ isTaken: inout Bool
+    _ object: ObjectRun.Object, _ birth: Birth?, until end: Int, _ writer: inout RunWriter, _ isTaken: inout Bool
   ) throws -> ObjectPlace? {
     let last = next
     let isFree: Bool
     if let before = object.place {
       isFree = object.written != 0 && !hasEntry(before.last)
+    } else if writer.isBorn {
+      isFree = true
     } else {
-      isFree = try !(hasAbsent(writer.table) && writer.isAbsent(object))
+      isFree = try !(hasAbsent(writer.table) && writer.mayBeAbsent(object))
     }
     guard isFree else { return nil }
-    guard let zIndex = try writer.write(object, until: end, last: last) else {
+    guard let zIndex = try writer.write(object, birth, until: end, last: last) else {
       isTaken = object.place == nil
       return nil
     }
+    if object.place == nil, let number = writer.number { didSet(number, writer.table) }
     try append(writer, zIndex: zIndex, previous: object.place?.last ?? .none)
     return ObjectPlace(zIndex: zIndex, last: last)
   }
@@ -54,6 +65,14 @@ extension LocalTransaction {
 struct RunWriter: ~Copyable {
   let table: ObjectTable
   let bytes: UnsafeRawBufferPointer
+  /// Whether a birth names the objects.
+  let isBorn: Bool
+  /// The number that names the object which was written last, if numbers do.
+  private(set) var number: Int64?
+  /// What was done to it.
+  private(set) var operation = Entry.Operation.update
+  /// What names it, if that is its birth: no run has it beforehand.
+  private var birth: [UInt8] = []
   private let type: MappedType
   private var statement: SQL?
   /// What the statement is for.
@@ -67,22 +86,27 @@ struct RunWriter: ~Copyable {
   init(_ type: MappedType, _ bytes: UnsafeRawBufferPointer, _ db: Database) {
     self.type = type
     self.bytes = bytes
+    isBorn = type.layout.primary == nil
     table = ObjectTable(type.stored, db)
   }
 
-  /// Whether an object of this name was removed.
-  func isAbsent(_ object: ObjectRun.Object) throws -> Bool {
+  /// Whether an object of this name was removed, or had this number.
+  func mayBeAbsent(_ object: ObjectRun.Object) throws -> Bool {
+    if type.hasNumbers { return true }
     var reader = ByteReader(Array(bytes[object.key..<object.fields]))
     return try table.absentPlace(of: ObjectKey(from: &reader)) != nil
   }
 
   /// - Returns: where the object is; `nil` if it is not as it should be, and nothing was written.
-  mutating func write(_ object: ObjectRun.Object, until end: Int, last: EntryPlace) throws -> Int64? {
+  mutating func write(_ object: ObjectRun.Object, _ birth: Birth?, until end: Int, last: EntryPlace) throws -> Int64? {
+    self.birth = birth?.bytes ?? []
+    operation = isBorn && object.place == nil ? .birth : .update
     let isNew = object.place == nil
     if statement == nil || use.written != object.written || use.isNew != isNew { try prepare(object.written, isNew) }
     if isNew {
       try statement!.bindNull()
       try bindKey(object)
+      if type.hasNumbers { try statement!.bindNull() }
     }
     try statement!.bind(last)
     try bindFields(object, until: end)
@@ -105,15 +129,18 @@ struct RunWriter: ~Copyable {
   }
 
   private mutating func bindKey(_ object: ObjectRun.Object) throws {
+    if isBorn { return try statement!.bind(birth) }
     var position = object.key
-    try statement!.bind(Value.Encoded(bytes, &position))
+    let key = Value.Encoded(bytes, &position)
+    if type.hasNumbers, case .integer(let number) = key { self.number = number }
+    try statement!.bind(key)
   }
 
   /// Binds what is written of the fields, and notes it for the entry.
   private mutating func bindFields(_ object: ObjectRun.Object, until end: Int) throws {
     let isWhole = object.written == object.present
     changes.removeAll(keepingCapacity: true)
-    size = 16 + object.fields - object.key
+    size = 16 + (isBorn ? 16 : object.fields - object.key)
     var position = object.fields
     for (index, _) in type.inOrder where object.present & 1 << UInt64(index) != 0 {
       let start = position
@@ -130,7 +157,15 @@ struct RunWriter: ~Copyable {
 
   /// Key and fields of the entry.
   func withEntry(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Void) rethrows {
-    let key = UnsafeRawBufferPointer(rebasing: bytes[object.key])
+    guard !isBorn else {
+      return try ObjectKey.encoded(birth: birth).withUnsafeBytes { try withEntry(key: $0, body) }
+    }
+    try withEntry(key: UnsafeRawBufferPointer(rebasing: bytes[object.key]), body)
+  }
+
+  private func withEntry(
+    key: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Void
+  ) rethrows {
     guard object.fields.isEmpty else { return try body(key, UnsafeRawBufferPointer(rebasing: bytes[object.fields])) }
     try changes.withUnsafeBytes { try body(key, $0) }
   }

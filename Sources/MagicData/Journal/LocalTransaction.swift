@@ -115,8 +115,11 @@ struct LocalTransaction {
 
   /// The app has set a number.
   mutating func didSet(_ key: ObjectKey, _ table: ObjectTable) {
-    guard case .primary(.integer(let number)) = key, Numbers.claimable ~= number,
-      let next = progress.numbers[table.type.id], next <= number
+    if case .primary(.integer(let number)) = key { didSet(number, table) }
+  }
+
+  mutating func didSet(_ number: Int64, _ table: ObjectTable) {
+    guard Numbers.claimable ~= number, let next = progress.numbers[table.type.id], next <= number
     else { return }
     progress.numbers[table.type.id] = number + 1
   }
@@ -143,7 +146,8 @@ struct LocalTransaction {
     progress.ordinal += 1
     try count(run.size)
     try run.withEntry { key, fields in
-      try progress.writer.appendUpdate(of: run.table.type.id, key, fields, zIndex: zIndex, previous: previous, db)
+      try progress.writer.append(
+        run.operation, of: run.table.type.id, key, fields, zIndex: zIndex, previous: previous, db)
     }
   }
 

@@ -27,12 +27,13 @@ package struct StoredEntry {
     writer.varint(UInt64(bitPattern: previous.bits))
   }
 
-  /// An update of which key and fields are encoded already.
-  static func encodeUpdate(
-    of type: Int, _ key: UnsafeRawBufferPointer, _ fields: UnsafeRawBufferPointer, zIndex: Int64, previous: EntryPlace,
+  /// One of which key and fields are encoded already, and that has neither a base nor a number.
+  static func encode(
+    _ operation: Entry.Operation, of type: Int, _ key: UnsafeRawBufferPointer, _ fields: UnsafeRawBufferPointer, zIndex: Int64,
+    previous: EntryPlace,
     to writer: inout ByteWriter
   ) {
-    encodeHead(type, .update, zIndex, previous, to: &writer)
+    encodeHead(type, operation, zIndex, previous, to: &writer)
     writer.append(key)
     writer.append(fields)
   }

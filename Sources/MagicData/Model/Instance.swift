@@ -107,7 +107,7 @@ struct Instance {
   }
 
   /// Whether a number that an instance shows was given by a transaction that was rolled back: neither the app has set it, nor has a database.
-  private func isTakenBack(_ index: Int) -> Bool {
+  func isTakenBack(_ index: Int) -> Bool {
     guard layout.isAutomatic(index) else { return false }
     let (storage, slot) = property(index)
     return !storage[slot].isEdited && !storage[slot].isStored

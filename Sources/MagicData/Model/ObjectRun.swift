@@ -6,7 +6,7 @@ internal import MagicJournal
 /// bound to statements and put into the journal as they are. To hand around the values themselves costs as much as to write the rows.
 struct ObjectRun: Sendable {
   struct Object {
-    /// Where the encoded primary value begins, and behind it the fields that have a value, rising.
+    /// Where what names it begins, encoded (V-12), which a new object without a primary value has not yet; and behind it the fields that have a value, rising.
     let key: Int
     fileprivate(set) var fields: Int
     /// See `ObjectSave`; by property.
@@ -30,9 +30,7 @@ struct ObjectRun: Sendable {
 
   /// `nil` if objects of this type need more than their own rows.
   init?(of type: MappedType, in database: Identifier) {
-    guard type.layout.isPlain, type.layout.properties.count <= 64, type.layout.primary != nil, !type.hasNumbers else {
-      return nil
-    }
+    guard type.layout.isPlain, type.layout.properties.count <= 64 else { return nil }
     self.type = type
     self.database = database
   }
@@ -50,9 +48,17 @@ struct ObjectRun: Sendable {
   }
 
   /// What the short way did with an object.
-  func saved(_ number: Int, at place: ObjectPlace) -> SavedObject {
-    return SavedObject(
-      place: place, key: .primary(object(number).primary ?? .null), extent: objects[number].place == nil ? .all : .changes)
+  func saved(_ number: Int, at place: ObjectPlace, _ birth: Birth?) -> SavedObject {
+    SavedObject(
+      place: place, key: birth.map { .birth($0) } ?? .primary(object(number).primary ?? .null),
+      extent: objects[number].place == nil ? .all : .changes)
+  }
+
+  /// The birth of an object that has a place.
+  func birth(_ number: Int) -> Birth? {
+    var reader = ByteReader(Array(bytes[objects[number].key..<objects[number].fields]))
+    guard case .birth(let birth)? = try? ObjectKey(from: &reader) else { return nil }
+    return birth
   }
 
   /// The object as one that goes its way alone.
@@ -65,15 +71,17 @@ struct ObjectRun: Sendable {
     content.changed = PropertySet(bits: object.changed)
     var reader = ByteReader(Array(bytes[object.key..<end(number)]))
     do {
-      let primary = try Value(from: &reader)
-      content.primary = primary
-      if let index = type.layout.primary { content.values[index] = primary }
+      let key = object.fields > object.key ? try ObjectKey(from: &reader) : nil
+      if case .primary(let primary)? = key, let index = type.layout.primary {
+        content.primary = primary
+        content.values[index] = primary
+      }
       for (index, _) in type.inOrder where content.present.contains(index) {
         _ = try reader.varint()
         content.values[index] = try Value(from: &reader)
       }
-      content.record = object.place.map {
-        ObjectSave.Record(database: database, place: $0, key: .primary(primary), primary: primary)
+      if let key, let place = object.place {
+        content.record = ObjectSave.Record(database: database, place: place, key: key, primary: content.primary)
       }
     } catch {
       preconditionFailure("what was encoded a moment ago cannot be read: \(error)")
@@ -86,6 +94,8 @@ struct ObjectRun: Sendable {
 struct SavedRun: Sendable {
   /// Of objects that went the short way; of the others nothing is read here.
   var places: [ObjectPlace] = []
+  /// Theirs, of a type without a primary value; else none.
+  var births: [Birth?] = []
   /// By number: those that did not.
   var others: [Int: (saved: SavedObject, object: ObjectSave)] = [:]
 
@@ -99,16 +109,24 @@ struct SavedRun: Sendable {
 extension Instance {
   /// Adds its values to a run; returns the mark that each of them carries until it is set anew. `nil` if the instance has to go its way alone.
   func save(into run: inout ObjectRun) throws -> UInt8? {
-    guard first.header.removed == nil, let primary = layout.primary else { return nil }
+    guard first.header.removed == nil else { return nil }
     let record = record
     guard try record.map({ try $0.database == run.database && isAsRecorded() }) ?? true else { return nil }
-    let mark = first.nextMark()
     let type = run.type
+    // A number that the database gives, or gave, names nothing.
+    if let primary = layout.primary, type.hasNumbers, record?.birth != nil || isUnset(primary) || isTakenBack(primary) {
+      return nil
+    }
+    let mark = first.nextMark()
     try run.append { writer in
       let key = writer.count
       var object = ObjectRun.Object(key: key, place: record?.place)
-      settlePrimary(primary)
-      try save(primary, mark, into: &object) { try encode(primary, $0, to: &writer) }
+      if let primary = layout.primary {
+        settlePrimary(primary)
+        try save(primary, mark, into: &object) { try encode(primary, $0, to: &writer) }
+      } else if let birth = record?.birth {
+        ObjectKey.birth(birth).encode(to: &writer)
+      }
       object.fields = writer.count
       for (index, field) in type.inOrder {
         try save(index, mark, into: &object) {
@@ -119,6 +137,11 @@ extension Instance {
       return object
     }
     return mark
+  }
+
+  private func isUnset(_ index: Int) -> Bool {
+    let (storage, slot) = property(index)
+    return storage[slot].slot.isUnset
   }
 
   @inline(__always)
@@ -150,7 +173,7 @@ extension Instance {
   /// After a save on the short way.
   ///
   /// - Returns: `false`, and nothing is done, if a value was set meanwhile, or never: then each has to be looked at.
-  func saved(_ object: ObjectRun.Object, at place: ObjectPlace, mark: UInt8, in database: Store) -> Bool {
+  func saved(_ object: ObjectRun.Object, at place: ObjectPlace, _ birth: Birth?, mark: UInt8, in database: Store) -> Bool {
     for index in 0..<layout.slots.count {
       let (storage, slot) = property(index)
       guard storage[slot].save == mark, object.present & 1 << UInt64(index) != 0 else { return false }
@@ -159,7 +182,7 @@ extension Instance {
       let (storage, slot) = property(index)
       if storage[slot].isEdited || !storage[slot].isStored { storage.setStored(at: slot) }
     }
-    record = Record(database: database.id, keeper: layout.asks ? database : nil, place: place, birth: nil)
+    record = Record(database: database.id, keeper: layout.asks ? database : nil, place: place, birth: birth)
     return true
   }
 }

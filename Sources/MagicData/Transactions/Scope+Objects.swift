@@ -47,8 +47,9 @@ extension Scope {
           continue
         }
         onRollback(instance.memory(of: store, isPart: object.place != nil))
-        if instance.saved(object, at: saved.places[number], mark: marks[number], in: store) { continue }
-        instance.saved(run.saved(number, at: saved.places[number]), run.object(number), mark: marks[number], in: store)
+        let (place, birth) = (saved.places[number], saved.births.isEmpty ? nil : saved.births[number])
+        if instance.saved(object, at: place, birth, mark: marks[number], in: store) { continue }
+        instance.saved(run.saved(number, at: place, birth), run.object(number), mark: marks[number], in: store)
       }
     }
   }

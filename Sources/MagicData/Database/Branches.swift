@@ -7,7 +7,7 @@ package struct Branches: Sendable, Equatable {
     let replica: ReplicaID
     /// The first sequence that is not everybody's.
     let first: UInt64
-    /// Under which it has the sequence 1; `nil` if nothing is held of it.
+    /// Under which it has the sequence 1; `nil` for the closing itself.
     let id: ReplicaID?
   }
 
@@ -30,7 +30,7 @@ package struct Branches: Sendable, Equatable {
 
   /// For each id that is closed the last sequence that is everybody's.
   package var closings: [ReplicaID: UInt64] {
-    all.reduce(into: [:]) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first - 1) }
+    all.filter { $0.id == nil }.reduce(into: [:]) { $0[$1.replica] = min($0[$1.replica] ?? .max, max($1.first, 1) - 1) }
   }
 
   package func closing(of replica: ReplicaID) -> UInt64? { closings[replica] }
@@ -45,7 +45,7 @@ package struct Branches: Sendable, Equatable {
     }.sorted { $0.replica < $1.replica }
   }
 
-  /// - Parameter id: under which the branch that begins there is held.
+  /// - Parameter id: under which the branch that begins there is held; `nil` for a closing.
   package mutating func add(_ replica: ReplicaID, from first: UInt64, heldAs id: ReplicaID? = nil, _ db: Connection) throws {
     guard all.insert(Branch(replica: replica, first: first, id: id)).inserted else { return }
     try db.execute(sql: Statements.createBranches)

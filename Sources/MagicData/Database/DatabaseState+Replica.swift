@@ -56,7 +56,8 @@ extension DatabaseState {
     let state = try DatabaseState(db)
     if state.replica == replica { try state.keepClock(db) }
     let branch = try moveAway(replica, from: last + 1, db)
-    if isNew || branch != nil { try branches.add(replica, from: last + 1, heldAs: branch, db) }
+    if isNew { try branches.add(replica, from: last + 1, db) }
+    if let branch { try branches.add(replica, from: last + 1, heldAs: branch, db) }
     return state.replica == replica ? try becomeReplica(surroundings, db) : nil
   }
 
@@ -71,21 +72,45 @@ extension DatabaseState {
     guard let name = try JournalIndex(db).name(at: sequence, of: replica) else {
       throw MagicDataError(.notADatabase, "the database is damaged: the journal lacks rows")
     }
-    var branch = replica.branch(at: name)
-    // It may have come already, from who wrote it: then it is held twice.
-    while try JournalIndex.lastSequence(JournalWriter.row(of: branch, db), db) > 0 { branch = branch.branch(at: name) }
-    let target = try JournalWriter.row(of: branch, db)
-    var split = try SQL(db, Statements.splitRun)
-    try split.bind(target)
-    try split.bind(row)
-    try split.bind(Int64(clamping: sequence))
-    try split.run()
-    var move = try SQL(db, Statements.moveRuns)
-    try move.bind(target)
-    try move.bind(Int64(clamping: sequence))
-    try move.bind(row)
-    try move.run()
+    let branch = replica.branch(at: name)
+    let held = try JournalIndex.lastSequence(JournalWriter.row(of: branch, db), db)
     try MemberReplica.expire(branch, db)
+    guard held > 0 else {
+      try move(row, from: sequence, to: branch, from: 1, db)
+      return branch
+    }
+    // It has come already, from who wrote it.
+    let count = try JournalIndex.lastSequence(row, db) - sequence + 1
+    let common = min(held, count)
+    var double = branch.branch(at: name)
+    while try JournalIndex.lastSequence(JournalWriter.row(of: double, db), db) > 0 { double = double.branch(at: name) }
+    let isSame = try (0..<common).allSatisfy { offset in
+      let other = try JournalIndex(db).name(at: offset + 1, of: branch)
+      return try other == nil || other == JournalIndex(db).name(at: sequence + offset, of: replica)
+    }
+    try move(row, from: sequence, to: double, from: 1, db)
+    guard isSame else {
+      // Of the same beginning and another end: the two differ under the id, too, which shows when they meet.
+      try MemberReplica.expire(double, db)
+      return double
+    }
+    let doubles = try JournalWriter.row(of: double, db)
+    if common < count { try move(doubles, from: common + 1, to: branch, from: held + 1, db) }
+    try JournalCompaction.drop(doubles, db)
     return branch
+  }
+
+  private static func move(
+    _ row: Int64, from sequence: UInt64, to id: ReplicaID, from first: UInt64, _ db: Database
+  ) throws {
+    let target = try JournalWriter.row(of: id, db)
+    for statement in [Statements.splitRun, Statements.moveRuns] {
+      var move = try SQL(db, statement)
+      try move.bind(target)
+      try move.bind(row)
+      try move.bind(Int64(clamping: sequence))
+      try move.bind(Int64(clamping: first))
+      try move.run()
+    }
   }
 }

@@ -85,10 +85,10 @@ enum Statements {
   /// Lets a run begin with the transaction at a sequence, if it stands within another.
   static let splitRun = """
     INSERT INTO magic_run (first, replica, sequence, is_one)
-      SELECT first + ?3 - sequence, ?1, 1, 0 FROM magic_run
+      SELECT first + ?3 - sequence, ?1, ?4, 0 FROM magic_run
       WHERE replica = ?2 AND sequence = (SELECT max(sequence) FROM magic_run WHERE replica = ?2 AND sequence <= ?3) AND sequence < ?3
     """
-  static let moveRuns = "UPDATE magic_run SET replica = ?1, sequence = sequence - ?2 + 1 WHERE replica = ?3 AND sequence >= ?2"
+  static let moveRuns = "UPDATE magic_run SET replica = ?1, sequence = sequence - ?3 + ?4 WHERE replica = ?2 AND sequence >= ?3"
   static let selectReplicaOfRow = "SELECT replica FROM magic_run WHERE first <= ? ORDER BY first DESC LIMIT 1"
   static let selectLastRun = """
     SELECT m.first, m.sequence, m.is_one,

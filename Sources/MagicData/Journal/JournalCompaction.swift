@@ -16,6 +16,8 @@ package struct JournalCompaction {
   private let reader: JournalReader
   private let runs: [Run]
   private let floor: NamedFrontier
+  /// Rows of transactions that are held twice, and go.
+  private var doubles = JournalRows()
   /// At and below the new floor.
   package let rows: JournalRows
   package private(set) var outcome = Outcome()
@@ -38,6 +40,29 @@ package struct JournalCompaction {
     runs = try JournalCompaction.runs(raised.frontier, db)
     var rows = JournalRows()
     for below in runs.compactMap(\.below) { rows.append(below) }
+    self.rows = rows
+  }
+
+  /// Takes away the transactions of a replica, each of which is held under another id as well.
+  static func drop(_ replica: Int64, _ db: Database) throws {
+    var compaction = try JournalCompaction(db, dropping: replica)
+    try compaction.run {}
+  }
+
+  private init(_ db: Database, dropping replica: Int64) throws {
+    self.db = db
+    reader = try JournalReader(db)
+    floor = try reader.floor()
+    runs = try JournalCompaction.runs(floor.frontier, db).map { run in
+      guard let live = run.run, live.replica == replica else { return run }
+      return Run(run: live, first: run.first, last: run.last, below: run.first...run.last)
+    }
+    var rows = JournalRows()
+    for run in runs {
+      guard let below = run.below else { continue }
+      rows.append(below)
+      if run.run?.replica == replica { doubles.append(below) }
+    }
     self.rows = rows
   }
 
@@ -125,15 +150,22 @@ package struct JournalCompaction {
       let (stamp, root, stored) = try reader.entry(at: place)
       let isBelow = rows.contains(place.row)
       entries.append((place, Version(stamp: stamp, root: root), stored, isBelow))
-      if isBelow {
+      if isBelow, !doubles.contains(place.row) {
         before.fold(stored.entry.operation, stored.entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
       }
       place = stored.previous
     }
+    let left = entries.filter { !doubles.contains($0.place.row) }
+    guard
+      entries.allSatisfy({ entry in
+        !doubles.contains(entry.place.row)
+          || left.contains { $0.version == entry.version && $0.stored.entry == entry.stored.entry }
+      })
+    else { throw MagicDataError(.failed, "a transaction that is held twice is not the same twice; nothing was changed") }
     var keeping = KeptEntries(before)
     var after = ObjectState()
     let chain = entries.map { place, version, stored, isBelow in
-      let kept = isBelow ? keeping.kept(stored.entry, at: version, of: type.schema) : nil
+      let kept = isBelow && !doubles.contains(place.row) ? keeping.kept(stored.entry, at: version, of: type.schema) : nil
       if let kept { after.fold(kept.operation, kept.fields, at: version, of: type.schema) }
       return Link(place: place, stored: stored, isBelow: isBelow, kept: kept)
     }

@@ -14,6 +14,8 @@ struct AckFile: Equatable, Sendable {
   private static let suffix = ".json"
   /// More than anybody writes; a file beyond is none.
   private static let maxBytes = 1 << 24
+  /// More than copies of databases that nothing told make.
+  private static let maxClosings = 10_000
   /// The end of the year 9999 (C-4).
   private static let times: ClosedRange<Int64> = 0...253_402_300_799_999
 
@@ -86,7 +88,7 @@ struct AckFile: Equatable, Sendable {
   func bytes(_ dataSet: DataSetID, atMost limit: Int) throws -> Data {
     let all = try bytes(dataSet)
     guard all.count > limit else { return all }
-    return try AckFile(replica: replica, members: members.filter { $0.key == replica }, closings: closings).bytes(dataSet)
+    return try AckFile(replica: replica, members: members.filter { $0.key == replica }).bytes(dataSet)
   }
 
   init(replica: ReplicaID, members: [ReplicaID: MemberReplica], closings: [ReplicaID: UInt64] = [:]) {
@@ -128,6 +130,7 @@ struct AckFile: Equatable, Sendable {
       members[replica, default: MemberReplica(replica)].expired = time
     }
     var closings: [ReplicaID: UInt64] = [:]
+    guard content.closed?.count ?? 0 <= AckFile.maxClosings else { return nil }
     for (text, last) in content.closed ?? [:] {
       guard let replica = Identifier(text), let last = AckFile.sequence(last) else { return nil }
       closings[replica] = last

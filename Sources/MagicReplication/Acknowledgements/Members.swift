@@ -9,12 +9,14 @@ struct Members {
   private(set) var news: Set<ReplicaID> = []
   /// Of ids under which two databases have written (J-33).
   private(set) var closings: [ReplicaID: UInt64]
+  private let floor: Frontier
   /// Closings that the database does not have yet.
   private(set) var newClosings: [ReplicaID: UInt64] = [:]
 
   init(_ db: Connection) throws {
     own = try DatabaseState(db).replica
     closings = try Branches(db).closings
+    floor = try JournalIndex(db).floor().frontier
     for member in try MemberReplica.all(db) { all[member.replica] = member }
   }
 
@@ -28,11 +30,12 @@ struct Members {
     }
   }
 
-  /// The same of all that a file says. Of two closings the lower one counts.
+  /// The same of all that a file says. Of two closings the lower one counts, but none counts below the floor.
   mutating func learn(_ file: AckFile) {
     learn(file.members.values)
-    for (replica, last) in file.closings where last < closings[replica] ?? .max {
-      (closings[replica], newClosings[replica]) = (last, last)
+    for (replica, last) in file.closings {
+      let last = max(last, floor[replica])
+      if last < closings[replica] ?? .max { (closings[replica], newClosings[replica]) = (last, last) }
     }
   }
 
@@ -71,10 +74,10 @@ struct Members {
     case forked(ReplicaID)
   }
 
-  /// Members without the database itself (K-8), in the order of their ids.
+  /// Members without the database itself (K-8), and without ids that are closed, under which nobody writes any more, in the order of their ids.
   func others(_ held: Frontier) -> [MemberReplica] {
     Set(held.replicas + all.values.filter { $0.acknowledged != nil }.map(\.replica)).subtracting([own]).sorted()
-      .map { all[$0] ?? MemberReplica($0) }.filter { !$0.isExpired }
+      .map { all[$0] ?? MemberReplica($0) }.filter { !$0.isExpired && closings[$0.replica] == nil }
   }
 
   /// How far the floor may rise (K-5).
@@ -102,10 +105,13 @@ struct Members {
   }
 
   /// Whether every other member has acknowledged a floor (K-18).
-  func haveAll(_ floor: Frontier, _ held: Frontier) -> Bool {
+  func haveAll(_ floor: NamedFrontier, _ held: Frontier) -> Bool {
     others(held).allSatisfy { member in
-      guard let said = member.acknowledged?.frontier.frontier else { return false }
-      return floor.replicas.allSatisfy { said[$0] >= floor[$0] }
+      guard let said = member.acknowledged?.frontier else { return false }
+      return floor.replicas.allSatisfy { replica in
+        guard let end = said[replica], let needed = floor[replica] else { return false }
+        return end == needed || end.sequence > needed.sequence
+      }
     }
   }
 }

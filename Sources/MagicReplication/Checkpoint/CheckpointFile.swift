@@ -157,7 +157,7 @@ extension FolderListing {
       let floor = checkpoint.floor.frontier
       let lacking = floor.replicas.filter { held[$0] < floor[$0] }
       guard !lacking.isEmpty,
-        !checkpoints.contains(where: { $0.header.name != checkpoint.header.name && $0.isAbove(checkpoint) })
+        !checkpoints.contains(where: { $0.covers(checkpoint) })
       else { return false }
       guard lacking.allSatisfy({ reach(from: held[$0], of: $0) >= floor[$0] }) else { return true }
       return floor.replicas.allSatisfy { held[$0] == 0 } && checkpoint.bytes < bytes(of: floor)
@@ -177,7 +177,7 @@ extension FolderListing {
     checkpoints.filter { checkpoint in
       let floor = checkpoint.floor.frontier
       return floor.replicas.contains { reach(from: 0, of: $0) < floor[$0] }
-        && !checkpoints.contains { $0.header.name != checkpoint.header.name && $0.isAbove(checkpoint) }
+        && !checkpoints.contains { $0.covers(checkpoint) }
     }
   }
 
@@ -207,10 +207,21 @@ extension CheckpointFile {
   }
 
   /// Whether its floor is nowhere below another's.
-  func isAbove(_ other: CheckpointFile) -> Bool { isAbove(other.floor.frontier) }
-
-  func isAbove(_ frontier: Frontier) -> Bool {
-    let floor = floor.frontier
+  private func isAbove(_ other: CheckpointFile) -> Bool {
+    let (floor, frontier) = (floor.frontier, other.floor.frontier)
     return frontier.replicas.allSatisfy { floor[$0] >= frontier[$0] }
+  }
+
+  /// Whether the other is not looked at for its sake. Of two with the same sequences, which are of two branches, one is looked at.
+  func covers(_ other: CheckpointFile) -> Bool {
+    header.name != other.header.name && isAbove(other) && (!other.isAbove(self) || header.name < other.header.name)
+  }
+
+  /// The same by the names as well, where they can be compared.
+  func isAbove(_ other: NamedFrontier) -> Bool {
+    other.replicas.allSatisfy { replica in
+      guard let end = floor[replica], let others = other[replica] else { return false }
+      return end == others || end.sequence > others.sequence
+    }
   }
 }

@@ -65,10 +65,13 @@ struct FolderCompaction {
 
   /// K-18. A checkpoint with the database's floor is there afterwards; what it stands for goes if everybody has that.
   mutating func cut(_ journal: JournalReader, _ state: DatabaseState, _ members: Members) throws {
-    let floor = try journal.floor().frontier
-    guard !floor.replicas.isEmpty else { return }
+    let (named, held) = (try journal.floor(), try journal.frontier())
+    let floor = named.frontier
+    guard !named.isEmpty else { return }
+    // What may be another branch's is taken first (K-20).
+    guard listing.needed(by: held) == nil, listing.rival(to: named, held) == nil else { return }
     var whole: CheckpointFile?
-    for checkpoint in listing.checkpoints where whole == nil && checkpoint.isAbove(floor) {
+    for checkpoint in listing.checkpoints where whole == nil && checkpoint.isAbove(named) {
       if try listing.isWhole(checkpoint) { whole = checkpoint }
     }
     if whole == nil, !isDryRun {
@@ -77,14 +80,14 @@ struct FolderCompaction {
       guard try listing.isWhole(written) else { return }
       whole = written
     }
-    guard try members.haveAll(floor, journal.frontier()) else { return }
+    guard members.haveAll(named, held) else { return }
     let segments = Set(
-      (listing.files.filter { !listing.isForeign($0) }.map(\.name)
+      (listing.files.filter { listing.limits[$0.name.replica] == nil }.map(\.name)
         + listing.rejected.filter { $0.error.code != .incompatible }.map(\.name)).filter {
           $0.last <= floor[$0.replica]
         })
     let lower = Set(
-      listing.checkpoints.filter { other in whole.map { $0.url != other.url && $0.isAbove(other) } ?? false }.map(\.url))
+      listing.checkpoints.filter { other in whole.map { $0.url != other.url && $0.isAbove(other.floor) } ?? false }.map(\.url))
     if !isDryRun {
       for name in segments.sorted(by: { $0.text < $1.text }) {
         try Task.checkCancellation()

@@ -12,7 +12,8 @@ extension FolderRemote {
 
   /// Says what was pushed.
   func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData) async throws {
-    try await magic.storeMembers(from: self) { members, now in members.acknowledge(pushed, at: now) }
+    // A closing that is heard of now would be said before what it moves was sent: the next pull hears of it.
+    try await magic.storeMembers(from: self, closing: false) { members, now in members.acknowledge(pushed, at: now) }
     try await writeAcknowledgement(of: magic)
   }
 
@@ -52,13 +53,15 @@ extension MagicData {
 
   /// Keeps what a remote's files and `change` say of members.
   func storeMembers(
-    from remote: FolderRemote? = nil, _ change: @Sendable @escaping (inout Members, Int64) throws -> Void
+    from remote: FolderRemote? = nil, closing: Bool = true, _ change: @Sendable @escaping (inout Members, Int64) throws -> Void
   ) async throws {
     let now = store.surroundings.milliseconds()
     let changed: @Sendable (Connection) throws -> Members = { db in
       var members = try Members(db)
       if let remote {
-        for file in try remote.acknowledged(DatabaseState(db).dataSet).values { members.learn(file) }
+        for file in try remote.acknowledged(DatabaseState(db).dataSet).values {
+          if closing { members.learn(file) } else { members.learn(file.members.values) }
+        }
       }
       try change(&members, max(0, now))
       return members

@@ -142,7 +142,7 @@ extension FolderListing {
         }
       }
     } while try lookAgain()
-    try adopt(&merger, db) { file in
+    let waiting = try adopt(&merger, db) { file in
       report.segments += 1
       report.bytes += SegmentHeader.length + file.header.storedLength
       report.inflatedBytes += SegmentHeader.length + file.header.bodyLength
@@ -152,6 +152,7 @@ extension FolderListing {
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
+    report.parked += waiting
     report.transactions = merger.transactions
     report.changes = merger.changes
     report.conflicts = merger.conflictCount
@@ -222,7 +223,9 @@ extension FolderListing {
   /// K-20.
   private func rival(_ taken: [CheckpointFile], _ held: Frontier, _ db: Connection) throws -> CheckpointFile? {
     guard !checkpoints.isEmpty else { return nil }
-    return try rival(to: JournalIndex(db).floor(), held).flatMap { rival in
+    var floor = try JournalIndex(db).floor()
+    for checkpoint in taken { floor.raise(to: checkpoint.floor) }
+    return rival(to: floor, held).flatMap { rival in
       taken.contains { $0.url == rival.url } ? nil : rival
     }
   }

@@ -79,14 +79,16 @@ extension FolderListing {
   }
 
   /// Takes them, each branch under an id of its own.
+  ///
+  /// - Returns: what is missing before others.
   mutating func adopt(
     _ merger: inout Merger, _ db: Connection, _ adopted: (File) throws -> Void
-  ) throws {
+  ) throws -> [PullReport.Parked] {
+    var waiting: [PullReport.Parked] = []
     let journal = JournalIndex(db)
     var branches = try Branches(db)
-    for (replica, heads) in Dictionary(grouping: try foreign(journal, branches), by: \.name.replica).sorted(by: {
-      $0.key < $1.key
-    }) {
+    let foreign = Dictionary(grouping: try foreign(journal, branches), by: \.name.replica)
+    for (replica, heads) in foreign.sorted(by: { $0.key < $1.key }) {
       guard let limit = limits[replica] else { continue }
       var adoption = Adoption(
         of: replica, closedAt: limit, floor: try journal.floor(of: replica)?.sequence ?? 0, branches)
@@ -99,11 +101,19 @@ extension FolderListing {
       }
       for file in heads where whole.contains(file.name) {
         guard let branch = try adoption.branch(endingWith: file.header.lastName, journal), let first = branch.transactions.first
-        else { continue }
-        if branch.sequence == 1 { try branches.add(replica, from: first.0.sequence, heldAs: branch.id, db) }
+        else {
+          waiting.append(
+            .init(replica: replica.description, missing: limit + 1...max(limit + 1, file.header.first - 1)))
+          continue
+        }
+        if branch.sequence == 1 {
+          try branches.add(replica, from: first.0.sequence, heldAs: branch.id, db)
+          try MemberReplica.expire(branch.id, db)
+        }
         try merger.adopt(branch, &branches, limits, db)
         try adopted(file)
       }
     }
+    return waiting
   }
 }

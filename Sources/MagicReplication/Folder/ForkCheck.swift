@@ -68,8 +68,10 @@ extension FolderListing {
     for (address, name, isOfFloor) in claims {
       let (replica, sequence) = (address.replica, address.sequence)
       let floor = limits[replica] != nil || isOfFloor ? try journal.floor(of: replica)?.sequence ?? 0 : 0
-      // What lies beyond a closing, or at the own floor, is a branch that is to be adopted.
-      if let limit = limits[replica], sequence > limit || !isOfFloor && sequence <= floor { continue }
+      // What lies beyond a closing, or at the own floor where that is one, is a branch that is to be adopted.
+      if let limit = limits[replica] {
+        if sequence > limit || !isOfFloor && (sequence < floor || sequence == floor && floor == limit) { continue }
+      }
       // K-20: one of two floors. Below one's own there are no names; whose is the lower one sees whether it is another's.
       if isOfFloor, sequence <= floor { continue }
       if replica == own, sequence > held[replica] {
@@ -89,7 +91,7 @@ extension FolderListing {
         ? [last, (Address(replica: header.replica, sequence: header.first - 1), header.previous, false)] : [last]
     }
       + checkpoints.filter { checkpoint in
-        !checkpoints.contains { $0.header.name != checkpoint.header.name && $0.isAbove(checkpoint) }
+        !checkpoints.contains { $0.covers(checkpoint) }
       }.flatMap { checkpoint in
         checkpoint.floor.replicas.compactMap { replica in
           checkpoint.floor[replica].map { (Address(replica: replica, sequence: $0.sequence), $0.name, true) }
@@ -98,7 +100,7 @@ extension FolderListing {
   }
 
   /// What a folder holds, for who has no database to compare it with. Of ids under which two databases have written what is everybody's counts: the rest stands
-  /// under other ids as well, since who says in the folder that they are closed has sent that first (J-33).
+  /// under other ids as well, since who says in the folder that they are closed sends that before (J-33).
   ///
   /// - Throws: `MagicDataError` with `fork` if nobody has said so yet.
   init(settled remote: FolderRemote, _ dataSet: DataSetID) throws {

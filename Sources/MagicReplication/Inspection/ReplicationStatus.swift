@@ -89,6 +89,7 @@ extension ReplicationStatus {
   package init(_ db: Connection, _ there: Standing, _ now: Int64) throws {
     let (journal, state, members) = (try JournalReader(db), try DatabaseState(db), try Members(db))
     let held = try journal.frontier()
+    let limits = try Branches(db).closings.reduce(into: [:]) { $0[$1.key] = max($1.value, held[$1.key]) }
     let parts = Dictionary(there.parts.map { ($0.held.replica, $0) }) { first, _ in first }
     let latest = max(now, state.lastStamp.milliseconds) + Merger.bound
     segments = there.segments
@@ -99,10 +100,12 @@ extension ReplicationStatus {
     peers = try Set(held.replicas + parts.keys + members.all.keys + [state.replica]).sorted().map { replica in
       let part = parts[replica]
       let (last, own) = (part?.held.name.stamp, try journal.name(at: held[replica], of: replica)?.stamp)
-      let beyond = part?.held.last ?? 0
+      // What a remote has beyond a closing is no part of the id (J-33).
+      let limit = limits[replica] ?? .max
+      let beyond = min(part?.held.last ?? 0, limit)
       let isParked = held[replica] < beyond && (last?.milliseconds ?? 0) > latest
       return Peer(
-        replica: replica, members, held: held, there: beyond, reach: part?.beyond.last?.upperBound ?? beyond,
+        replica: replica, members, held: held, there: beyond, reach: min(part?.beyond.last?.upperBound ?? beyond, limit),
         lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }
@@ -125,7 +128,7 @@ extension ReplicationStatus {
       let isParked = held[replica] < there[replica] && (last?.milliseconds ?? 0) > latest
       return Peer(
         replica: replica, members, held: held, there: there[replica],
-        reach: max(there[replica], files.map(\.name.last).max() ?? 0),
+        reach: min(max(there[replica], files.map(\.name.last).max() ?? 0), max(listing.limits[replica] ?? .max, held[replica])),
         lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }

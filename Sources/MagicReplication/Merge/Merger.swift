@@ -139,6 +139,7 @@ struct Merger {
       if branch.sequence + UInt64(common) == limit + 1, let first = rest.first {
         let id = branch.id.branch(at: first.0.name)
         try branches.add(branch.id, from: limit + 1, heldAs: id, db)
+        try MemberReplica.expire(id, db)
         try adopt(Adoption.Branch(id: id, sequence: 1, transactions: Array(rest)), &branches, limits, db)
       }
       branch.transactions = Array(branch.transactions[..<common])

@@ -44,7 +44,11 @@ package final class ServedDatabase: Served {
       // The same look from the other side. What others wrote under the own id comes with their segments, and is left then.
       let theirs = Standing(runs.filter { $0.replica != client }.map { Standing.Part($0) })
       let found = try theirs.difference(own: DatabaseState(db).replica, journal.frontier()) { try journal.name(at: $0, of: $1) }
-      if let replica = found.forked.first { throw MagicDataError.fork(replica) }
+      // Of two floors the client has to see for itself (K-20).
+      let floor = try journal.floor().frontier
+      for replica in found.forked where runs.contains(where: { $0.replica == replica && $0.last > floor[replica] }) {
+        throw MagicDataError.fork(replica)
+      }
       return Standing(try journal.heldRuns().map { Standing.Part($0) })
     }
   }

@@ -158,7 +158,9 @@ package final class ServedFolder: Served {
         guard run.last <= look.frontier[run.replica], let known = try name(at: run.last, of: run.replica, in: listing) else {
           continue
         }
-        guard known == run.name else { throw MagicDataError.fork(run.replica) }
+        // Of two floors the client has to see for itself (K-20).
+        let isOfFloor = listing.checkpoints.contains { $0.floor[run.replica]?.name == known }
+        guard known == run.name || isOfFloor else { throw MagicDataError.fork(run.replica) }
       }
       return standing
     }

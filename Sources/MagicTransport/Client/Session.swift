@@ -123,7 +123,11 @@ final class Session: Sendable {
 
   func compare(_ magic: MagicData) async throws -> Compared {
     let changes = changes.count
-    let (runs, own) = try await magic.store.read { db in (try JournalIndex(db).heldRuns(), try DatabaseState(db).replica) }
+    // Of ids that are closed the server may have other transactions.
+    let (runs, own) = try await magic.store.read { db in
+      let closings = try Branches(db).closings
+      return (try JournalIndex(db).heldRuns().filter { closings[$0.replica] == nil }, try DatabaseState(db).replica)
+    }
     guard own == replica else { throw ReplicaChanged() }
     let isTelling = tellsNames.withLock { $0 }
     let answer: Frame
@@ -138,15 +142,19 @@ final class Session: Sendable {
       let held = try journal.frontier()
       let found = try there.difference(own: own, held) { try journal.name(at: $0, of: $1) }
       var known = held
-      for run in there.parts.map(\.held) where run.last > held[run.replica] {
+      var forked = found.forked
+      for run in there.parts.map(\.held) where run.last > held[run.replica] || forked.contains(run.replica) {
+        // Under another id, or as what a floor stands for beside its end (K-20).
         let isHeld = try branches.addresses(of: run.last, of: run.replica).contains {
           try journal.name(at: $0.sequence, of: $0.replica) == run.name
         }
-        if isHeld { known[run.replica] = run.last }
+        if isHeld { known[run.replica] = max(run.last, held[run.replica]) }
+        let isRival = try journal.name(at: 1, of: run.replica.branch(at: run.name)) == run.name
+        if isHeld || isRival { forked.removeAll { $0 == run.replica } }
       }
       // Of what the server has more of, and was not told the names, it is not known whether it goes on from what is held here.
       let suspects =
-        found.forked
+        forked
         + (isTelling
           ? []
           : there.parts.map(\.held).filter { held[$0.replica] > 0 && $0.last > known[$0.replica] && $0.replica != own }.map(

@@ -297,4 +297,60 @@ import Testing
       #expect((pull, push.transactions, push.checkpoints) == (PullReport(), 0, 0))
     }
   }
+
+  /// However late somebody hears of a closing: what he holds then under both ids goes once.
+  @Test func aBranchIsHeldOnce() async throws {
+    let (original, copy) = try await makeBranches()
+    let early = try (0..<3).map { try open("early \($0)") }
+    for replica in early { try await replica.replicator.pull() }
+    let third = try open("third", "side")
+    try await third.replicator.pull()
+    try await MagicReplicator(third.magic, remote: FolderRemote(folder["remote"])).sync()
+    // They take what was moved before they hear that it was.
+    for replica in early { try await replica.replicator.sync() }
+    for number in 0..<3 {
+      try await write("later \(number)", by: early[number])
+      try await open("late \(number)").replicator.sync()
+    }
+    let late = try (0..<3).map { try open("late \($0)") }
+    try await settle(early + late)
+    try await expectEqual(early + late)
+    // The id that both had, its two branches, and those who wrote later.
+    #expect(try await early[0].frontier().replicas.count == 3 + 3)
+    let entries = try await early[0].magic.store.read { db in
+      let count = Counter()
+      try JournalReader(db).forEachTransaction { _ in count.value += 1 }
+      return count.value
+    }
+    #expect(entries == 2 + 2 + 3 + 3)
+    for replica in early + late { #expect(try await DatabaseCheck(replica.magic).faults == []) }
+    let status = try await early[0].replicator.status()
+    #expect(status.peers.allSatisfy { $0.in == 0 && $0.out == 0 && !$0.hasGap })
+    // Nobody is waited for who writes no more.
+    try await original.replicator.sync()
+    try await copy.replicator.sync()
+    try await MagicReplicator(copy.magic, remote: FolderRemote(folder["remote"])).sync()
+    for _ in 0..<2 {
+      for replica in early + late + [original] { try await replica.replicator.sync() }
+      try await MagicReplicator(copy.magic, remote: FolderRemote(folder["remote"])).sync()
+      try await MagicReplicator(third.magic, remote: FolderRemote(folder["remote"])).sync()
+    }
+    let report = try await early[0].replicator.compact()
+    #expect(report.database.waitsFor == [])
+    #expect(report.database.keptEntries > 0)
+    try await settle(early + late)
+    let newcomer = try open("newcomer")
+    try await newcomer.replicator.pull()
+    let dump = try await Dump(early[0].magic)
+    #expect(try await newcomer.notes().count == 10)
+    for replica in early + late + [newcomer, original, copy, third] {
+      #expect(try await Dump(replica.magic) == dump)
+      #expect(try await DatabaseCheck(replica.magic).faults == [])
+    }
+  }
+}
+
+/// For closures that run one after the other.
+private final class Counter: @unchecked Sendable {
+  var value = 0
 }

@@ -108,14 +108,15 @@ enum Statements {
     SELECT r.uuid, f.sequence, f.stamp, f.tag FROM magic_floor f JOIN magic_replica r ON r.id = f.replica
     """
   static let setFloor = "INSERT OR REPLACE INTO magic_floor (replica, sequence, stamp, tag) VALUES (?, ?, ?, ?)"
-  /// The rows of kept entries, those of one transaction together.
+  /// The rows of kept entries, those of one transaction together. The last row of all stays when nothing of it is left.
   static let selectKept = """
     WITH kept (first, last) AS (
       SELECT m.first, coalesce(
         (SELECT min(n.first) - 1 FROM magic_run n WHERE n.first > m.first), (SELECT max(id) FROM magic_journal), 0)
       FROM magic_run m WHERE m.sequence < 0)
     SELECT j.stamp, j.tag, r.uuid, j.id
-    FROM kept k CROSS JOIN magic_journal j ON j.id BETWEEN k.first AND k.last JOIN magic_replica r ON r.id = j.root
+    FROM kept k CROSS JOIN magic_journal j ON j.id BETWEEN k.first AND k.last AND j.entries IS NOT 0
+      JOIN magic_replica r ON r.id = j.root
     ORDER BY j.stamp, j.tag, r.uuid, j.id
     """
   static let selectRootOfRow = "SELECT r.uuid FROM magic_journal j JOIN magic_replica r ON r.id = j.root WHERE j.id = ?"

@@ -147,6 +147,42 @@ import Testing
     try await place.stop()
   }
 
+  /// K-20: both branches have given up the history that would show where they part.
+  @Test(arguments: RemoteKind.allCases) func branchesMeetThatWereCompacted(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "before"))
+    try await a.replicator.push()
+    try await a.magic.close()
+    try copyUnnoticed(place.folder["a"], to: place.folder["copy"])
+    let side = FolderRemote(place.folder["side"])
+    let (one, two) = (try place.replica("a"), Replica(try place.magic("copy"), side))
+    let (three, four) = (try place.replica("three"), Replica(try place.magic("four"), side))
+    for number in 0..<3 {
+      try await one.magic.update(Note("one \(number)", "one"))
+      try await two.magic.update(Note("two \(number)", "two"))
+    }
+    for replica in [one, three, one, three, two, four, two, four] { try await replica.replicator.sync() }
+    for replica in [one, two] { #expect(try await replica.magic.compact().keptEntries > 0) }
+    for replica in [three, four] { #expect(try await replica.magic.compact().keptEntries > 0) }
+    if let served = place.served { try await served.compact() }
+    let moved = Replica(four.magic, try place.remote())
+    for _ in 0..<3 {
+      for replica in [moved, four, three, one, two] { try await replica.replicator.sync() }
+    }
+    let dump = try await Dump(one.magic)
+    #expect(try await one.titles().count == 7)
+    let late = try place.replica("late")
+    try await late.replicator.pull()
+    for magic in [two.magic, three.magic, four.magic, late.magic] + [place.served].compactMap({ $0 }) {
+      #expect(try await Dump(magic) == dump)
+      #expect(try await DatabaseCheck(magic).faults == [])
+    }
+    let (pull, push) = try await moved.replicator.sync()
+    #expect((pull.transactions, push.transactions) == (0, 0))
+    try await place.stop()
+  }
+
   @Test(arguments: RemoteKind.allCases) func aRemoteThatHoldsNothingCannotBePulled(kind: RemoteKind) async throws {
     let place = try await Place(kind)
     let a = try place.replica("a")

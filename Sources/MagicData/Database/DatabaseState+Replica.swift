@@ -51,14 +51,26 @@ extension DatabaseState {
   /// - Returns: the fresh id, if it was the own one.
   static func close(_ replica: ReplicaID, at last: UInt64, _ surroundings: Surroundings, _ db: Database) throws -> ReplicaID? {
     var branches = try Branches(db)
-    let last = max(last, try JournalIndex(db).floor(of: replica)?.sequence ?? 0)
+    let floor = try JournalIndex(db).floor(of: replica)
+    let last = max(last, floor?.sequence ?? 0)
     let isNew = branches.closing(of: replica).map { last < $0 } ?? true
     let state = try DatabaseState(db)
     if state.replica == replica { try state.keepClock(db) }
     let branch = try moveAway(replica, from: last + 1, db)
     if isNew { try branches.add(replica, from: last + 1, db) }
+    if let floor, floor.sequence == last { try standBeside(floor, of: replica, db) }
     if let branch { try branches.add(replica, from: last + 1, heldAs: branch, db) }
     return state.replica == replica ? try becomeReplica(surroundings, db) : nil
+  }
+
+  /// Of what lies below a floor nobody can tell whether others hold the same: who lacks this end takes what is kept (K-20).
+  private static func standBeside(_ floor: NamedFrontier.End, of replica: ReplicaID, _ db: Database) throws {
+    let id = replica.branch(at: floor.name)
+    guard try JournalIndex.lastSequence(JournalWriter.row(of: id, db), db) == 0 else { return }
+    var end = NamedFrontier()
+    end[id] = NamedFrontier.End(sequence: 1, name: floor.name)
+    try JournalCompaction(db, to: end).raise()
+    try MemberReplica.expire(id, db)
   }
 
   /// Moves what is held of a replica from a sequence on to an id of its own.

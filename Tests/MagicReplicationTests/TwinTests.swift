@@ -348,6 +348,34 @@ import Testing
       #expect(try await DatabaseCheck(replica.magic).faults == [])
     }
   }
+
+  /// A closing is heard of from files that anybody may have damaged, and takes nothing away.
+  @Test(arguments: ["0000000000000001", "0000000000000000", "ffffffffffffffff", "1", "x", nil]) func aClosingIsHeardOf(
+    last: String?
+  ) async throws {
+    let id = try await makeOriginal()
+    let (original, other) = try (open("a"), open("b"))
+    for replica in [original, other, original] { try await replica.replicator.sync() }
+    let dataSet = try await original.magic.store.read { db in try DatabaseState(db).dataSet.description }
+    let sender = String(repeating: "ab", count: 16)
+    let closed = last.map { ["closed": [id: $0]] } ?? ["closed": "nothing"]
+    let said: [String: Any] = ["format": 1, "dataSet": dataSet, "replica": sender, "acknowledged": [:], "expired": [:]]
+    let bytes = try JSONSerialization.data(withJSONObject: said.merging(closed) { $1 })
+    try bytes.write(to: folder["remote/acks/\(sender).json"])
+    let isHeard = last?.hasPrefix("0") == true
+    for _ in 0..<2 {
+      for replica in [original, other] { try await replica.replicator.sync() }
+    }
+    #expect(try await (self.id(original) != id) == isHeard)
+    try await write("after", by: original)
+    try await settle([original, other])
+    try await expectEqual([original, other])
+    #expect(try await other.notes().count == 3)
+    let late = try open("late")
+    try await late.replicator.pull()
+    #expect(try await late.magic.digest() == original.magic.digest())
+    for replica in [original, other, late] { #expect(try await DatabaseCheck(replica.magic).faults == []) }
+  }
 }
 
 /// For closures that run one after the other.

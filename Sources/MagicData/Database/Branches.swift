@@ -16,7 +16,9 @@ package struct Branches: Sendable, Equatable {
   package init() {}
 
   package init(_ db: Connection) throws {
-    guard try db.tableExists("magic_branch") else { return }
+    // Each exchange asks.
+    var isThere = try SQL(db, Statements.hasBranches)
+    guard try isThere.step() else { return }
     var select = try SQL(db, Statements.selectBranches)
     while try select.step() {
       all.insert(

@@ -183,6 +183,7 @@ enum Statements {
 
   static let createBranches =
     "CREATE TABLE IF NOT EXISTS magic_branch (replica BLOB NOT NULL, first INTEGER NOT NULL, branch BLOB)"
+  static let hasBranches = "SELECT 1 FROM sqlite_master WHERE name = 'magic_branch'"
   static let selectBranches = "SELECT replica, first, branch FROM magic_branch"
   static let insertBranch = "INSERT INTO magic_branch (replica, first, branch) VALUES (?, ?, ?)"
 

@@ -298,6 +298,70 @@ import Testing
     }
   }
 
+  /// L-20: of a branch that was compacted no names are left to tell that another begins with it.
+  @Test(arguments: [0, 1, 3]) func aBranchOfACompactedBranchIsHeld(writes: Int) async throws {
+    let (_, copy) = try await makeBranches()
+    try await copy.magic.close()
+    try copyUnnoticed(folder["copy"], to: folder["second"])
+    let (one, two) = try (open("copy", "side"), open("second", "elsewhere"))
+    for number in 0..<2 { try await write("of the copy \(number)", by: one) }
+    for number in 0..<writes { try await write("of the copy's copy \(number)", by: two) }
+    try await one.replicator.push()
+    try await two.replicator.push()
+    let third = try open("third")
+    try await third.replicator.pull()
+    try await MagicReplicator(third.magic, remote: FolderRemote(folder["side"])).sync()
+    #expect(try await third.magic.compact().keptEntries > 0)
+    for _ in 0..<2 {
+      for place in ["elsewhere", "remote", "side"] {
+        try await MagicReplicator(third.magic, remote: FolderRemote(folder[place])).sync()
+      }
+    }
+    #expect(try await third.notes().count == 7 + 2 + writes)
+    #expect(try await DatabaseCheck(third.magic).faults == [])
+    for place in ["remote", "side", "elsewhere"] {
+      let late = try open("late \(place)", place)
+      try await late.replicator.pull()
+      #expect(try await late.magic.digest() == third.magic.digest())
+      let (pull, push) = try await MagicReplicator(third.magic, remote: FolderRemote(folder[place])).sync()
+      #expect((pull, push.transactions) == (PullReport(), 0))
+    }
+  }
+
+  /// Who hears of a closing after the branch has come as what a checkpoint keeps of it.
+  @Test func aCompactedBranchIsHeldBesideItsTransactions() async throws {
+    let (original, _) = try await makeBranches()
+    let note = try #require(try await original.notes()["first 1"])
+    for stars in 1...3 {
+      world.advance(5)
+      note.stars = stars
+      try await original.magic.update(note)
+    }
+    try await original.replicator.push()
+    let reader = try open("reader")
+    try await reader.replicator.pull()
+    let third = try open("third", "side")
+    try await third.replicator.pull()
+    let other = MagicReplicator(third.magic, remote: FolderRemote(folder["remote"]))
+    try await other.sync()
+    world.advance(5)
+    let theirs = try #require(try await third.notes()["first 1"])
+    theirs.stars = 9
+    try await third.magic.update(theirs)
+    try await other.sync()
+    #expect(try await other.compact().database.keptEntries > 0)
+    try await other.sync()
+    for _ in 0..<2 { try await reader.replicator.pull() }
+    #expect(try await Dump(reader.magic) == Dump(third.magic))
+    try await reader.replicator.sync()
+    try await other.sync()
+    #expect(try await Dump(reader.magic) == Dump(third.magic))
+    #expect(try await DatabaseCheck(reader.magic).faults == [])
+    let late = try open("late")
+    try await late.replicator.pull()
+    #expect(try await late.magic.digest() == third.magic.digest())
+  }
+
   /// However late somebody hears of a closing: what he holds then under both ids goes once.
   @Test func aBranchIsHeldOnce() async throws {
     let (original, copy) = try await makeBranches()

@@ -106,10 +106,18 @@ extension DatabaseState {
       try MemberReplica.expire(double, db)
       return double
     }
-    let doubles = try JournalWriter.row(of: double, db)
-    if common < count { try move(doubles, from: common + 1, to: branch, from: held + 1, db) }
-    try JournalCompaction.drop(doubles, db)
-    return branch
+    do {
+      try Store.whole(db) { db in
+        let doubles = try JournalWriter.row(of: double, db)
+        if common < count { try move(doubles, from: common + 1, to: branch, from: held + 1, db) }
+        try JournalCompaction.drop(doubles, db)
+      }
+      return branch
+    } catch let error as MagicDataError where error.code == .failed {
+      // Below a floor there are no names to tell it beforehand.
+      try MemberReplica.expire(double, db)
+      return double
+    }
   }
 
   private static func move(

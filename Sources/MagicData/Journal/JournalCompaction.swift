@@ -155,13 +155,17 @@ package struct JournalCompaction {
       }
       place = stored.previous
     }
-    let left = entries.filter { !doubles.contains($0.place.row) }
-    guard
-      entries.allSatisfy({ entry in
-        !doubles.contains(entry.place.row)
-          || left.contains { $0.version == entry.version && $0.stored.entry == entry.stored.entry }
-      })
-    else { throw MagicDataError(.failed, "a transaction that is held twice is not the same twice; nothing was changed") }
+    if entries.contains(where: { doubles.contains($0.place.row) }) {
+      var (all, left) = (ObjectState(), ObjectState())
+      for (place, version, stored, _) in entries {
+        all.fold(stored.entry.operation, stored.entry.fields, at: version, of: type.schema)
+        guard !doubles.contains(place.row) else { continue }
+        left.fold(stored.entry.operation, stored.entry.fields, at: version, of: type.schema)
+      }
+      guard left.isSame(as: all) else {
+        throw MagicDataError(.failed, "what is held twice is not the same twice; nothing was changed")
+      }
+    }
     var keeping = KeptEntries(before)
     var after = ObjectState()
     let chain = entries.map { place, version, stored, isBelow in

@@ -14,7 +14,7 @@ struct AckFile: Equatable, Sendable {
   private static let suffix = ".json"
   /// More than anybody writes; a file beyond is none.
   private static let maxBytes = 1 << 24
-  /// More than copies of databases that nothing told make.
+  /// More than copies of databases that nothing told make; of more some are said, and believed.
   private static let maxClosings = 10_000
   /// The end of the year 9999 (C-4).
   private static let times: ClosedRange<Int64> = 0...253_402_300_799_999
@@ -61,7 +61,7 @@ struct AckFile: Equatable, Sendable {
       content.expired[member.replica.description] = member.expired
     }
     var closed: [String: String] = [:]
-    for (replica, last) in closings { closed[replica.description] = AckFile.text(last) }
+    for (replica, last) in AckFile.some(closings) { closed[replica.description] = AckFile.text(last) }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
     return try encoder.encode(
@@ -130,12 +130,15 @@ struct AckFile: Equatable, Sendable {
       members[replica, default: MemberReplica(replica)].expired = time
     }
     var closings: [ReplicaID: UInt64] = [:]
-    guard content.closed?.count ?? 0 <= AckFile.maxClosings else { return nil }
-    for (text, last) in content.closed ?? [:] {
+    for (text, last) in AckFile.some(content.closed ?? [:]) {
       guard let replica = Identifier(text), let last = AckFile.sequence(last) else { return nil }
       closings[replica] = last
     }
     self.init(replica: replica, members: members, closings: closings)
+  }
+
+  private static func some<Key: Comparable, Value>(_ closings: [Key: Value]) -> ArraySlice<(key: Key, value: Value)> {
+    closings.sorted { $0.key < $1.key }.prefix(maxClosings)
   }
 
   private static func text(_ sequence: UInt64) -> String {

@@ -14,14 +14,17 @@ extension FolderRemote {
   func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData) async throws {
     // A closing that is heard of now would be said before what it moves was sent: the next pull hears of it.
     try await magic.storeMembers(from: self, closing: false) { members, now in members.acknowledge(pushed, at: now) }
-    try await writeAcknowledgement(of: magic)
+    try await writeAcknowledgement(of: magic, isPushed: true)
   }
 
-  fileprivate func writeAcknowledgement(of magic: MagicData) async throws {
+  /// - Parameter isPushed: whether what a closing has moved is in the folder; else none is said that was not said before.
+  fileprivate func writeAcknowledgement(of magic: MagicData, isPushed: Bool) async throws {
     let store = magic.store
     try await store.read { db in
-      let (file, dataSet) = (AckFile(try Members(db)), try DatabaseState(db).dataSet)
+      var file = AckFile(try Members(db))
+      let dataSet = try DatabaseState(db).dataSet
       let there = try acknowledged(dataSet)[file.replica]
+      if !isPushed { file.closings = there?.closings ?? [:] }
       guard there != file else { return }
       // What it says was stored is on the disk (L-13).
       try store.syncToDisk(db)
@@ -107,7 +110,7 @@ extension MagicReplicator {
       throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
     }
     try await magic.storeMembers(from: folder) { members, now in members.expire(found, at: now) }
-    try await folder?.writeAcknowledgement(of: magic)
+    try await folder?.writeAcknowledgement(of: magic, isPushed: false)
     return found.description
   }
 }

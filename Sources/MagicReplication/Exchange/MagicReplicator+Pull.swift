@@ -196,6 +196,9 @@ extension FolderListing {
       floor.raise(to: checkpoint.floor)
     }
     let below = own.below(floor)
+    let isMore = below.replicas.contains { replica in
+      beside[replica] == nil && !taken.contains { $0.floor[replica] != nil }
+    }
     floor.raise(to: beside)
     var compaction = try JournalCompaction(db, to: floor)
     // Of a database that held nothing there is nothing to give up.
@@ -207,7 +210,7 @@ extension FolderListing {
     let raised = try journal.floor()
     for checkpoint in taken where checkpoint.floor == raised {
       guard try journal.digest(of: compaction.rows).identifier == checkpoint.header.digest else {
-        if !uncovered.isEmpty || !below.isEmpty, try checkpoint.isOwnDigest() {
+        if !uncovered.isEmpty || isMore, try checkpoint.isOwnDigest() {
           throw Uncovered(replicas: uncovered, beside: uncovered.isEmpty ? below : NamedFrontier())
         }
         throw MagicDataError(

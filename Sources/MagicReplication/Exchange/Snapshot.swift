@@ -64,9 +64,7 @@ extension Arrivals {
     _ magic: MagicData, from suspects: some Sequence<ReplicaID>, _ dataSet: DataSetID, _ events: EventSource
   ) async throws {
     try await withSnapshot(of: magic, dataSet, events) { _, _ in }
-    for replica in suspects {
-      _ = try await magic.close(Fork(replica: replica, sequence: .max), folder, dataSet, events)
-    }
+    for replica in suspects { _ = try await magic.close(Fork(replica: replica), folder, dataSet, events) }
     withExtendedLifetime(self) {}
   }
 }
@@ -82,10 +80,11 @@ extension MagicData {
     let isClosed = try await store.write { [store] db in
       let (journal, replica) = (JournalIndex(db), fork.replica)
       let (held, closing) = (try journal.frontier(), try Branches(db).closing(of: replica) ?? .max)
-      let shared = try FolderListing(folder, dataSet: dataSet).shared(fork, journal, held)
-      // All that is known may be one row.
-      guard shared < fork.sequence - 1 || fork.sequence < .max else { return false }
-      guard held[replica] > shared || shared < closing else { return false }
+      guard
+        let shared = try fork.shared
+          ?? FolderListing(folder, dataSet: dataSet).shared(replica, journal, held),
+        held[replica] > shared || shared < closing
+      else { return false }
       try store.close(replica, at: shared, db)
       return true
     }

@@ -70,7 +70,8 @@ extension FolderListing {
   func foreign(_ journal: some JournalAddresses, _ branches: Branches) throws -> [File] {
     try limits.keys.sorted().flatMap { replica in
       try (runs[replica]?.files ?? []).filter { file in
-        guard isForeign(file) else { return false }
+        // Of files that lead to others these are looked at.
+        guard isForeign(file), !(runs[replica]?.files ?? []).contains(where: { $0.follows(file) }) else { return false }
         return try !branches.addresses(of: file.header.last, of: replica).contains {
           try journal.name(at: $0.sequence, of: $0.replica) == file.header.lastName
         }
@@ -110,8 +111,9 @@ extension FolderListing {
           try branches.add(replica, from: first.0.sequence, heldAs: branch.id, db)
           try MemberReplica.expire(branch.id, db)
         }
+        let before = merger.transactions
         try merger.adopt(branch, &branches, limits, db)
-        try adopted(file)
+        if merger.transactions > before { try adopted(file) }
       }
     }
     return waiting

@@ -1,10 +1,11 @@
 internal import MagicData
 internal import MagicJournal
 
-/// Two transactions at one address (J-3); they differ there, and maybe before.
+/// Two transactions at one address (J-3).
 struct Fork: Error {
   let replica: ReplicaID
-  let sequence: UInt64
+  /// The last sequence that is everybody's, if it is known already.
+  var shared: UInt64?
 }
 
 extension FolderListing {
@@ -39,27 +40,33 @@ extension FolderListing {
     return first
   }
 
-  /// Up to where all that is held and all that the folder has of a replica is one row of transactions, as far as names tell (J-33).
-  ///
-  /// - Parameter fork: where it is not, by what was found so far.
-  func shared(_ fork: Fork, _ journal: some JournalAddresses, _ held: Frontier) throws -> UInt64 {
-    let (replica, floor) = (fork.replica, try journal.floor(of: fork.replica)?.sequence ?? 0)
-    var (first, names) = (fork.sequence, [UInt64: TransactionName]())
-    for file in runs[replica]?.files ?? [] where file.header.last > floor {
-      for transaction in (try? FolderListing.segment(file))?.transactions ?? [] where transaction.sequence > floor {
-        let known =
-          try names.updateValue(transaction.name, forKey: transaction.sequence)
-          ?? (transaction.sequence <= held[replica] ? journal.name(at: transaction.sequence, of: replica) : nil)
-        if let known, known != transaction.name { first = min(first, transaction.sequence) }
-      }
+  /// Up to where all that is held and all that the folder has of a replica is one row of transactions, as far as names tell (J-33). `nil` if nothing that can be
+  /// read shows that it is not: a header alone closes no id.
+  func shared(_ replica: ReplicaID, _ journal: some JournalAddresses, _ held: Frontier) throws -> UInt64? {
+    let floor = try journal.floor(of: replica)?.sequence ?? 0
+    var (first, names) = (UInt64?.none, [UInt64: TransactionName]())
+    func compare(_ sequence: UInt64, _ name: TransactionName) throws {
+      guard sequence >= floor, sequence > 0 else { return }
+      let known =
+        try names.updateValue(name, forKey: sequence)
+        ?? (sequence <= held[replica] ? journal.name(at: sequence, of: replica) : nil)
+      if let known, known != name { first = min(first ?? .max, sequence) }
+    }
+    for file in runs[replica]?.files ?? [] where file.header.last >= floor {
+      guard let segment = try? FolderListing.segment(file) else { continue }
+      try compare(segment.header.first - 1, segment.header.previous)
+      for transaction in segment.transactions { try compare(transaction.sequence, transaction.name) }
     }
     // Of a checkpoint nothing below its floor shows what it has in common with what is held.
-    let ends = checkpoints.compactMap { $0.floor[replica] }.filter { $0.sequence > floor && $0.sequence <= held[replica] }
+    let ends = checkpoints.compactMap { $0.floor[replica] }.filter { $0.sequence > floor }
     let agreed = try ends.filter { try journal.name(at: $0.sequence, of: replica) == $0.name }.map(\.sequence).max() ?? floor
-    if try ends.contains(where: { try journal.name(at: $0.sequence, of: replica) != $0.name }) {
-      first = min(first, agreed + 1)
+    for end in ends {
+      let known =
+        try names.updateValue(end.name, forKey: end.sequence)
+        ?? (end.sequence <= held[replica] ? journal.name(at: end.sequence, of: replica) : nil)
+      if let known, known != end.name { first = min(first ?? .max, agreed + 1) }
     }
-    return max(floor, first - 1)
+    return first.map { max(floor, $0 - 1) }
   }
 
   /// F-7: what the headers say of the transactions at the ends of runs must agree with each other and with the database.
@@ -137,13 +144,14 @@ extension MagicDataError {
     MagicDataError(.fork, "two databases have written under the id \(replica), as a copy or from a backup")
   }
 
-  static func fork(_ replica: ReplicaID, _ sequence: UInt64) -> MagicDataError {
+  /// - Parameter shared: the last sequence that is everybody's, if it is known.
+  static func fork(_ replica: ReplicaID, _ sequence: UInt64, shared: UInt64? = nil) -> MagicDataError {
     MagicDataError(
       .fork,
       """
       there are two transactions \(sequence) of replica \(replica): its database is in use as two, as a copy or from a \
       backup. Nothing was changed. Stop using one of the two, and clone the remote into a new database in its place
-      """, cause: Fork(replica: replica, sequence: sequence))
+      """, cause: Fork(replica: replica, shared: shared))
   }
 
   static func fork(own replica: ReplicaID, knows last: UInt64, has held: UInt64) -> MagicDataError {

@@ -144,11 +144,12 @@ struct Merger {
       }
       branch.transactions = Array(branch.transactions[..<common])
     }
+    if let other = try apart(branch, &branches, db) { return try adopt(other, &branches, limits, db) }
     for (offset, (transaction, schema)) in branch.transactions.enumerated() {
       let sequence = branch.sequence + UInt64(offset)
       guard sequence > held[branch.id] else {
         guard try reader.name(at: sequence, of: branch.id).map({ $0 == transaction.name }) ?? true else {
-          throw MagicDataError.fork(branch.id, sequence)
+          throw MagicDataError.fork(branch.id, sequence, shared: sequence - 1)
         }
         continue
       }
@@ -158,6 +159,20 @@ struct Merger {
       guard try take(transaction, learn(schema)) else { return }
       held[branch.id] = sequence
     }
+  }
+
+  /// The same under a further id, if nothing shows that it is what lies below the floor of its id (L-20).
+  private func apart(
+    _ branch: Adoption.Branch, _ branches: inout Branches, _ db: Connection
+  ) throws -> Adoption.Branch? {
+    guard let floor = try reader.floor(of: branch.id), branch.sequence <= floor.sequence,
+      case let below = branch.transactions.prefix(Int(clamping: floor.sequence - branch.sequence + 1)), let last = below.last
+    else { return nil }
+    if branch.sequence + UInt64(below.count) - 1 == floor.sequence, last.0.name == floor.name { return nil }
+    let id = branch.id.branch(at: last.0.name)
+    try branches.add(branch.id, from: branch.sequence, heldAs: id, db)
+    try MemberReplica.expire(id, db)
+    return Adoption.Branch(id: id, sequence: 1, transactions: branch.transactions)
   }
 
   /// Folds what is left to fold, and moves the clock above all that was merged (C-2).

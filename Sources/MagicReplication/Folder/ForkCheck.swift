@@ -58,7 +58,7 @@ extension FolderListing {
       for transaction in segment.transactions { try compare(transaction.sequence, transaction.name) }
     }
     // Of a checkpoint nothing below its floor shows what it has in common with what is held.
-    let ends = checkpoints.compactMap { $0.floor[replica] }.filter { $0.sequence > floor }
+    let ends = checkpoints.compactMap { $0.floor[replica] }.filter { $0.sequence >= floor }
     let agreed = try ends.filter { try journal.name(at: $0.sequence, of: replica) == $0.name }.map(\.sequence).max() ?? floor
     for end in ends {
       let known =

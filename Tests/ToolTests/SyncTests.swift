@@ -240,9 +240,10 @@ struct Note: MagicObject {
     try Tool.sync.run("push", path("a"), path("remote"))
     try Tool.sync.run("push", path("copy"), path("side"))
     try Tool.sync.run("clone", path("side"), path("third"))
-    // GRDB makes a new database's WAL by a write that leaves nothing.
-    try Tool.sync.run("digest", path("third"))
-    try expectFailure(8, naming: "in use as two", "sync", path("third"), path("remote"))
+    // What needed a person once is said, and done.
+    let closing = try Tool.sync.run("sync", path("third"), path("remote"))
+    #expect(closing.status == 0)
+    #expect(closing.errors.contains("two databases have written under the id"))
 
     for arguments in [["push"], ["frobnicate"], ["push", "a", "b", "c"], ["digest", "a", "--nonsense"]] {
       let process = try Tool.sync.start(arguments, output: FileHandle.nullDevice, errors: FileHandle.nullDevice)

@@ -85,11 +85,7 @@ import Testing
     async throws
   {
     let place = try await Place(kind)
-    let a = try place.replica("a")
-    try await a.magic.update(Note("1", "before"))
-    try await a.replicator.push()
-    try await a.magic.close()
-    try copyUnnoticed(place.folder["a"], to: place.folder["copy"])
+    try await place.makeTwins()
     let (one, two) = (try place.replica("a"), try place.replica("copy"))
     place.world.advance(5)
     for number in 0..<2 { try await one.magic.update(Note("one \(number)", "one \(number)")) }
@@ -113,11 +109,7 @@ import Testing
     async throws
   {
     let place = try await Place(kind)
-    let a = try place.replica("a")
-    try await a.magic.update(Note("1", "before"))
-    try await a.replicator.push()
-    try await a.magic.close()
-    try copyUnnoticed(place.folder["a"], to: place.folder["copy"])
+    try await place.makeTwins()
     let side = FolderRemote(place.folder["side"])
     let (one, two) = (try place.replica("a"), Replica(try place.magic("copy"), side))
     for number in 0..<3 { try await one.magic.update(Note("one \(number)", "one")) }
@@ -150,11 +142,7 @@ import Testing
   /// K-20: both branches have given up the history that would show where they part.
   @Test(arguments: RemoteKind.allCases) func branchesMeetThatWereCompacted(kind: RemoteKind) async throws {
     let place = try await Place(kind)
-    let a = try place.replica("a")
-    try await a.magic.update(Note("1", "before"))
-    try await a.replicator.push()
-    try await a.magic.close()
-    try copyUnnoticed(place.folder["a"], to: place.folder["copy"])
+    try await place.makeTwins()
     let side = FolderRemote(place.folder["side"])
     let (one, two) = (try place.replica("a"), Replica(try place.magic("copy"), side))
     let (three, four) = (try place.replica("three"), Replica(try place.magic("four"), side))

@@ -59,6 +59,15 @@ final class Place {
 
   func replica(_ name: String) throws -> Replica { Replica(try magic(name), try remote()) }
 
+  /// A database `a`, with a note in the remote, and `copy`, which nothing tells from it.
+  func makeTwins() async throws {
+    let a = try replica("a")
+    try await a.magic.update(Note("1", "before"))
+    try await a.replicator.push()
+    try await a.magic.close()
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+  }
+
   func remote() throws -> any Remote {
     guard let server else { return FolderRemote(files) }
     return try SocketRemote(server.address)

@@ -56,8 +56,8 @@ import Testing
 
   // MARK: 8
 
-  /// Two databases wrote as one, and somebody has to say which journal is meant.
-  @Test func aForkNeedsAPerson() async throws {
+  /// A database and a copy that nothing told write as one, to two folders.
+  private func makeBranches() async throws {
     try await write(["sent"], to: "a")
     try Tool.sync.run("push", path("a"), path("remote"))
     try copyUnnoticed(folder["a"], to: folder["copy"])
@@ -65,6 +65,11 @@ import Testing
     try await write(["second"], to: "copy")
     try Tool.sync.run("push", path("a"), path("remote"))
     try Tool.sync.run("push", path("copy"), path("side"))
+  }
+
+  /// Two databases wrote as one, and somebody has to say which journal is meant.
+  @Test func aForkNeedsAPerson() async throws {
+    try await makeBranches()
     #expect(try Tool.replay.run("apply", path("remote"), path("side"), "--into", path("both")).status == 8)
     // A database of a served one's own id, which is a copy of it.
     let server = try ServingProcess([path("a"), "--listen", "tcp://127.0.0.1:0"])
@@ -80,13 +85,7 @@ import Testing
 
   /// L-11: a third who has taken the one's transactions for the other's holds both, and says so.
   @Test func branchesAreSaid() async throws {
-    try await write(["sent"], to: "a")
-    try Tool.sync.run("push", path("a"), path("remote"))
-    try copyUnnoticed(folder["a"], to: folder["copy"])
-    try await write(["first"], to: "a")
-    try await write(["second"], to: "copy")
-    try Tool.sync.run("push", path("a"), path("remote"))
-    try Tool.sync.run("push", path("copy"), path("side"))
+    try await makeBranches()
     try #require(Tool.sync.run("clone", path("side"), path("third")).status == 0)
     let result = try Tool.sync.run("sync", path("third"), path("remote"), "--json")
     #expect(result.status == 0, "\(result.errors)")

@@ -2,7 +2,7 @@ internal import GRDB
 package import MagicJournal
 
 /// The ids under which two databases have written, and under which ids their branches are held (J-33).
-package struct Branches: Sendable, Equatable {
+package struct Branches: Sendable {
   private struct Branch: Sendable, Hashable {
     let replica: ReplicaID
     /// The first sequence that is not everybody's.
@@ -12,8 +12,6 @@ package struct Branches: Sendable, Equatable {
   }
 
   private var all: Set<Branch> = []
-
-  package init() {}
 
   package init(_ db: Connection) throws {
     // Each exchange asks.
@@ -27,8 +25,6 @@ package struct Branches: Sendable, Equatable {
           id: select.isNull(2) ? nil : try select.identifier(2)))
     }
   }
-
-  package var isEmpty: Bool { all.isEmpty }
 
   /// For each id that is closed the last sequence that is everybody's.
   package var closings: [ReplicaID: UInt64] {

@@ -15,9 +15,11 @@ extension LocalTransaction {
       for number in run.objects.indices {
         var isTaken = false
         let object = run.objects[number]
-        let birth =
-          writer.isBorn
-          ? object.place == nil ? Birth(transaction: name, ordinal: ordinal) : run.birth(number) : nil
+        var birth: Birth?
+        if writer.isBorn {
+          birth = Birth(transaction: name, ordinal: ordinal)
+          if case .birth(let known)? = run.key(number) { birth = known }
+        }
         if isKnown, let place = try save(object, birth, until: run.end(number), &writer, &isTaken) {
           saved.places.append(place)
           if writer.isBorn { saved.births.append(birth) }
@@ -72,7 +74,7 @@ struct RunWriter: ~Copyable {
   /// What was done to it.
   private(set) var operation = Entry.Operation.update
   /// What names it, if that is its birth: no run has it beforehand.
-  private var birth: [UInt8] = []
+  private var birth: Birth?
   private let type: MappedType
   private var statement: SQL?
   /// What the statement is for.
@@ -99,7 +101,7 @@ struct RunWriter: ~Copyable {
 
   /// - Returns: where the object is; `nil` if it is not as it should be, and nothing was written.
   mutating func write(_ object: ObjectRun.Object, _ birth: Birth?, until end: Int, last: EntryPlace) throws -> Int64? {
-    self.birth = birth?.bytes ?? []
+    self.birth = birth
     operation = isBorn && object.place == nil ? .birth : .update
     let isNew = object.place == nil
     if statement == nil || use.written != object.written || use.isNew != isNew { try prepare(object.written, isNew) }
@@ -129,7 +131,7 @@ struct RunWriter: ~Copyable {
   }
 
   private mutating func bindKey(_ object: ObjectRun.Object) throws {
-    if isBorn { return try statement!.bind(birth) }
+    if let birth { return try statement!.bind(birth.bytes) }
     var position = object.key
     let key = Value.Encoded(bytes, &position)
     if type.hasNumbers, case .integer(let number) = key { self.number = number }
@@ -157,9 +159,7 @@ struct RunWriter: ~Copyable {
 
   /// Key and fields of the entry.
   func withEntry(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Void) rethrows {
-    guard !isBorn else {
-      return try ObjectKey.encoded(birth: birth).withUnsafeBytes { try withEntry(key: $0, body) }
-    }
+    if let birth { return try ObjectKey.birth(birth).encoded.withUnsafeBytes { try withEntry(key: $0, body) } }
     try withEntry(key: UnsafeRawBufferPointer(rebasing: bytes[object.key]), body)
   }
 

@@ -30,8 +30,7 @@ package struct StoredEntry {
   /// One of which key and fields are encoded already, and that has neither a base nor a number.
   static func encode(
     _ operation: Entry.Operation, of type: Int, _ key: UnsafeRawBufferPointer, _ fields: UnsafeRawBufferPointer, zIndex: Int64,
-    previous: EntryPlace,
-    to writer: inout ByteWriter
+    previous: EntryPlace, to writer: inout ByteWriter
   ) {
     encodeHead(type, operation, zIndex, previous, to: &writer)
     writer.append(key)

@@ -50,15 +50,24 @@ struct ObjectRun: Sendable {
   /// What the short way did with an object.
   func saved(_ number: Int, at place: ObjectPlace, _ birth: Birth?) -> SavedObject {
     SavedObject(
-      place: place, key: birth.map { .birth($0) } ?? .primary(object(number).primary ?? .null),
+      place: place, key: birth.map { .birth($0) } ?? key(number) ?? .primary(.null),
       extent: objects[number].place == nil ? .all : .changes)
   }
 
-  /// The birth of an object that has a place.
-  func birth(_ number: Int) -> Birth? {
-    var reader = ByteReader(Array(bytes[objects[number].key..<objects[number].fields]))
-    guard case .birth(let birth)? = try? ObjectKey(from: &reader) else { return nil }
-    return birth
+  /// What names an object; `nil` for a new one that its birth is to name.
+  func key(_ number: Int) -> ObjectKey? {
+    let object = objects[number]
+    guard object.fields > object.key else { return nil }
+    var reader = ByteReader(Array(bytes[object.key..<object.fields]))
+    do {
+      return try ObjectKey(from: &reader)
+    } catch {
+      ObjectRun.unreadable(error)
+    }
+  }
+
+  private static func unreadable(_ error: any Error) -> Never {
+    preconditionFailure("what was encoded a moment ago cannot be read: \(error)")
   }
 
   /// The object as one that goes its way alone.
@@ -69,22 +78,22 @@ struct ObjectRun: Sendable {
     content.present = PropertySet(bits: object.present)
     content.edited = PropertySet(bits: object.edited)
     content.changed = PropertySet(bits: object.changed)
-    var reader = ByteReader(Array(bytes[object.key..<end(number)]))
+    let key = key(number)
+    if case .primary(let primary)? = key, let index = type.layout.primary {
+      content.primary = primary
+      content.values[index] = primary
+    }
+    var reader = ByteReader(Array(bytes[object.fields..<end(number)]))
     do {
-      let key = object.fields > object.key ? try ObjectKey(from: &reader) : nil
-      if case .primary(let primary)? = key, let index = type.layout.primary {
-        content.primary = primary
-        content.values[index] = primary
-      }
       for (index, _) in type.inOrder where content.present.contains(index) {
         _ = try reader.varint()
         content.values[index] = try Value(from: &reader)
       }
-      if let key, let place = object.place {
-        content.record = ObjectSave.Record(database: database, place: place, key: key, primary: content.primary)
-      }
     } catch {
-      preconditionFailure("what was encoded a moment ago cannot be read: \(error)")
+      ObjectRun.unreadable(error)
+    }
+    if let key, let place = object.place {
+      content.record = ObjectSave.Record(database: database, place: place, key: key, primary: content.primary)
     }
     return ObjectSave(content)
   }

@@ -27,3 +27,13 @@ extension [UInt8] {
     }
   }
 }
+
+extension UInt64 {
+  /// 16 hexadecimal digits, as names and texts have a sequence.
+  package var digits: String { withUnsafeBytes(of: bigEndian) { Array($0).hexadecimal } }
+
+  package init?(digits: some StringProtocol) {
+    guard let bytes = [UInt8](hexadecimal: digits), bytes.count == 8 else { return nil }
+    self = bytes.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}

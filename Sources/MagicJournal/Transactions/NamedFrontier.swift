@@ -42,22 +42,24 @@ package struct NamedFrontier: Sendable, Equatable {
     ends.merge(other.ends) { End.isLower($0, $1) ? $1 : $0 }
   }
 
-  /// The ends that stand for what is kept beside these, where another has an end at the same sequence that is another transaction, and the higher one (K-20).
-  package func beaten(by other: NamedFrontier) -> NamedFrontier {
-    beside { end, replica in
-      other.ends[replica].map { $0.sequence == end.sequence && $0 != end && End.isLower(end, $0) } ?? false
+  /// The ends that stand for what is kept beside the higher of both, where these and another have an end at one sequence that are two transactions (K-20).
+  package func beside(_ other: NamedFrontier) -> NamedFrontier {
+    beside(other) { own, others in
+      guard own.sequence == others.sequence, own != others else { return nil }
+      return End.isLower(own, others) ? own : others
     }
   }
 
   /// The same where another's end is at a higher sequence, and may be of another branch.
   package func below(_ other: NamedFrontier) -> NamedFrontier {
-    beside { end, replica in other.ends[replica].map { $0.sequence > end.sequence } ?? false }
+    beside(other) { own, others in own.sequence < others.sequence ? own : nil }
   }
 
-  private func beside(_ isBeside: (End, ReplicaID) -> Bool) -> NamedFrontier {
+  private func beside(_ other: NamedFrontier, _ lower: (End, End) -> End?) -> NamedFrontier {
     var beside = NamedFrontier()
-    for (replica, end) in ends where isBeside(end, replica) {
-      beside[replica.branch(at: end.name)] = End(sequence: 1, name: end.name)
+    for (replica, end) in ends {
+      guard let others = other.ends[replica], let lower = lower(end, others) else { continue }
+      beside[replica.branch(at: lower.name)] = End(sequence: 1, name: lower.name)
     }
     return beside
   }

@@ -56,9 +56,6 @@ extension ObjectKey {
     }
   }
 
-  /// The same of a birth's bytes.
-  package static func encoded(birth bytes: [UInt8]) -> [UInt8] { [birthForm] + bytes }
-
   package init(from reader: inout ByteReader) throws(JournalError) {
     let start = reader.offset
     switch reader.next {

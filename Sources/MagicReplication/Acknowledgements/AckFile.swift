@@ -61,7 +61,7 @@ struct AckFile: Equatable, Sendable {
       content.expired[member.replica.description] = member.expired
     }
     var closed: [String: String] = [:]
-    for (replica, last) in AckFile.some(closings) { closed[replica.description] = AckFile.text(last) }
+    for (replica, last) in AckFile.some(closings) { closed[replica.description] = last.digits }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
     return try encoder.encode(
@@ -131,7 +131,7 @@ struct AckFile: Equatable, Sendable {
     }
     var closings: [ReplicaID: UInt64] = [:]
     for (text, last) in AckFile.some(content.closed ?? [:]) {
-      guard let replica = Identifier(text), let last = AckFile.sequence(last) else { return nil }
+      guard let replica = Identifier(text), let last = UInt64(digits: last), last < Limits.sequence else { return nil }
       closings[replica] = last
     }
     self.init(replica: replica, members: members, closings: closings)
@@ -141,27 +141,15 @@ struct AckFile: Equatable, Sendable {
     closings.sorted { $0.key < $1.key }.prefix(maxClosings)
   }
 
-  private static func text(_ sequence: UInt64) -> String {
-    var writer = ByteWriter()
-    writer.fixed(sequence)
-    return writer.bytes.hexadecimal
-  }
-
-  private static func sequence(_ text: String) -> UInt64? {
-    guard let bytes = [UInt8](hexadecimal: text[...]), bytes.count == 8 else { return nil }
-    var reader = ByteReader(bytes)
-    return (try? reader.fixed(UInt64.self)).flatMap { $0 < Limits.sequence ? $0 : nil }
-  }
-
   private static func text(_ end: NamedFrontier.End) -> String {
     var name = ByteWriter()
     end.name.encode(to: &name)
-    return "\(text(end.sequence)).\(name.bytes.hexadecimal)"
+    return "\(end.sequence.digits).\(name.bytes.hexadecimal)"
   }
 
   private static func end(_ text: String) -> NamedFrontier.End? {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 2, let sequence = sequence(String(parts[0])), sequence > 0,
+    guard parts.count == 2, let sequence = UInt64(digits: parts[0]), 1..<Limits.sequence ~= sequence,
       let name = [UInt8](hexadecimal: parts[1]), name.count == 12
     else { return nil }
     var reader = ByteReader(name)

@@ -166,10 +166,7 @@ extension FolderListing {
 
   /// K-20: one that stands for another branch than the own floor, at the same sequence, and that nothing is held of.
   func rival(to floor: NamedFrontier, _ held: Frontier) -> CheckpointFile? {
-    checkpoints.first { checkpoint in
-      let (lower, higher) = (checkpoint.floor.beaten(by: floor), floor.beaten(by: checkpoint.floor))
-      return lower.replicas.contains { held[$0] == 0 } || higher.replicas.contains { held[$0] == 0 }
-    }
+    checkpoints.first { $0.floor.beside(floor).replicas.contains { held[$0] == 0 } }
   }
 
   /// For who reads the folder's history: those that stand for what no segments are there for, none below another.

@@ -188,11 +188,7 @@ extension FolderListing {
     let own = try JournalIndex(db).floor()
     var (floor, beside) = (NamedFrontier(), beside)
     for checkpoint in taken {
-      for (one, other) in [
-        (floor, checkpoint.floor), (checkpoint.floor, floor), (own, checkpoint.floor), (checkpoint.floor, own),
-      ] {
-        beside.raise(to: one.beaten(by: other))
-      }
+      for other in [floor, own] { beside.raise(to: checkpoint.floor.beside(other)) }
       floor.raise(to: checkpoint.floor)
     }
     let below = own.below(floor)

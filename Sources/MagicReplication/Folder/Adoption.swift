@@ -69,9 +69,11 @@ extension FolderListing {
   /// Files that have transactions of a closed id which are not everybody's and, as far as it is known, not held under another.
   func foreign(_ journal: some JournalAddresses, _ branches: Branches) throws -> [File] {
     try limits.keys.sorted().flatMap { replica in
-      try (runs[replica]?.files ?? []).filter { file in
+      let files = runs[replica]?.files ?? []
+      let leading = Set(files.map(\.header.previous))
+      return try files.filter { file in
         // Of files that lead to others these are looked at.
-        guard isForeign(file), !(runs[replica]?.files ?? []).contains(where: { $0.follows(file) }) else { return false }
+        guard isForeign(file), !leading.contains(file.header.lastName) else { return false }
         return try !branches.addresses(of: file.header.last, of: replica).contains {
           try journal.name(at: $0.sequence, of: $0.replica) == file.header.lastName
         }

@@ -8,11 +8,6 @@ struct FolderListing: Sendable {
     let name: SegmentFileName
     let header: SegmentHeader
     let url: URL
-
-    /// Whether it goes on where another ends.
-    func follows(_ other: File) -> Bool {
-      header.first == other.header.last + 1 && header.previous == other.header.lastName
-    }
   }
 
   /// The files that count (F-5).

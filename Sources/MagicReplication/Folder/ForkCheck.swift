@@ -53,6 +53,7 @@ extension FolderListing {
       if let known, known != name { first = min(first ?? .max, sequence) }
     }
     for file in runs[replica]?.files ?? [] where file.header.last >= floor {
+      // What cannot be read shows nothing.
       guard let segment = try? FolderListing.segment(file) else { continue }
       try compare(segment.header.first - 1, segment.header.previous)
       for transaction in segment.transactions { try compare(transaction.sequence, transaction.name) }
@@ -115,10 +116,10 @@ extension FolderListing {
     do {
       try checkForks()
     } catch let error as MagicDataError where error.code == .fork {
-      var closings: [ReplicaID: UInt64] = [:]
-      for file in try remote.acknowledged(dataSet).values { closings.merge(file.closings, uniquingKeysWith: min) }
-      guard !closings.isEmpty else { throw error }
-      limit(to: closings)
+      var members = FolderMembers()
+      try members.look(remote, dataSet)
+      guard !members.closings.isEmpty else { throw error }
+      limit(to: members.closings)
       try checkForks()
     }
   }

@@ -31,13 +31,3 @@ package struct SegmentFileName: Hashable, Sendable {
 
   package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
-
-extension UInt64 {
-  /// 16 hexadecimal digits.
-  fileprivate var digits: String { withUnsafeBytes(of: bigEndian) { Array($0).hexadecimal } }
-
-  fileprivate init?(digits: Substring) {
-    guard let bytes = [UInt8](hexadecimal: digits), bytes.count == 8 else { return nil }
-    self = bytes.reduce(0) { $0 << 8 | UInt64($1) }
-  }
-}

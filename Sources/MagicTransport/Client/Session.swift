@@ -124,9 +124,10 @@ final class Session: Sendable {
   func compare(_ magic: MagicData) async throws -> Compared {
     let changes = changes.count
     // Of ids that are closed the server may have other transactions.
-    let (runs, own) = try await magic.store.read { db in
-      let closings = try Branches(db).closings
-      return (try JournalIndex(db).heldRuns().filter { closings[$0.replica] == nil }, try DatabaseState(db).replica)
+    let (runs, own, branches) = try await magic.store.read { db in
+      let branches = try Branches(db)
+      let closings = branches.closings
+      return (try JournalIndex(db).heldRuns().filter { closings[$0.replica] == nil }, try DatabaseState(db).replica, branches)
     }
     guard own == replica else { throw ReplicaChanged() }
     let isTelling = tellsNames.withLock { $0 }
@@ -138,7 +139,7 @@ final class Session: Sendable {
     }
     let there = try reading { () throws(WireError) in try answer.standing() }
     return try await magic.store.read { db in
-      let (journal, branches) = (JournalIndex(db), try Branches(db))
+      let journal = JournalIndex(db)
       let held = try journal.frontier()
       let found = try there.difference(own: own, held) { try journal.name(at: $0, of: $1) }
       var known = held
@@ -154,13 +155,14 @@ final class Session: Sendable {
       }
       // Of what the server has more of, and was not told the names, it is not known whether it goes on from what is held here.
       let suspects =
-        forked
-        + (isTelling
-          ? []
-          : there.parts.map(\.held).filter { held[$0.replica] > 0 && $0.last > known[$0.replica] && $0.replica != own }.map(
-            \.replica))
+        isTelling
+        ? []
+        : there.parts.map(\.held).filter {
+          held[$0.replica] > 0 && $0.last > known[$0.replica] && $0.replica != own
+        }.map(\.replica)
       return Compared(
-        held: held, named: try journal.named(held), there: there, known: known, isBranch: found.isBranch, suspects: suspects,
+        held: held, named: try journal.named(held), there: there, known: known, isBranch: found.isBranch,
+        suspects: forked + suspects,
         changes: changes)
     }
   }

@@ -68,8 +68,7 @@ class Pull:
     def take_checkpoints(self) -> None:
         """K-16. What costs less is all the same to a reader, so it takes segments where they lead to the floor."""
         for checkpoint in self.checkpoints:
-            is_below = any(other.name != checkpoint.name and is_above(other, checkpoint) for other in self.checkpoints)
-            if is_below or all(self.reach(replica) >= sequence for replica, (sequence, _) in checkpoint.floor.items()):
+            if is_covered(checkpoint, self.checkpoints) or all(self.reach(replica) >= sequence for replica, (sequence, _) in checkpoint.floor.items()):
                 continue
             late = [replica for replica, (_, name) in checkpoint.floor.items() if is_too_early(name.stamp, self.now)]
             if late:
@@ -161,6 +160,12 @@ def is_above(checkpoint: Checkpoint, other: Checkpoint) -> bool:
                for replica, (sequence, _) in other.floor.items())
 
 
+def is_covered(checkpoint: Checkpoint, checkpoints: Iterable[Checkpoint]) -> bool:
+    """Whether another is above it. Of two with the same sequences, which are of two branches, the one with the lower name is (K-20)."""
+    return any(other.name != checkpoint.name and is_above(other, checkpoint)
+               and (not is_above(checkpoint, other) or other.name < checkpoint.name) for other in checkpoints)
+
+
 def check_claims(headers: Iterable[Header], checkpoints: Iterable[Checkpoint], journal: Journal,
                  limits: Dict[bytes, int]) -> None:
     """What headers and floors say of the name at one sequence is the same everywhere (F-7, K-14)."""
@@ -168,7 +173,7 @@ def check_claims(headers: Iterable[Header], checkpoints: Iterable[Checkpoint], j
     checkpoints = list(checkpoints)
     for checkpoint in checkpoints:
         # K-20: one that is below another says nothing of its own.
-        if any(other.name != checkpoint.name and is_above(other, checkpoint) for other in checkpoints):
+        if is_covered(checkpoint, checkpoints):
             continue
         for replica, (sequence, name) in checkpoint.floor.items():
             if sequence > limits.get(replica, sequence):

@@ -2,6 +2,7 @@ import Foundation
 import MagicData
 import MagicJournal
 import MagicReplication
+import MagicTransport
 import TestSupport
 
 /// A database with an app, of an older version or the newest, and a clock.
@@ -10,16 +11,20 @@ final class Machine {
   let database: URL
   private let world: World
   private let isOld: Bool
+  /// Where its database is served, if it is.
+  private let socket: URL?
+  private var server: RunningServer?
   var skew: Int64 = 0
   /// By id: how many of its own transactions the simulation knows.
   var recorded: [ReplicaID: UInt64] = [:]
   private var opened: MagicData?
 
-  init(_ name: String, _ database: URL, _ world: World, isOld: Bool) {
+  init(_ name: String, _ database: URL, _ world: World, isOld: Bool, servedAt socket: URL? = nil) {
     self.name = name
     self.database = database
     self.world = world
     self.isOld = isOld
+    self.socket = socket
   }
 
   var magic: MagicData {
@@ -27,22 +32,27 @@ final class Machine {
     return opened
   }
 
-  func open() throws {
+  func open() async throws {
     opened = MagicData(store: try Store(.file(DatabaseLocation(database), mustExist: false), world.surroundings(skew: skew)))
+    guard let socket else { return }
+    server = try await RunningServer(MagicServer(magic, at: ["unix:\(socket.path)"], options: RunningServer.quiet))
   }
 
   func close() async throws {
+    try await server?.stop()
     try await opened?.close()
-    opened = nil
+    (server, opened) = (nil, nil)
   }
 
   func reopen() async throws {
     try await close()
-    try open()
+    try await open()
   }
 
   /// What is open stays as it is, with its WAL; another process comes.
-  func crash() throws {
+  func crash() async throws {
+    try await server?.stop()
+    server = nil
     let files = ["", "-wal", "-shm"].map { URL(fileURLWithPath: database.path + "/default.sqlite3" + $0) }
     let kept = files.map { try? Data(contentsOf: $0) }
     opened = nil
@@ -58,7 +68,7 @@ final class Machine {
       try handle.close()
     }
     try? FileManager.default.removeItem(at: files[2])
-    try open()
+    try await open()
   }
 
   // MARK: The app
@@ -95,8 +105,8 @@ final class Machine {
 
   private nonisolated(nonsending) func editNotes(_ editor: some Editor, _ chance: inout Seeded) async throws {
     let id = "n\(chance.below(4))"
-    guard chance.below(3) > 0, let note = try await editor.object(of: Note.self).first(where: { $0.id == id }) else {
-      try await editor.update(Note(id, "made \(chance.below(100))"))
+    guard chance.below(3) > 0, let note = try await editor.object(of: App.Note.self).first(where: { $0.id == id }) else {
+      try await editor.update(App.Note(id, "made \(chance.below(100))"))
       return
     }
     switch chance.below(4) {
@@ -112,15 +122,15 @@ final class Machine {
   }
 
   private nonisolated(nonsending) func editEvents(_ editor: some Editor, _ chance: inout Seeded) async throws {
-    let events = try await editor.object(of: Event.self)
+    let events = try await editor.object(of: App.Event.self)
     guard !events.isEmpty, chance.below(2) == 0 else {
-      try await editor.update(Event("event \(chance.below(1_000))"))
+      try await editor.update(App.Event("event \(chance.below(1_000))"))
       return
     }
     let event = chance.pick(events)
     switch chance.below(6) {
     case 0: try await editor.remove(event)
-    case 1 where chance.below(4) == 0: try await editor.removeAll(of: Event.self)
+    case 1 where chance.below(4) == 0: try await editor.removeAll(of: App.Event.self)
     default:
       event.weight = chance.pick([nil, 1, -0.0, .nan, .infinity, 2.5])
       try await editor.update(event)
@@ -128,10 +138,10 @@ final class Machine {
   }
 
   private nonisolated(nonsending) func editPeople(_ editor: some Editor, _ chance: inout Seeded) async throws {
-    let people = try await editor.object(of: Person.self).sorted { $0.id < $1.id }
-    let leaves = try await editor.object(of: Leaf.self)
-    let person = people.isEmpty || chance.below(4) == 0 ? Person("p\(chance.below(4))", "person") : chance.pick(people)
-    let leaf = leaves.isEmpty || chance.below(3) == 0 ? Leaf("leaf \(chance.below(1_000))") : chance.pick(leaves)
+    let people = try await editor.object(of: App.Person.self).sorted { $0.id < $1.id }
+    let leaves = try await editor.object(of: App.Leaf.self)
+    let person = people.isEmpty || chance.below(4) == 0 ? App.Person("p\(chance.below(4))", "person") : chance.pick(people)
+    let leaf = leaves.isEmpty || chance.below(3) == 0 ? App.Leaf("leaf \(chance.below(1_000))") : chance.pick(leaves)
     switch chance.below(9) {
     case 0: person.friend = people.isEmpty ? nil : chance.pick(people)
     case 1, 2: if !people.isEmpty { person.friends.insert(chance.pick(people)) }
@@ -147,9 +157,9 @@ final class Machine {
   }
 
   private nonisolated(nonsending) func editErrands(_ editor: some Editor, _ chance: inout Seeded) async throws {
-    let errands = try await editor.object(of: Errand.self)
+    let errands = try await editor.object(of: App.Errand.self)
     guard !errands.isEmpty, chance.below(2) == 0 else {
-      let errand = Errand()
+      let errand = App.Errand()
       errand.title = "errand \(chance.below(100))"
       if chance.below(6) == 0 { errand.number = 1 + chance.below(5) }
       if !errands.isEmpty, chance.below(2) == 0 { errand.parent = chance.pick(errands) }
@@ -165,10 +175,10 @@ final class Machine {
 
   private nonisolated(nonsending) func editPhotos(_ editor: some Editor, _ chance: inout Seeded) async throws {
     let id = "photo \(chance.below(3))"
-    if chance.below(5) == 0, let photo = try await editor.object(of: Photo.self).first(where: { $0.id == id }) {
+    if chance.below(5) == 0, let photo = try await editor.object(of: App.Photo.self).first(where: { $0.id == id }) {
       return try await editor.remove(photo)
     }
-    try await editor.update(Photo(id, "content \(chance.below(5))"))
+    try await editor.update(App.Photo(id, "content \(chance.below(5))"))
   }
 
   private nonisolated(nonsending) func editItems<Object: Item>(
@@ -182,57 +192,5 @@ final class Machine {
     if chance.below(5) == 0 { return try await editor.remove(item) }
     item.change(&chance)
     try await editor.update(item)
-  }
-}
-
-struct Errand: MagicObject {
-  @PrimaryMagicValue var number: Int
-  @MagicValue var title: String
-  @OptionMagicValue var parent: Errand?
-  @MagicValue var related: MagicalSet<Errand> = []
-
-  init() {}
-}
-
-/// What both versions of the app know as `Item`.
-protocol Item: MagicObject {
-  var id: String { get }
-  init(_ id: String, _ chance: inout Seeded)
-  func change(_ chance: inout Seeded)
-}
-
-enum OldApp {
-  struct Item: MagicReplicationTests.Item {
-    @PrimaryMagicValue var id: String
-    @MagicValue var title: String
-
-    init() {}
-
-    init(_ id: String, _ chance: inout Seeded) {
-      self.id = id
-      title = "old \(chance.below(100))"
-    }
-
-    func change(_ chance: inout Seeded) { title = "old \(chance.below(100))" }
-  }
-}
-
-enum NewApp {
-  struct Item: MagicReplicationTests.Item {
-    @PrimaryMagicValue var id: String
-    @MagicValue var title: String
-    @OptionMagicValue var colour: String?
-    @MagicValue var rank: Int = 1
-
-    init() {}
-
-    init(_ id: String, _ chance: inout Seeded) {
-      self.id = id
-      title = "new \(chance.below(100))"
-    }
-
-    func change(_ chance: inout Seeded) {
-      if chance.below(2) == 0 { colour = chance.pick(["red", "blue", nil]) } else { rank = chance.below(9) }
-    }
   }
 }

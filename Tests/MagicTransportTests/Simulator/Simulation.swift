@@ -2,6 +2,7 @@ import Foundation
 import MagicData
 import MagicJournal
 import MagicReplication
+import MagicTransport
 import TestSupport
 import Testing
 
@@ -15,6 +16,10 @@ final class Simulation {
     case hubs
     /// Each machine has a folder of its own, and a service carries files between them.
     case service
+    /// One folder, which is served: machines reach it over a socket.
+    case server
+    /// The first machine serves its database, and has a folder besides that all reach.
+    case peer
   }
 
   let seed: UInt64
@@ -25,6 +30,7 @@ final class Simulation {
   private(set) var machines: [Machine] = []
   private var backups: [(copy: URL, of: Machine)] = []
   private var service = FileService()
+  private var server: RunningServer?
   /// Every transaction that a machine's journal had and that is still somewhere, by name.
   private var written: [TransactionName: (Transaction, Schema)] = [:]
   private var steps: [String] = []
@@ -42,27 +48,48 @@ final class Simulation {
 
   // MARK: The world
 
-  private var places: [String] { carriers == .hubs ? ["hub 0", "hub 1"] : ["hub"] }
+  private var folders: [String] { carriers == .hubs ? ["hub 0", "hub 1"] : ["hub"] }
+  private var places: [String] { folders + (carriers == .peer ? [Simulation.served] : []) }
+
+  /// The name of the machine that serves.
+  private static let served = "m0"
+
+  /// How a machine reaches a place.
+  private func way(to place: String, of machine: Machine) throws -> any Remote {
+    switch carriers {
+    case .server: try SocketRemote("unix:\(socket.path)")
+    case .peer where place == Simulation.served: try SocketRemote("unix:\(socket.path)")
+    default: remote(place, of: machine)
+    }
+  }
+
+  private var socket: URL { folder["s"] }
 
   private func remote(_ place: String, of machine: Machine) -> FolderRemote {
     FolderRemote(folder[carriers == .service ? "\(place) of \(machine.name)" : place])
   }
 
-  private func addMachine(at database: URL? = nil) throws -> Machine {
+  private func addMachine(at database: URL? = nil) async throws -> Machine {
     let name = "m\(machines.count)"
-    let machine = Machine(name, database ?? folder[name], world, isOld: chance.below(3) == 0)
+    let machine = Machine(
+      name, database ?? folder[name], world, isOld: chance.below(3) == 0,
+      servedAt: carriers == .peer && name == Simulation.served ? socket : nil)
     machine.skew = Int64(chance.pick([0, 0, 35, -20, 4_000]))
-    try machine.open()
+    try await machine.open()
     machines.append(machine)
     return machine
   }
 
   func run(steps count: Int) async throws {
+    if carriers == .server {
+      server = try await RunningServer(
+        MagicServer(folder: FolderRemote(folder["hub"]), at: ["unix:\(socket.path)"], options: RunningServer.quiet))
+    }
     // One data set from the beginning.
-    let first = try addMachine()
+    let first = try await addMachine()
     try await first.edit(&chance)
     try await record(first)
-    for _ in 0..<chance.below(3) + 1 { _ = try addMachine() }
+    for _ in 0..<chance.below(3) + 1 { _ = try await addMachine() }
     for machine in machines {
       try carryAll()
       for place in places { try await exchange(machine, place, .sync) }
@@ -70,6 +97,8 @@ final class Simulation {
     for _ in 0..<count { try await step() }
     try await heal()
     try await check()
+    for machine in machines { try await machine.close() }
+    try await server?.stop()
   }
 
   private func step() async throws {
@@ -86,13 +115,13 @@ final class Simulation {
     case 32, 33: try carry()
     case 34:
       steps.append("\(machine.name) crashes")
-      try machine.crash()
+      try await machine.crash()
     case 35: try await copy(machine)
     case 36: try await backUp(machine)
     case 37: try await restore()
     case 38: try await ruin()
     case 39, 40, 41: try await compact(machine)
-    case 42: try await compact(machine, in: chance.pick(places))
+    case 42: try await compact(machine, in: chance.pick(folders))
     default:
       let skew = Int64(chance.pick([0, 35, 30_000, -500_000, 3 * 86_400_000]))
       steps.append("\(machine.name)'s clock is \(skew) ahead")
@@ -106,8 +135,9 @@ final class Simulation {
   private enum Verb { case push, pull, sync }
 
   private func exchange(_ machine: Machine, _ place: String, _ verb: Verb) async throws {
+    guard machine.name != place else { return }
     steps.append("\(machine.name) \(verb)s \(place)")
-    let replicator = MagicReplicator(machine.magic, remote: remote(place, of: machine))
+    let replicator = MagicReplicator(machine.magic, over: try way(to: place, of: machine))
     do {
       switch verb {
       case .push: try await replicator.push()
@@ -175,14 +205,14 @@ final class Simulation {
     let (from, to) = (chance.pick(machines), chance.pick(machines))
     guard from !== to else { return }
     steps.append("files go from \(from.name) to \(to.name)")
-    for place in places {
+    for place in folders {
       try service.carry(remote(place, of: from).folder, to: remote(place, of: to).folder, &chance)
     }
   }
 
   private func carryAll() throws {
     guard carriers == .service else { return }
-    for place in places {
+    for place in folders {
       for from in machines {
         for to in machines where to !== from {
           try service.carryAll(remote(place, of: from).folder, to: remote(place, of: to).folder)
@@ -195,18 +225,19 @@ final class Simulation {
 
   private func copy(_ machine: Machine) async throws {
     guard machines.count < 6 else { return }
-    let isUnnoticed = chance.below(2) == 0
+    // Who is to sync with what it is a copy of, and does not know it, needs a person.
+    let isUnnoticed = chance.below(2) == 0 && !(carriers == .peer && machine.name == Simulation.served)
     steps.append("\(machine.name) is copied\(isUnnoticed ? " unnoticed" : "") as m\(machines.count)")
     try await machine.close()
     let copy = folder["m\(machines.count)"]
     try FileManager.default.copyItem(at: machine.database, to: copy)
     if isUnnoticed { try claimMark(of: copy) }
-    try machine.open()
-    let made = try addMachine(at: copy)
+    try await machine.open()
+    let made = try await addMachine(at: copy)
     made.recorded = machine.recorded
     if carriers == .service {
       // Its folder has what the other's has.
-      for place in places {
+      for place in folders {
         try FileManager.default.copyItem(at: remote(place, of: machine).folder, to: remote(place, of: made).folder)
       }
     }
@@ -217,18 +248,18 @@ final class Simulation {
     try await machine.close()
     let copy = folder["backup \(backups.count)"]
     try FileManager.default.copyItem(at: machine.database, to: copy)
-    try machine.open()
+    try await machine.open()
     backups.append((copy, machine))
   }
 
   private func restore() async throws {
     guard !backups.isEmpty else { return }
     let (copy, machine) = chance.pick(backups)
-    let isUnnoticed = chance.below(2) == 0
+    let isUnnoticed = chance.below(2) == 0 && !(carriers == .peer && machine.name == Simulation.served)
     steps.append("\(machine.name) is put back\(isUnnoticed ? " unnoticed" : "")")
     try await machine.close()
     try putBack(copy, into: machine.database, unnoticed: isUnnoticed)
-    try machine.open()
+    try await machine.open()
     machine.recorded = [:]
     try await recordWhatIsBack(machine)
     try await forgetWhatIsGone()
@@ -237,7 +268,7 @@ final class Simulation {
   /// A hub is wiped, or set back to nothing but its mark.
   private func ruin() async throws {
     let machine = chance.pick(machines)
-    let hub = remote(chance.pick(places), of: machine).folder
+    let hub = remote(chance.pick(folders), of: machine).folder
     guard FileManager.default.fileExists(atPath: hub.path) else { return }
     let segments = hub.appendingPathComponent("segments")
     guard FileManager.default.fileExists(atPath: segments.path) else { return }
@@ -295,7 +326,7 @@ final class Simulation {
     var (held, carried) = (Set<TransactionName>(), Set<TransactionName>())
     for machine in machines {
       held.formUnion(try await names(machine))
-      for place in places {
+      for place in folders {
         let remote = remote(place, of: machine)
         guard remote.isThere else { continue }
         carried.formUnion(try remote.wholeNames())
@@ -324,8 +355,8 @@ final class Simulation {
       var moved = 0
       for machine in machines {
         try carryAll()
-        for place in places {
-          let (pull, push) = try await MagicReplicator(machine.magic, remote: remote(place, of: machine)).sync()
+        for place in places where place != machine.name {
+          let (pull, push) = try await MagicReplicator(machine.magic, over: try way(to: place, of: machine)).sync()
           moved += pull.transactions + push.transactions + pull.assets + push.assets
         }
       }
@@ -348,9 +379,9 @@ final class Simulation {
       #expect(Set(written.keys).subtracting(try await names(machine)).isEmpty, story)
     }
     let newcomer = Machine("newcomer", folder["newcomer"], world, isOld: false)
-    try newcomer.open()
+    try await newcomer.open()
     for place in places {
-      try await MagicReplicator(newcomer.magic, remote: remote(place, of: machines[0])).pull()
+      try await MagicReplicator(newcomer.magic, over: try way(to: place, of: machines[0])).pull()
     }
     #expect(try await newcomer.magic.digest() == digest, story)
   }

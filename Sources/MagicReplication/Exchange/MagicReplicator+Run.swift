@@ -47,13 +47,13 @@ extension MagicReplicator {
     if moved > 0 || report.pull.missingAssets == 0 { search.reset() }
     let pause = report.pull.missingAssets > 0 ? min(search.next(), MagicReplicator.longest) : MagicReplicator.longest
     let (row, isInStep) = try await moved == 0 ? (before, true) : standing(with: remote)
-    try await waitForReason(after: row, remote, there, interval, atMost: isInStep ? pause : min(pause, interval))
+    if isInStep { try await waitForReason(after: row, remote, there, interval, atMost: pause) }
     if earliest > .now { try await Task.sleep(until: earliest, clock: .continuous) }
     return search
   }
 
   /// The journal's last row after a round that moved something, and whether the remote has told that it holds the same. If it did not tell, what came meanwhile is
-  /// not told from what the round moved: another one has to find nothing.
+  /// not told from what the round moved: the next one begins at once, and has to find nothing.
   private func standing(with remote: any OpenRemote) async throws -> (row: Int64, isInStep: Bool) {
     let (row, frontier) = try await magic.store.read { db in (try DatabaseState(db).lastRow, try JournalIndex(db).frontier()) }
     return (row, remote.holds(frontier))

@@ -17,6 +17,11 @@ struct Replica {
     replicator = MagicReplicator(magic, remote: FolderRemote(remote))
   }
 
+  init(_ magic: MagicData, _ remote: URL) {
+    self.magic = magic
+    replicator = MagicReplicator(magic, remote: FolderRemote(remote))
+  }
+
   func notes() async throws -> [String: Note] {
     Dictionary(uniqueKeysWithValues: try await magic.object(of: Note.self).map { ($0.id, $0) })
   }

@@ -101,6 +101,35 @@ import Testing
     try await expectEqual([restored, other])
   }
 
+  /// F-7: below the floor no names are left, and files that contradict each other there keep nothing else back.
+  @Test func filesMayDifferBelowTheFloor() async throws {
+    _ = try await makeOriginal()
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    let (original, copy) = try (open("a"), open("copy", "side"))
+    for number in 0..<2 {
+      try await write("first \(number)", by: original)
+      try await write("second \(number)", by: copy)
+      for replica in [original, copy] { try await replica.replicator.push() }
+    }
+    try await write("last", by: original)
+    try await original.replicator.push()
+    try await original.magic.compact()
+    // A service carries files from the one folder to the other.
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder["side/segments"].path) {
+      let target = folder["remote/segments/" + name]
+      guard !FileManager.default.fileExists(atPath: target.path) else { continue }
+      try FileManager.default.copyItem(at: folder["side/segments/" + name], to: target)
+    }
+    let moved = Replica(copy.magic, folder["remote"])
+    for _ in 0..<3 {
+      for replica in [original, moved] { try await replica.replicator.sync() }
+    }
+    let late = try open("late")
+    try await late.replicator.pull()
+    #expect(try await late.notes().count == 7)
+    for replica in [original, moved] { #expect(try await Dump(replica.magic) == Dump(late.magic)) }
+  }
+
   /// What the mark cannot tell shows in the remote: the copy moves what it wrote under the id.
   @Test(arguments: [0, 1, 3]) func anUnnoticedCopyLeavesTheID(writes: Int) async throws {
     let id = try await makeOriginal()

@@ -171,6 +171,47 @@ import Testing
     try await place.stop()
   }
 
+  /// F-17: what was compacted is sent by a push alone, though the remote stands for as many transactions of the other branch.
+  @Test(arguments: RemoteKind.allCases) func aBranchThatWasCompactedIsPushed(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    try await place.makeTwins()
+    let (one, two) = (try place.replica("a"), try place.replica("copy"))
+    for number in 0..<3 { try await one.magic.update(Note("one \(number)", "one")) }
+    for number in 0..<2 { try await two.magic.update(Note("two \(number)", "two")) }
+    for replica in [one, two] { #expect(try await replica.magic.compact().keptEntries > 0) }
+    try await one.replicator.push()
+    try await two.replicator.push()
+    try await two.magic.close()
+    let late = try place.replica("late")
+    try await late.replicator.pull()
+    try await one.replicator.sync()
+    #expect(try await late.titles().count == 6)
+    try await expectEqual([one.magic, late.magic] + [place.served].compactMap { $0 })
+    try await place.stop()
+  }
+
+  /// W-6, F-7: files of two branches are not taken for one row because their numbers go on from each other.
+  @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func aHoleHidesNoBranch(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    try await place.makeTwins()
+    let (one, two) = (try place.replica("a"), try place.replica("copy"))
+    for number in 0..<3 { try await one.magic.update(Note("one \(number)", "one")) }
+    for number in 0..<4 { try await two.magic.update(Note("two \(number)", "two")) }
+    let segments = place.files.appendingPathComponent("segments")
+    let first = try FileManager.default.contentsOfDirectory(atPath: segments.path)
+    try await one.replicator.push()
+    for name in first { try FileManager.default.removeItem(at: segments.appendingPathComponent(name)) }
+    try await two.replicator.push()
+    for _ in 0..<3 {
+      for replica in [one, two] { try await replica.replicator.sync() }
+    }
+    let late = try place.replica("late")
+    try await late.replicator.pull()
+    #expect(try await late.titles().count == 8)
+    try await expectEqual([one.magic, two.magic, late.magic])
+    try await place.stop()
+  }
+
   @Test(arguments: RemoteKind.allCases) func aRemoteThatHoldsNothingCannotBePulled(kind: RemoteKind) async throws {
     let place = try await Place(kind)
     let a = try place.replica("a")

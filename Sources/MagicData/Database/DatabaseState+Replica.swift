@@ -39,10 +39,22 @@ extension DatabaseState {
 
   /// Goes on under a fresh id, since somebody else has written the transactions of the own one from `sequence` on otherwise. What is held of them gets an id
   /// that follows from the name of the first, and so is the same wherever that is done, and sequences from 1 on (J-31).
-  static func leaveReplica(from sequence: UInt64, _ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
+  ///
+  /// - Parameter withFloor: whether others may have written what the floor stands for otherwise, too: then that goes on under another id as well (K-20).
+  static func leaveReplica(
+    from sequence: UInt64, withFloor: Bool, _ surroundings: Surroundings, _ db: Database
+  ) throws -> ReplicaID {
     let state = try DatabaseState(db)
     try state.keepClock(db)
-    _ = try moveAway(state.replica, from: sequence, db)
+    if withFloor, let floor = try JournalIndex(db).floor(of: state.replica) {
+      _ = try moveAway(state.replica, from: floor.sequence + 1, db)
+      var drop = try SQL(db, Statements.dropFloor)
+      try drop.bind(JournalWriter.row(of: state.replica, db))
+      try drop.run()
+      try standBeside(floor, of: state.replica, db)
+    } else {
+      _ = try moveAway(state.replica, from: sequence, db)
+    }
     return try becomeReplica(surroundings, db)
   }
 

@@ -107,6 +107,7 @@ enum Statements {
   static let selectFloors = """
     SELECT r.uuid, f.sequence, f.stamp, f.tag FROM magic_floor f JOIN magic_replica r ON r.id = f.replica
     """
+  static let dropFloor = "DELETE FROM magic_floor WHERE replica = ?"
   static let setFloor = "INSERT OR REPLACE INTO magic_floor (replica, sequence, stamp, tag) VALUES (?, ?, ?, ?)"
   /// The rows of kept entries, those of one transaction together. The last row of all stays when nothing of it is left.
   static let selectKept = """

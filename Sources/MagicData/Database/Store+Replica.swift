@@ -59,8 +59,8 @@ extension Store {
     }
 
     /// Gives up the id from a transaction on, of which somebody else has another (L-11).
-    func leave(from sequence: UInt64, _ db: Database) throws {
-      let fresh = try DatabaseState.leaveReplica(from: sequence, surroundings, db)
+    func leave(from sequence: UInt64, withFloor: Bool, _ db: Database) throws {
+      let fresh = try DatabaseState.leaveReplica(from: sequence, withFloor: withFloor, surroundings, db)
       db.afterNextTransaction { [state] _ in state.withLock { $0.fresh = fresh } }
     }
 
@@ -78,8 +78,10 @@ extension Store {
   }
 
   /// Gives up the own id from a transaction on, of which somebody else has another (L-11).
-  package func leaveReplica(from sequence: UInt64) async throws {
-    try await write { [identity] db in try identity.leave(from: sequence, db) }
+  ///
+  /// - Parameter withFloor: whether others may have written what the floor stands for otherwise, too.
+  package func leaveReplica(from sequence: UInt64, withFloor: Bool) async throws {
+    try await write { [identity] db in try identity.leave(from: sequence, withFloor: withFloor, db) }
   }
 
   /// Within a transaction: holds nothing of an id beyond a sequence any more, since two databases have written under it (J-33).

@@ -9,10 +9,10 @@ struct Snapshot {
   let listing: FolderListing
   let branches: Branches
   /// From where on the remote has other transactions under the own id than the database; then nothing else was checked.
-  let branch: UInt64?
+  let branch: OwnBranch?
 
   fileprivate enum Seen<Result: Sendable>: Sendable {
-    case branch(from: UInt64)
+    case branch(OwnBranch)
     case whole(Result)
   }
 
@@ -43,7 +43,7 @@ extension Arrivals {
       do {
         seen = try await store.read { db in
           let snapshot = try Snapshot(db, folder, dataSet, beyond: held)
-          return try snapshot.branch.map { .branch(from: $0) } ?? .whole(body(db, snapshot))
+          return try snapshot.branch.map { .branch($0) } ?? .whole(body(db, snapshot))
         }
       } catch let error as MagicDataError {
         guard try await magic.close(error.cause as? Fork, folder, dataSet, events) else { throw error }
@@ -52,7 +52,8 @@ extension Arrivals {
       if let fresh = store.takeFreshReplica() { events.tell(.becameReplica(fresh.description)) }
       switch seen {
       case .whole(let result): return result
-      case .branch(let first): try await store.leaveReplica(from: first)
+      case .branch(let branch):
+        try await store.leaveReplica(from: branch.first, withFloor: branch.isFloorDoubtful)
       }
     }
   }

@@ -146,6 +146,25 @@ struct FolderListing: Sendable {
     return frontier
   }
 
+  /// The same with names, and only as far as each file goes on from what is before it, as far as headers tell: what follows is another branch's (J-33).
+  var row: NamedFrontier {
+    var row = NamedFrontier()
+    for checkpoint in checkpoints { row.raise(to: checkpoint.floor) }
+    for replica in replicas { extend(&row, replica) }
+    return row
+  }
+
+  func extend(_ row: inout NamedFrontier, _ replica: ReplicaID) {
+    while var file = next(after: row[replica]?.sequence ?? 0, of: replica) {
+      if let end = row[replica], file.name.first == end.sequence + 1, file.header.previous != end.name {
+        let other = runs[replica]?.files.first { $0.name.first == end.sequence + 1 && $0.header.previous == end.name }
+        guard let other else { return }
+        file = other
+      }
+      row[replica] = NamedFrontier.End(sequence: file.name.last, name: file.header.lastName)
+    }
+  }
+
   /// - Parameter floor: of who reads; a closing counts from there.
   mutating func limit(to closings: [ReplicaID: UInt64], floor: NamedFrontier = NamedFrontier()) {
     (limits, limitNames) = (closings, [:])

@@ -45,7 +45,7 @@ extension FolderRemote: Remote, OpenRemote {
       var members = try Members(db)
       for file in try acknowledged(dataSet).values { members.learn(file) }
       let snapshot = try Snapshot(db, self, dataSet)
-      if let first = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, first) }
+      if let branch = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, branch.first) }
       return try ReplicationStatus(snapshot, members, now)
     }
   }

@@ -8,36 +8,46 @@ struct Fork: Error {
   var shared: UInt64?
 }
 
+/// What others have written under a database's own id (L-11).
+struct OwnBranch: Sendable {
+  /// The first transaction that they have, and the database has not, or has another of.
+  let first: UInt64
+  /// Whether nothing shows that they have what the database's floor stands for.
+  let isFloorDoubtful: Bool
+}
+
 extension FolderListing {
   /// The first transaction under the database's own id that the folder has and the database has not, or has another of: a copy of the database, or what it was
   /// before it was put back from a backup, has written it (L-11). `nil` if there is none.
   ///
   /// Where a checkpoint tells, it is the first of which nothing shows that both have it: below its floor no names are left, and what both have may be under two ids.
-  func branch(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID) throws -> UInt64? {
+  func branch(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID) throws -> OwnBranch? {
     var first: UInt64?
     // Nor are there any below the own floor (K-1).
     let floor = try journal.floor(of: own)?.sequence ?? 0
-    var shared = floor
+    var (shared, isFloorShared) = (floor, floor == 0)
+    func share(_ sequence: UInt64) { (shared, isFloorShared) = (max(shared, sequence), true) }
     for file in runs[own]?.files ?? [] where file.header.last > floor {
       let last = file.header.last
       if file.header.first - 1 <= held[own], try journal.name(at: file.header.first - 1, of: own) == file.header.previous {
-        shared = max(shared, file.header.first - 1)
+        if file.header.first > floor { share(file.header.first - 1) }
       }
       guard try last > held[own] || journal.name(at: last, of: own) != file.header.lastName else {
-        shared = max(shared, last)
+        share(last)
         continue
       }
       // If it cannot be read, nothing says that what is held of its run is another's.
       let names = (try? FolderListing.segment(file))?.transactions.map { ($0.sequence, $0.name) } ?? []
       let differing = try names.first { try $0.0 > floor && ($0.0 > held[own] || journal.name(at: $0.0, of: own) != $0.1) }
+      if let differing, differing.0 > max(floor + 1, file.header.first) { share(differing.0 - 1) }
       first = min(first ?? .max, differing?.0 ?? held[own] + 1)
     }
     let ends = checkpoints.compactMap { $0.floor[own] }.filter { $0.sequence > floor }
     for end in ends where try end.sequence <= held[own] && journal.name(at: end.sequence, of: own) == end.name {
-      shared = max(shared, end.sequence)
+      share(end.sequence)
     }
     if ends.contains(where: { $0.sequence > shared }) { first = min(first ?? .max, shared + 1) }
-    return first
+    return first.map { OwnBranch(first: $0, isFloorDoubtful: !isFloorShared) }
   }
 
   /// Up to where all that is held and all that the folder has of a replica is one row of transactions, as far as names tell (J-33). `nil` if nothing that can be
@@ -72,14 +82,15 @@ extension FolderListing {
 
   /// F-7: what the headers say of the transactions at the ends of runs must agree with each other and with the database.
   func checkForks(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID?) throws {
-    var names: [Address: TransactionName] = [:]
+    var (names, floors) = ([Address: TransactionName](), [ReplicaID: UInt64]())
     for (address, name, isOfFloor) in claims {
       let (replica, sequence) = (address.replica, address.sequence)
-      let floor = limits[replica] != nil || isOfFloor ? try journal.floor(of: replica)?.sequence ?? 0 : 0
+      let floor = try floors[replica] ?? journal.floor(of: replica)?.sequence ?? 0
+      floors[replica] = floor
       // What lies beyond a closing, or at the own floor where that is one, is a branch that is to be adopted.
-      if let limit = limits[replica] {
-        if sequence > limit || !isOfFloor && (sequence < floor || sequence == floor && floor == limit) { continue }
-      }
+      if let limit = limits[replica], sequence > limit || !isOfFloor && sequence == floor && floor == limit { continue }
+      // Of what lies below it the floor stands for all that is held, and no names are left to compare.
+      if !isOfFloor, sequence < floor { continue }
       // K-20: one of two floors. Below one's own there are no names; whose is the lower one sees whether it is another's.
       if isOfFloor, sequence <= floor { continue }
       if replica == own, sequence > held[replica] {

@@ -28,6 +28,8 @@ package final class ServedFolder: Served {
   private struct Look {
     let dataSet: DataSetID
     private(set) var listing: FolderListing
+    /// Up to where it goes on without a hole, and by names.
+    private(set) var row: NamedFrontier
     private(set) var frontier: Frontier
     /// Worked out when somebody asks.
     var standing: Standing?
@@ -43,16 +45,16 @@ package final class ServedFolder: Served {
     /// - Parameter now: before the folder was listed.
     init(_ dataSet: DataSetID, _ listing: FolderListing, _ state: FolderState, at now: Date) {
       (self.dataSet, self.listing, self.state) = (dataSet, listing, state)
-      frontier = listing.frontier
+      row = listing.row
+      frontier = row.frontier
       isCertain = state.isOlder(than: now)
       until = .now + ServedFolder.longest
     }
 
     mutating func add(_ name: SegmentFileName, _ header: SegmentHeader) {
       listing.add(name, header)
-      while let file = listing.next(after: frontier[name.replica], of: name.replica) {
-        frontier[name.replica] = file.name.last
-      }
+      listing.extend(&row, name.replica)
+      frontier[name.replica] = row[name.replica]?.sequence ?? 0
       outdate()
     }
 
@@ -63,7 +65,8 @@ package final class ServedFolder: Served {
 
     mutating func reject(_ name: SegmentFileName, _ error: MagicDataError) {
       listing.reject(named: name, error)
-      (frontier, standing) = (listing.frontier, nil)
+      (row, standing) = (listing.row, nil)
+      frontier = row.frontier
       changes += 1
     }
   }
@@ -151,7 +154,7 @@ package final class ServedFolder: Served {
   package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
     try await offPool { [self] in
       let look = try look(dataSet)
-      let (listing, standing) = (look.listing, try standing(look))
+      let (listing, standing) = (look.listing, standing(look))
       var held = Frontier()
       for run in runs where run.replica != client {
         held[run.replica] = run.last
@@ -166,9 +169,9 @@ package final class ServedFolder: Served {
     }
   }
 
-  private func standing(_ look: Look) throws -> Standing {
+  private func standing(_ look: Look) -> Standing {
     if let standing = look.standing { return standing }
-    let standing = try Standing(look.listing, look.frontier) { try name(at: $0, of: $1, in: look.listing) }
+    let standing = Standing(look.listing, look.row)
     state.withLock { state in
       guard let now = state.look, now.until == look.until, now.changes == look.changes else { return }
       state.look?.standing = standing
@@ -369,20 +372,19 @@ private struct FolderInbox: Inbox {
 }
 
 extension Standing {
-  init(
-    _ listing: FolderListing, _ frontier: Frontier, _ name: (UInt64, ReplicaID) throws -> TransactionName?
-  ) throws {
-    let parts = try listing.allReplicas.map { replica in
-      let last = frontier[replica]
+  init(_ listing: FolderListing, _ row: NamedFrontier) {
+    let parts = listing.allReplicas.map { replica in
+      let last = row[replica]?.sequence ?? 0
       var beyond: [ClosedRange<UInt64>] = []
-      for file in listing.runs[replica]?.files ?? [] where file.name.last > last {
+      // What begins right there is not of this row.
+      for file in listing.runs[replica]?.files ?? [] where file.name.first > last + 1 {
         if let before = beyond.last, file.name.first <= before.upperBound + 1 {
           beyond[beyond.count - 1] = before.lowerBound...max(before.upperBound, file.name.last)
         } else {
           beyond.append(file.name.first...file.name.last)
         }
       }
-      let run = HeldRun(replica: replica, last: last, name: try name(last, replica) ?? .none)
+      let run = HeldRun(replica: replica, last: last, name: row[replica]?.name ?? .none)
       return Part(run, beyond: Array(beyond.prefix(Standing.maxRuns)))
     }
     self.init(

@@ -45,7 +45,8 @@ extension MagicReplicator {
     let report = try await sync(remote)
     let moved = report.pull.transactions + report.push.transactions
     if moved > 0 || report.pull.missingAssets == 0 { search.reset() }
-    let pause = report.pull.missingAssets > 0 ? min(search.next(), MagicReplicator.longest) : MagicReplicator.longest
+    var pause = report.pull.missingAssets > 0 ? min(search.next(), MagicReplicator.longest) : MagicReplicator.longest
+    if let due = remote.due { pause = min(pause, max(.zero, due - .now)) }
     let (row, isInStep) = try await moved == 0 ? (before, true) : standing(with: remote)
     if isInStep { try await waitForReason(after: row, remote, there, interval, atMost: pause) }
     if earliest > .now { try await Task.sleep(until: earliest, clock: .continuous) }

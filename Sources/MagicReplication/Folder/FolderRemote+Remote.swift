@@ -21,6 +21,7 @@ extension FolderRemote: Remote, OpenRemote {
 
   package func digest(at frontier: Frontier) -> String? { nil }
   package func holds(_ frontier: Frontier) -> Bool { false }
+  package var due: ContinuousClock.Instant? { nil }
 
   package func forget(contents names: ArraySlice<String>, for magic: MagicData) {}
 

@@ -50,6 +50,9 @@ package protocol OpenRemote: Sendable {
   /// Whether the remote, as it told in the course of the last exchange, holds what a frontier says and nothing else. A folder does not tell.
   func holds(_ frontier: Frontier) -> Bool
 
+  /// When something that was put off in the last exchange is to be said in another one.
+  var due: ContinuousClock.Instant? { get }
+
   /// Where the remote is, so that a change after this moment is not missed.
   func position() async -> RemotePosition
 

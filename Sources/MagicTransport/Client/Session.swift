@@ -17,8 +17,10 @@ final class Session: Sendable {
   private let dataSetThere: Locked<DataSetID?>
   /// What the server has told that it holds.
   private let frontierThere = Locked(Frontier())
-  /// What a pull has found, for the push that follows it.
+  /// What a pull has found, for the push that follows it, and then for the next exchange, if both sides were in step.
   private let compared = Locked<Compared?>(nil)
+  /// When it was last said what this database has, and whether there is more to say.
+  private let acknowledged = Locked((at: ContinuousClock.Instant?.none, isOwed: false))
   /// Whether the server is told the names of what is held. It ends the session if it holds others, and which is then found without.
   private let tellsNames: Locked<Bool>
 
@@ -117,8 +119,10 @@ final class Session: Sendable {
     var suspects: [ReplicaID] = []
     /// How many changes had been told before.
     let changes: Int
-    /// Whether it is of the pull before.
+    /// Whether it was found before, and not for this question.
     var isRemembered = false
+    /// Until when it may be taken for what is, as long as the server tells of no change: nothing was there that is not held.
+    var until: ContinuousClock.Instant?
   }
 
   func compare(_ magic: MagicData) async throws -> Compared {
@@ -180,9 +184,29 @@ final class Session: Sendable {
       let held = try journal.frontier()
       return (held, try journal.named(held))
     }
-    guard held == known.held || held == known.there.frontier else { return try await compare(magic) }
+    let hasGrown = known.until != nil && known.held.replicas.allSatisfy { known.held[$0] <= held[$0] }
+    guard held == known.held || held == known.there.frontier || hasGrown else { return try await compare(magic) }
     return Compared(
       held: held, named: named, there: known.there, known: held, isBranch: false, changes: known.changes, isRemembered: true)
+  }
+
+  /// What an exchange has ended with. The server tells of each change from then on (W-11), so there is no need to ask before the next.
+  private func remember(_ ended: Compared, there: Standing) {
+    guard isLive, there.parts.allSatisfy({ $0.held.last <= ended.held[$0.held.replica] && $0.beyond.isEmpty }) else { return }
+    var ended = Compared(
+      held: ended.held, named: ended.named, there: there, known: ended.held, isBranch: false, changes: ended.changes)
+    ended.until = .now + Session.trust
+    compared.withLock { [ended] in $0 = ended }
+  }
+
+  /// In so long it is asked all the same: what is served may have been changed in ways that its server does not see.
+  private static let trust = Duration.seconds(30)
+
+  private var inStep: Compared? {
+    compared.withLock { known in
+      guard let found = known, let until = found.until, until > .now, found.changes == changes.count else { return nil }
+      return found
+    }
   }
 }
 
@@ -207,6 +231,7 @@ extension Session: OpenRemote {
   // MARK: Pull
 
   func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
+    if let known = inStep { return Arrivals(.nothing, known.there) }
     let found = try await compare(magic)
     let there = found.there
     frontierThere.withLock { $0 = there.frontier }
@@ -217,9 +242,7 @@ extension Session: OpenRemote {
     let isSure = !found.isBranch && found.suspects.isEmpty
     compared.withLock { $0 = isSure ? found : nil }
     guard !isSure || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
-      // Where there is no folder there are no files.
-      let nothing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString.lowercased())
-      return Arrivals(FolderRemote(nothing), there)
+      return Arrivals(.nothing, there)
     }
     let spool = try Spool()
     do {
@@ -309,6 +332,7 @@ extension Session: OpenRemote {
       }
     }
     guard lacksCheckpoint || !holes.isEmpty else {
+      remember(compared, there: there)
       try await acknowledge(compared.named, magic, dataSet)
       return true
     }
@@ -332,7 +356,8 @@ extension Session: OpenRemote {
         first = cut.run.upperBound + 1
       }
     }
-    let settled = try await settle(held, magic)
+    let (settled, isSame) = try await settle(held, magic)
+    if isSame { remember(compared, there: settled) }
     if compared.isRemembered, held.replicas.contains(where: { !settled.holes(of: $0, through: held[$0]).isEmpty }) {
       return false
     }
@@ -356,14 +381,24 @@ extension Session: OpenRemote {
     withExtendedLifetime(checkpoint) {}
   }
 
-  /// K-7: says what this database has, and takes what others have said.
+  /// K-7: says what this database has, and takes what others have said. Of a session that stays not more often than once a second, as nobody waits for it.
   private func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
     guard offers("members"), welcome.rights.contains(.write) else { return }
+    let isDue = acknowledged.withLock { last in
+      last.isOwed = last.at.map { $0 + Session.pause > .now } ?? false
+      if !last.isOwed { last.at = .now }
+      return !last.isOwed
+    }
+    guard isDue else { return }
     try await magic.acknowledge(dataSet, pushed, atMost: WireLimits.saidBytes) { said in
       let answer = try await ask(.blocks(.members, [said]), for: .said)
       return try reading { () throws(WireError) in try answer.blocks() }
     }
   }
+
+  private static let pause = Duration.seconds(1)
+
+  var due: ContinuousClock.Instant? { acknowledged.withLock { $0.isOwed ? $0.at.map { $0 + Session.pause } : nil } }
 
   func digest(at frontier: Frontier) async throws -> String? {
     // A hub folds nothing.
@@ -374,15 +409,18 @@ extension Session: OpenRemote {
 
   // MARK: Changes
 
-  /// Asks for what was sent to be kept for good; returns what the server holds then.
-  private func settle(_ held: Frontier, _ magic: MagicData) async throws -> Standing {
+  /// Asks for what was sent to be kept for good; returns what the server holds then, and whether it is the same as here as far as both hold it.
+  private func settle(_ held: Frontier, _ magic: MagicData) async throws -> (Standing, isSame: Bool) {
     let there = try await settle(held)
     // Of somebody else's transactions under the same numbers the next question tells, which comes soon if this is not known to be in step.
     let found = try await magic.store.read { [replica] db in
       try there.difference(own: replica, held) { try JournalIndex(db).name(at: $0, of: $1) }
     }
-    if found != Standing.Difference() { frontierThere.withLock { $0 = Frontier() } }
-    return there
+    guard found == Standing.Difference() else {
+      frontierThere.withLock { $0 = Frontier() }
+      return (there, false)
+    }
+    return (there, true)
   }
 
   /// The same of contents.
@@ -427,4 +465,10 @@ extension Session: OpenRemote {
     let now = magic.store.surroundings.milliseconds()
     return try await magic.store.read { db in try ReplicationStatus(db, there, now) }
   }
+}
+
+extension FolderRemote {
+  /// Where there is no folder there are no files.
+  fileprivate static let nothing = FolderRemote(
+    FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString.lowercased()))
 }

@@ -209,8 +209,9 @@ final class Visit: Sendable {
         try frame.expectEmpty()
         try await inbox?.settle(held)
         isUnsettled = false
-        // Others hear of it once it is known here, whatever becomes of the answer.
-        defer { house.served.changes.tell() }
+        // Others hear of it once it is known here, whatever becomes of the answer; this client hears of it by that.
+        if let frontier = try? await house.served.frontier() { shared.withLock { $0.told = frontier } }
+        house.served.changes.tell()
         try await answer(.settled, dataSet, [], conversation, outbound)
       case .which:
         let digits = try frame.which()

@@ -25,6 +25,16 @@ final class RawSession {
     return Array(UnsafeRawBufferPointer(start: bytes, count: Int(count)))
   }
 
+  /// Reads all changes, and returns how many there are.
+  static func count(_ changeset: [UInt8]) -> Int {
+    var (changeset, change) = (changeset, OpaquePointer?.none)
+    precondition(sqlite3changeset_start(&change, Int32(changeset.count), &changeset) == SQLITE_OK)
+    var count = 0
+    while sqlite3changeset_next(change) == SQLITE_ROW { count += 1 }
+    precondition(sqlite3changeset_finalize(change) == SQLITE_OK)
+    return count
+  }
+
   /// Changes a database alike. A conflict ends the program: there is none in what is measured.
   static func apply(_ changeset: [UInt8], to database: RawDatabase) {
     var changeset = changeset

@@ -9,7 +9,8 @@ extension Case {
     sizes.steps.flatMap { size in
       Changes.allCases.flatMap { changes in
         [
-          push(changes, size), pull(changes, size), pushAndPull(changes, size, sizes), onTheWire(changes, size, sizes),
+          push(changes, size), read(changes, size), pull(changes, size), pushAndPull(changes, size, sizes),
+          onTheWire(changes, size, sizes),
         ]
       }
     }
@@ -56,6 +57,26 @@ extension Case {
             _ = try PackedFile.write(recording.session.changeset(), to: folder.file("changeset"))
             return size
           }
+        },
+      ]
+    }
+  }
+
+  /// Segments unpacked and decoded, and their entries counted, as programs can: to write them is what a push does.
+  private static func read(_ changes: Changes, _ size: Int) -> Case {
+    Case(name: "read segments of \(changes)", size: size, count: size) { workspace in
+      let (replicas, changesets) = (try await workspace.replicas(size), try await workspace.changesets(size))
+      let files = try changes.sent(replicas).segments(besides: changes == .inserts ? nil : replicas.file("remote"))
+      return [
+        Side("MagicData") { _ in
+          {
+            var entries = 0
+            for file in files { entries += try await MagicHistory(path: file.path).statistics().total.entries }
+            return entries
+          }
+        },
+        Side("session, zlib") { _ in
+          { RawSession.count(try PackedFile.read(changesets.file(changes.rawValue))) }
         },
       ]
     }

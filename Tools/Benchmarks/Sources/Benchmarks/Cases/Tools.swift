@@ -17,9 +17,7 @@ extension Case {
           target: entry
         ) { workspace in
           let replicas = try await workspace.replicas(sizes.objects)
-          let others = try before.map { try replicas.file($0).segments } ?? []
-          let segments = try replicas.file(folder).segments.filter { !others.contains($0) }
-          let path = replicas.file(folder).file("segments").file(segments[0]).path
+          let path = try replicas.file(folder).segments(besides: before.map { replicas.file($0) })[0].path
           return [
             Side("magic-replay") { folder in
               {
@@ -67,15 +65,6 @@ extension Case {
         let tool = Tool("magic-replay", [command, try await workspace.journal(entries).file(source).path])
         return [Side("magic-replay") { _ in { try tool.peak() } }]
       }
-    }
-  }
-}
-
-extension URL {
-  /// The names of a folder remote's segments.
-  fileprivate var segments: [String] {
-    get throws {
-      try FileManager.default.contentsOfDirectory(atPath: file("segments").path).filter { $0.hasSuffix(".segment") }.sorted()
     }
   }
 }

@@ -99,3 +99,14 @@ struct RawRecording {
     }
   }
 }
+
+extension URL {
+  /// A folder remote's segments that another does not have, in the order of their names.
+  func segments(besides other: URL? = nil) throws -> [URL] {
+    func names(_ remote: URL) throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: remote.file("segments").path).filter { $0.hasSuffix(".segment") }
+    }
+    let others = try other.map { try Set(names($0)) } ?? []
+    return try names(self).filter { !others.contains($0) }.sorted().map { file("segments").file($0) }
+  }
+}

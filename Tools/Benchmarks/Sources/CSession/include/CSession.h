@@ -16,5 +16,8 @@ int sqlite3session_changeset(sqlite3_session *session, int *count, void **change
 int sqlite3changeset_apply(
     struct sqlite3 *db, int count, void *changeset, int (*filter)(void *context, const char *table),
     int (*conflict)(void *context, int kind, sqlite3_changeset_iter *change), void *context);
+int sqlite3changeset_start(sqlite3_changeset_iter **change, int count, void *changeset);
+int sqlite3changeset_next(sqlite3_changeset_iter *change);
+int sqlite3changeset_finalize(sqlite3_changeset_iter *change);
 
 #endif

@@ -115,4 +115,46 @@ import Testing
     try #require(Tool.sync.run("clone", path("remote"), path("c")).status == 0)
     #expect(try digest("c") == before)
   }
+
+  /// H-26: databases that are written, exchanged and compacted by programs which are killed at random: nothing is lost, and all come to the same.
+  @Test(arguments: seeds(3)) func killedAtRandomAmongOthersNothingIsLost(seed: UInt64) async throws {
+    var chance = Seeded(seed)
+    try await twoInStep()
+    try #require(Tool.sync.run("clone", path("remote"), path("c")).status == 0)
+    var written: [String: Int] = [:]
+    for round in 0..<16 {
+      let name = chance.pick(["a", "b", "c"])
+      let magic = try await MagicData(path: folder[name])
+      let notes = (0..<40).map { _ in Note("n\(chance.below(90))", "round \(round)") }
+      for part in [notes.prefix(20), notes.suffix(20)] { try await magic.update(contentsOf: part) }
+      for note in notes { written[note.id] = round }
+      try await magic.close()
+      let command = chance.pick([
+        ["sync", path(name), path("remote")], ["push", path(name), path("remote")], ["pull", path(name), path("remote")],
+        ["compact", path(name)], ["compact", path(name), path("remote")], ["compact", path("remote")],
+      ])
+      let process = try Tool.sync.start(command, output: FileHandle.nullDevice, errors: FileHandle.nullDevice)
+      if chance.below(4) > 0 {
+        try await Task.sleep(for: .milliseconds(chance.below(160)))
+        kill(process.processIdentifier, SIGKILL)
+      }
+      process.waitUntilExit()
+    }
+    for _ in 0..<2 {
+      for name in ["a", "b", "c"] {
+        #expect(try Tool.sync.run("sync", path(name), path("remote")).status == 0, "MAGIC_SEED=\(seed)")
+      }
+    }
+    #expect(try Tool.sync.run("compact", path("a"), path("remote")).status == 0, "MAGIC_SEED=\(seed)")
+    try #require(Tool.sync.run("clone", path("remote"), path("late")).status == 0)
+    for name in ["a", "b", "c", "late"] {
+      #expect(try digest(name) == digest("a"), "MAGIC_SEED=\(seed)")
+      #expect(try Tool.sync.run("verify", path(name), path("remote")).status == 0, "MAGIC_SEED=\(seed)")
+      let magic = try await MagicData(path: folder[name])
+      let titles = Dictionary(uniqueKeysWithValues: try await magic.object(of: Note.self).map { ($0.id, $0.title) })
+      // One clock for all, so the last write of each note has won.
+      for (id, round) in written { #expect(titles[id] == "round \(round)", "MAGIC_SEED=\(seed)") }
+      try await magic.close()
+    }
+  }
 }

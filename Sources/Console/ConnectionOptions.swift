@@ -33,6 +33,11 @@ package struct ConnectionOptions: ParsableArguments {
     name: .customLong("key"), help: ArgumentHelp("The key of that certificate. (\(Twin.variable("KEY")))", valueName: "file"))
   private var key: String?
 
+  @Flag(
+    name: .customLong("insecure"),
+    help: ArgumentHelp("Send the token over a plain tcp: URL to another machine. (\(Twin.variable("INSECURE")))"))
+  private var isInsecure = false
+
   package init() {}
 
   package var options: SocketRemote.Options {
@@ -42,6 +47,7 @@ package struct ConnectionOptions: ParsableArguments {
     }
     options.token = file(tokenFile, "TOKEN_FILE")
     options.authority = file(authority, "CA")
+    options.isInsecure = isInsecure || Twin.flag("INSECURE")
     options.fingerprint = fingerprint ?? Twin.text("FINGERPRINT")
     options.certificate = file(certificate, "CERT")
     options.key = file(key, "KEY")

@@ -130,6 +130,46 @@ import Testing
     for replica in [original, moved] { #expect(try await Dump(replica.magic) == Dump(late.magic)) }
   }
 
+  /// K-18: files that are not of what a floor stands for are not given up with it.
+  @Test func compactionLeavesABranchThatNobodyHasTaken() async throws {
+    _ = try await makeOriginal()
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    let (original, copy) = try (open("a"), open("copy", "side"))
+    for number in 0..<2 {
+      try await write("first \(number)", by: original)
+      try await write("second \(number)", by: copy)
+      for replica in [original, copy] { try await replica.replicator.push() }
+    }
+    try await write("last", by: original)
+    try await original.replicator.push()
+    try await original.magic.compact()
+    try await copy.magic.close()
+    let shared = try Set(segments(of: "remote")).intersection(segments(of: "side"))
+    let others = try segments(of: "side").filter { !shared.contains($0) }
+    for name in others {
+      try FileManager.default.copyItem(at: folder["side/segments/" + name], to: folder["remote/segments/" + name])
+    }
+    let (before, carried) = (try names(in: "remote"), try names(in: "side"))
+    try await original.replicator.compact()
+    let left = try names(in: "remote")
+    #expect(left.count < before.count)
+    // What is everybody's may go, if only in part.
+    #expect(!others.isEmpty && carried.subtracting(left).count <= 2)
+    #expect(left.count >= 2)
+  }
+
+  /// Of the transactions in a remote's segments.
+  private func names(in remote: String) throws -> Set<TransactionName> {
+    try segments(of: remote).reduce(into: []) { names, segment in
+      let bytes = [UInt8](try Data(contentsOf: folder["\(remote)/segments/" + segment]))
+      names.formUnion(try Segment(bytes).transactions.map(\.name))
+    }
+  }
+
+  private func segments(of remote: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: folder["\(remote)/segments"].path)
+  }
+
   /// What the mark cannot tell shows in the remote: the copy moves what it wrote under the id.
   @Test(arguments: [0, 1, 3]) func anUnnoticedCopyLeavesTheID(writes: Int) async throws {
     let id = try await makeOriginal()

@@ -1,5 +1,6 @@
 import Foundation
 import MagicData
+import MagicJournal
 import MagicReplication
 import MagicTransport
 import TestSupport
@@ -92,6 +93,69 @@ import Testing
     try await server.stop()
   }
 
+  /// W-4: what two servers know of one file of tokens is the same.
+  @Test func serversThatShareTokensShareOwners() async throws {
+    let tokens = try secret("tokens", "one a readwrite\ntwo b readwrite\n")
+    let (first, second) = (try Owners(besides: tokens), try Owners(besides: tokens))
+    let ids = (1...4).map { ReplicaID(0, UInt64($0)) }
+    #expect(try first.claim(ids[0], for: "a"))
+    #expect(try second.claim(ids[1], for: "b"))
+    #expect(try first.claim(ids[2], for: "a"))
+    #expect(try !second.claim(ids[0], for: "b"))
+    #expect(try !first.claim(ids[1], for: "a"))
+    let again = try Owners(besides: tokens)
+    #expect(try [again, first, second].allSatisfy { try $0.isOthers(ids[0], than: "b") && $0.isOthers(ids[2], than: "b") })
+    #expect(try !again.isOthers(ids[3], than: "a"))
+  }
+
+  /// An id is a token's by what it writes: who looks around claims nothing.
+  @Test func readingClaimsNoID() async throws {
+    let server = try await server("one a readwrite\ntwo b readwrite\n")
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "one").push()
+    let owned = try Data(contentsOf: folder["tokens.replicas"])
+    for token in ["one", "two"] {
+      let socket = try RawSocket(port: server.port)
+      socket.send(RawSocket.hello(token: token))
+      #expect(await socket.frame()?.kind == 0x81)
+      socket.send(RawSocket.frame(3, [0]))
+      #expect(await socket.frame()?.kind == 0x83)
+    }
+    #expect(try Data(contentsOf: folder["tokens.replicas"]) == owned)
+    try await server.stop()
+  }
+
+  /// W-3: the server itself refuses, whatever the client thinks of its rights.
+  @Test(arguments: [("look", [2, 5, 7, 10, 12, 15]), ("post", [4, 9, 11, 14])]) func aServerRefusesWhatATokenHasNoRightTo(
+    token: String, kinds: [UInt8]
+  ) async throws {
+    let server = try await server("full both readwrite\nlook reader read\npost writer write\n")
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "full").push()
+    let before = try folder.contents().filter { $0.key.hasPrefix("hub") }
+    for kind in kinds {
+      let socket = try RawSocket(port: server.port)
+      socket.send(RawSocket.hello(token: token))
+      #expect(await socket.frame()?.kind == 0x81)
+      socket.send(RawSocket.frame(kind, [UInt8](repeating: 0, count: 16)))
+      let answer = await socket.frame()
+      #expect(answer?.kind == 0xff && answer?.body.first == 4, "kind \(kind): \(String(describing: answer))")
+    }
+    #expect(try folder.contents().filter { $0.key.hasPrefix("hub") } == before)
+    try await server.stop()
+  }
+
+  /// A token is not sent where others can read it on its way.
+  @Test func aTokenGoesToThisMachineOrIsHidden() async throws {
+    let magic = try await MagicData(path: folder["a"])
+    var options = SocketRemote.Options()
+    options.token = try secret("token", "word\n")
+    let open = MagicReplicator(magic, remote: try SocketRemote("tcp://192.0.2.1:1", options: options))
+    await expectCode(.notAllowed, naming: "--insecure") { try await open.pull() }
+  }
+
   @Test func secretsThatOthersCanReadAreRefused() async throws {
     var options = RunningServer.quiet
     options.tokens = try secret("tokens", "secret-word\n", mode: 0o644)
@@ -143,6 +207,7 @@ import Testing
 
   @Test(arguments: [
     "tcp://", "http://host", "tcp://host:1/path", "unix:", "ssh://host", "ssh://-oProxy/x", "tcp://h:99999", "tcp://u:p@h:1",
+    "unix:/" + String(repeating: "long", count: 40),
   ])
   func whatIsNoAddressIsRefused(address: String) {
     #expect(throws: MagicDataError.self) { try SocketRemote(address) }

@@ -48,6 +48,34 @@ import Testing
     try await place.stop()
   }
 
+  /// C-5, L-22: a server that holds back what comes from a clock that is ahead is not asked again and again.
+  @Test func whatIsHeldBackIsNotSentWithoutEnd() async throws {
+    let place = try await Place(.peer)
+    let ahead = Replica(try place.magic("ahead", skew: 2 * 3_600_000), try place.remote())
+    try await ahead.magic.update(Note("1", "from tomorrow"))
+    let events = ahead.replicator.events
+    let (heard, first) = AsyncStream.makeStream(of: Void.self)
+    let counting = Task {
+      var sent = 0
+      for await event in events {
+        guard case .sent = event else { continue }
+        sent += 1
+        first.yield()
+      }
+      return sent
+    }
+    let following = Task { try await ahead.replicator.run(every: .milliseconds(20)) }
+    for await _ in heard { break }
+    try await Task.sleep(for: .seconds(1))
+    following.cancel()
+    try await following.value
+    counting.cancel()
+    let sent = await counting.value
+    #expect(1...4 ~= sent, "it was sent \(sent) times")
+    #expect(try await place.served?.statistics().transactions == 0)
+    try await place.stop()
+  }
+
   private func isSeen(_ title: String, in magic: MagicData, within time: Duration) async throws -> Bool {
     try await withThrowingTaskGroup(of: Bool.self) { group in
       group.addTask {

@@ -53,8 +53,8 @@ final class Place {
     (server, served) = (nil, nil)
   }
 
-  func magic(_ name: String) throws -> MagicData {
-    MagicData(store: try Store(.file(DatabaseLocation(folder[name]), mustExist: false), world.surroundings()))
+  func magic(_ name: String, skew: Int64 = 0) throws -> MagicData {
+    MagicData(store: try Store(.file(DatabaseLocation(folder[name]), mustExist: false), world.surroundings(skew: skew)))
   }
 
   func replica(_ name: String) throws -> Replica { Replica(try magic(name), try remote()) }

@@ -103,6 +103,25 @@ import Testing
     #expect(try digest("a") == digest("it's far"))
     let missing = try Tool.sync.run("pull", path("a"), url, environment: ["MAGIC_SYNC_SSH": "/nobody/has/this"])
     #expect(missing.status == 5)
+    // What ssh ends with says why.
+    let unknown = try Tool.sync.run(
+      "pull", path("a"), url, environment: ["MAGIC_SYNC_SSH": ssh.path, "MAGIC_SYNC_REMOTE_PROGRAM": "no-such-program"])
+    #expect(unknown.status == 1 && unknown.errors.contains("MAGIC_SYNC_REMOTE_PROGRAM"), "\(unknown.errors)")
+    try Data("#!/bin/sh\nexit 255\n".utf8).write(to: ssh)
+    #expect(try Tool.sync.run("pull", path("a"), url, environment: environment).status == 5)
+    // One that says nothing does not stay.
+    let (here, gone) = (folder["here"].path, folder["gone"].path)
+    let script = "#!/bin/sh\ntrap 'echo > \(gone); exit' TERM\necho > \(here)\nwhile :; do sleep 0.02; done\n"
+    try Data(script.utf8).write(to: ssh)
+    let hung = try Tool.sync.start(["pull", path("a"), url], environment: environment)
+    func waitFor(_ file: String) async throws {
+      for _ in 0..<1_000 where !FileManager.default.fileExists(atPath: file) { try await Task.sleep(for: .milliseconds(20)) }
+      #expect(FileManager.default.fileExists(atPath: file))
+    }
+    try await waitFor(here)
+    kill(hung.processIdentifier, SIGINT)
+    #expect(hung.terminationStatus == 130)
+    try await waitFor(gone)
   }
 
   @Test func exitCodesSayWhatIsTheMatter() async throws {
@@ -143,6 +162,14 @@ import Testing
     #expect(try Tool.sync.run("sync", path("else"), again.address).status == 7)
   }
 
+  /// What cannot be waited for carries no session.
+  @Test func standardInputAndOutputHaveToBeStreams() throws {
+    let errors = Pipe()
+    let process = try Tool.sync.start(["serve", path("hub"), "--stdio"], errors: errors)
+    let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    #expect(process.terminationStatus == 6 && text.contains("pipes or sockets"), "\(text)")
+  }
+
   @Test func aTokenIsNeverInALog() async throws {
     try await write("a", to: "a")
     let tokens = try secret("tokens", "the-right-one laptop readwrite\n")
@@ -175,10 +202,15 @@ import Testing
       let server = try ServingProcess([path(kind), "--listen", "tcp://127.0.0.1:0"])
       let client = try Tool.sync.start(["push", path("a"), server.address])
       try await Task.sleep(for: .milliseconds(chance.below(400)))
-      if chance.below(2) == 0 {
+      switch chance.below(3) {
+      case 0:
         #expect(server.end(SIGKILL) == 128 + SIGKILL)
         #expect([0, 5].contains(client.terminationStatus), "MAGIC_SEED=\(seed)")
-      } else {
+      case 1:
+        // What is in flight is finished.
+        #expect(server.end() == 0, "MAGIC_SEED=\(seed)")
+        #expect([0, 5].contains(client.terminationStatus), "MAGIC_SEED=\(seed)")
+      default:
         kill(client.processIdentifier, SIGKILL)
         client.waitUntilExit()
         #expect(server.end() == 0, "MAGIC_SEED=\(seed)")
@@ -249,7 +281,11 @@ import Testing
         path("hub"), "--listen", "tls://127.0.0.1:0", "--cert", path("server.pem"), "--key", path("server.key"), "--client-ca",
         path("ca.pem"),
       ])
-    #expect(try status("--ca", path("ca.pem"), at: strict.address).0 != 0)
+    let bare = try status("--ca", path("ca.pem"), at: strict.address)
+    #expect(bare.0 == 6, "\(bare.1)")
+    let foreign = try status(
+      "--ca", path("ca.pem"), "--cert", path("other.pem"), "--key", path("other.key"), at: strict.address)
+    #expect(foreign.0 == 6 && !foreign.1.contains("sslError"), "\(foreign.1)")
     #expect(
       try status("--ca", path("ca.pem"), "--cert", path("client.pem"), "--key", path("client.key"), at: strict.address) == (
         0, ""
@@ -274,6 +310,19 @@ import Testing
     let page = try Tool.python.run(
       "-c", "import sys,urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())", String(url))
     #expect(page.output.contains("magic_sync_lag_transactions{replica="), "\(page.output) \(page.errors)")
+    func lags() throws -> [String] {
+      try Tool.python.run(
+        "-c", "import sys,urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())", String(url)
+      ).lines.filter { $0.hasPrefix("magic_sync_lag") }.map { String($0.split(separator: " ").last ?? "") }.sorted()
+    }
+    #expect(try lags() == ["0"])
+    // Who was here is behind once another writes, and no more when it comes again.
+    try #require(Tool.sync.run("clone", server.address, path("b")).status == 0)
+    try await write("b", to: "b")
+    #expect(try Tool.sync.run("push", path("b"), server.address).status == 0)
+    #expect(try lags().suffix(2) == ["0", "1"])
+    #expect(try Tool.sync.run("pull", path("a"), server.address).status == 0)
+    #expect(try lags().suffix(2) == ["0", "0"])
     #expect(page.output.contains("# TYPE magic_sync_received_bytes_total counter"))
     #expect(server.end() == 0)
   }

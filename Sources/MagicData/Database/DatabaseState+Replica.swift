@@ -40,20 +40,23 @@ extension DatabaseState {
   /// Goes on under a fresh id, since somebody else has written the transactions of the own one from `sequence` on otherwise. What is held of them gets an id
   /// that follows from the name of the first, and so is the same wherever that is done, and sequences from 1 on (J-31).
   ///
-  /// - Parameter withFloor: whether others may have written what the floor stands for otherwise, too: then that goes on under another id as well (K-20).
+  /// - Parameters:
+  ///   - sequence: of those above the floor; of what lies below it nothing is moved.
+  ///   - withFloor: whether others may have written what the floor stands for otherwise, too: then that goes on under another id as well (K-20).
   static func leaveReplica(
     from sequence: UInt64, withFloor: Bool, _ surroundings: Surroundings, _ db: Database
   ) throws -> ReplicaID {
     let state = try DatabaseState(db)
     try state.keepClock(db)
-    if withFloor, let floor = try JournalIndex(db).floor(of: state.replica) {
+    let floor = try JournalIndex(db).floor(of: state.replica)
+    if withFloor, let floor {
       _ = try moveAway(state.replica, from: floor.sequence + 1, db)
       var drop = try SQL(db, Statements.dropFloor)
       try drop.bind(JournalWriter.row(of: state.replica, db))
       try drop.run()
       try standBeside(floor, of: state.replica, db)
     } else {
-      _ = try moveAway(state.replica, from: sequence, db)
+      _ = try moveAway(state.replica, from: max(sequence, (floor?.sequence ?? 0) + 1), db)
     }
     return try becomeReplica(surroundings, db)
   }
@@ -77,10 +80,15 @@ extension DatabaseState {
 
   /// Of what lies below a floor nobody can tell whether others hold the same: who lacks this end takes what is kept (K-20).
   private static func standBeside(_ floor: NamedFrontier.End, of replica: ReplicaID, _ db: Database) throws {
-    let id = replica.branch(at: floor.name)
-    guard try JournalIndex.lastSequence(JournalWriter.row(of: id, db), db) == 0 else { return }
+    let beside = NamedFrontier.End(sequence: 1, name: floor.name)
+    var id = replica.branch(at: floor.name)
+    while try JournalIndex.lastSequence(JournalWriter.row(of: id, db), db) > 0 {
+      guard try JournalIndex(db).floor(of: id) != beside else { return }
+      // Something else is held there.
+      id = id.branch(at: floor.name)
+    }
     var end = NamedFrontier()
-    end[id] = NamedFrontier.End(sequence: 1, name: floor.name)
+    end[id] = beside
     try JournalCompaction(db, to: end).raise()
     try MemberReplica.expire(id, db)
   }

@@ -3,8 +3,10 @@ package import Foundation
 /// Writes whole files so that a crash leaves the old content or the new, and never a part (F-4).
 package enum DurableFile {
   /// Makes a file, or replaces it.
-  package static func write(_ bytes: some ContiguousBytes, to file: URL) throws {
-    let temporary = try writeTemporary(bytes, beside: file)
+  ///
+  /// - Parameter mode: who may read it, as far as the process's mask lets them.
+  package static func write(_ bytes: some ContiguousBytes, to file: URL, mode: mode_t = 0o666) throws {
+    let temporary = try writeTemporary(bytes, beside: file, mode)
     guard rename(temporary.path, file.path) == 0 else { throw failure("could not be written", file, removing: temporary) }
     try syncFolder(of: file)
   }
@@ -137,10 +139,10 @@ package enum DurableFile {
   }
 
   /// A new file with a name of its own in the folder of another, on the disk: to be renamed, or unlinked.
-  static func writeTemporary(_ bytes: some ContiguousBytes, beside file: URL) throws -> URL {
+  static func writeTemporary(_ bytes: some ContiguousBytes, beside file: URL, _ mode: mode_t = 0o666) throws -> URL {
     let temporary = temporary(beside: file)
     do {
-      try writeNew(bytes, temporary)
+      try writeNew(bytes, temporary, mode)
     } catch {
       unlink(temporary.path)
       throw error
@@ -158,14 +160,14 @@ package enum DurableFile {
     return true
   }
 
-  private static func writeNew(_ bytes: some ContiguousBytes, _ file: URL) throws {
-    try writeNew(file) { descriptor in
+  private static func writeNew(_ bytes: some ContiguousBytes, _ file: URL, _ mode: mode_t = 0o666) throws {
+    try writeNew(file, mode) { descriptor in
       _ = try bytes.withUnsafeBytes { try append($0, to: descriptor, file) }
     }
   }
 
-  private static func writeNew(_ file: URL, _ body: (Int32) throws -> Void) throws {
-    let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL, 0o666)
+  private static func writeNew(_ file: URL, _ mode: mode_t = 0o666, _ body: (Int32) throws -> Void) throws {
+    let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL, mode)
     guard descriptor >= 0 else { throw failure("could not be made", file) }
     defer { close(descriptor) }
     try body(descriptor)

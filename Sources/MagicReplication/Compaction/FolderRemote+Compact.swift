@@ -81,11 +81,13 @@ struct FolderCompaction {
       whole = written
     }
     guard members.haveAll(named, held) else { return }
-    let segments = Set(
-      (listing.files.filter { listing.limits[$0.name.replica] == nil }.map(\.name)
-        + listing.rejected.filter { $0.error.code != .incompatible }.map(\.name)).filter {
-          $0.last <= floor[$0.replica]
-        })
+    let segments = named.replicas.filter { listing.limits[$0] == nil }.reduce(
+      into: Set(
+        listing.rejected.filter { $0.error.code != .incompatible }.map(\.name).filter { $0.last <= floor[$0.replica] })
+    ) { segments, replica in
+      // What it does not stand for may be a branch that nobody has taken.
+      if let end = named[replica] { segments.formUnion(listing.files(below: end, of: replica)) }
+    }
     let lower = Set(
       listing.checkpoints.filter { other in whole.map { $0.url != other.url && $0.isAbove(other.floor) } ?? false }.map(\.url))
     if !isDryRun {

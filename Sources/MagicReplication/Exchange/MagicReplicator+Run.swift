@@ -1,5 +1,6 @@
 internal import Foundation
 internal import MagicData
+internal import MagicJournal
 
 extension MagicReplicator {
   /// Keeps database and remote in step until the task is cancelled or the database closed; then it returns, with both sides whole.
@@ -9,15 +10,15 @@ extension MagicReplicator {
   /// fails for what may pass (a share that is not there, a file that is still on its way, a database that is busy, a full disk) is told as
   /// ``MagicReplicationEvent/retrying(_:after:)`` and tried again, after a pause that doubles up to five minutes.
   ///
-  /// - Parameter interval: how often the remote is looked at, and the least time from one round to the next, which gathers small writes.
+  /// - Parameter interval: how often a folder is looked at, and the least time from one round to the next, which gathers small writes; a server tells of changes.
   /// - Throws: `MagicDataError` for what another try does not mend: `fork`, `incompatible`, `notADatabase`, `tooLarge`, `transaction`.
   public func run(every interval: Duration = .seconds(1)) async throws {
-    var (backOff, search) = (BackOff(from: interval), BackOff(from: .milliseconds(200)))
+    var (backOff, search, held) = (BackOff(from: interval), BackOff(from: .milliseconds(200)), Frontier?.none)
     while !isOver {
       do {
         try await remote.opened(for: magic) { remote in
           while !isOver {
-            search = try await telling { try await round(remote, interval, search) }
+            (search, held) = try await telling { try await round(remote, interval, search, before: held) }
             backOff.reset()
           }
         }
@@ -35,8 +36,12 @@ extension MagicReplicator {
 
   /// One exchange, and the wait for a reason for the next.
   ///
-  /// - Parameter search: the pauses in which missing contents are looked for.
-  private func round(_ remote: any OpenRemote, _ interval: Duration, _ search: BackOff) async throws -> BackOff {
+  /// - Parameters:
+  ///   - search: the pauses in which missing contents are looked for.
+  ///   - held: what the database held after the round before, if that moved something and was not in step.
+  private func round(
+    _ remote: any OpenRemote, _ interval: Duration, _ search: BackOff, before held: Frontier?
+  ) async throws -> (search: BackOff, held: Frontier?) {
     var search = search
     let earliest = ContinuousClock.now + (remote.isLive ? .zero : interval)
     // Looked at before the exchange: what comes during it is a reason for the next one.
@@ -47,17 +52,20 @@ extension MagicReplicator {
     if moved > 0 || report.pull.missingAssets == 0 { search.reset() }
     var pause = report.pull.missingAssets > 0 ? min(search.next(), MagicReplicator.longest) : MagicReplicator.longest
     if let due = remote.due { pause = min(pause, max(.zero, due - .now)) }
-    let (row, isInStep) = try await moved == 0 ? (before, true) : standing(with: remote)
-    if isInStep { try await waitForReason(after: row, remote, there, interval, atMost: pause) }
+    guard moved > 0 else {
+      try await waitForReason(after: before, remote, there, interval, atMost: pause)
+      if earliest > .now { try await Task.sleep(until: earliest, clock: .continuous) }
+      return (search, nil)
+    }
+    // If the remote does not tell that it holds the same, what came meanwhile is not told from what the round moved: the next one begins at once, and has to find
+    // nothing. If it finds the same again, as where a server holds back what comes from a clock that is ahead, there is time.
+    let (row, now) = try await magic.store.read { db in (try DatabaseState(db).lastRow, try JournalIndex(db).frontier()) }
+    let isInStep = remote.holds(now)
+    if isInStep || held == now {
+      try await waitForReason(after: row, remote, there, interval, atMost: isInStep ? pause : MagicReplicator.longest)
+    }
     if earliest > .now { try await Task.sleep(until: earliest, clock: .continuous) }
-    return search
-  }
-
-  /// The journal's last row after a round that moved something, and whether the remote has told that it holds the same. If it did not tell, what came meanwhile is
-  /// not told from what the round moved: the next one begins at once, and has to find nothing.
-  private func standing(with remote: any OpenRemote) async throws -> (row: Int64, isInStep: Bool) {
-    let (row, frontier) = try await magic.store.read { db in (try DatabaseState(db).lastRow, try JournalIndex(db).frontier()) }
-    return (row, remote.holds(frontier))
+    return (search, isInStep ? nil : now)
   }
 
   private func waitForReason(

@@ -147,22 +147,51 @@ struct FolderListing: Sendable {
   }
 
   /// The same with names, and only as far as each file goes on from what is before it, as far as headers tell: what follows is another branch's (J-33).
-  var row: NamedFrontier {
-    var row = NamedFrontier()
-    for checkpoint in checkpoints { row.raise(to: checkpoint.floor) }
-    for replica in replicas { extend(&row, replica) }
-    return row
+  var rows: [ReplicaID: Row] {
+    var rows: [ReplicaID: Row] = [:]
+    for checkpoint in checkpoints {
+      for replica in checkpoint.floor.replicas { checkpoint.floor[replica].map { rows[replica, default: Row()].raise(to: $0) } }
+    }
+    for replica in replicas { extend(&rows[replica, default: Row()], replica) }
+    return rows
   }
 
-  func extend(_ row: inout NamedFrontier, _ replica: ReplicaID) {
-    while var file = next(after: row[replica]?.sequence ?? 0, of: replica) {
-      if let end = row[replica], file.name.first == end.sequence + 1, file.header.previous != end.name {
-        let other = runs[replica]?.files.first { $0.name.first == end.sequence + 1 && $0.header.previous == end.name }
-        guard let other else { return }
+  func extend(_ row: inout Row, _ replica: ReplicaID) {
+    while var file = next(after: row.last, of: replica) {
+      if let end = row.end, file.name.first == end.sequence + 1, file.header.previous != end.name {
+        guard let other = runs[replica]?.files(from: end.sequence + 1).first(where: { $0.header.previous == end.name }) else {
+          return
+        }
         file = other
       }
-      row[replica] = NamedFrontier.End(sequence: file.name.last, name: file.header.lastName)
+      row.append(file)
     }
+  }
+
+  /// The files of a replica that hold what a floor stands for, as names tell: others may be of another branch.
+  func files(below end: NamedFrontier.End, of replica: ReplicaID) -> Set<SegmentFileName> {
+    var (known, row, read) = ([end.sequence: end.name], [File](), [SegmentFileName: Segment?]())
+    func name(at sequence: UInt64, in file: File) -> TransactionName? {
+      let segment = read[file.name] ?? (try? FolderListing.segment(file))
+      read[file.name] = segment
+      return segment?.transactions.first { $0.sequence == sequence }?.name
+    }
+    for file in (runs[replica]?.files ?? []).sorted(by: { $0.name.last > $1.name.last }) {
+      let isOfRow: Bool
+      if file.name.last > end.sequence {
+        isOfRow = file.name.first <= end.sequence && name(at: end.sequence, in: file) == end.name
+      } else if let name = known[file.name.last] {
+        isOfRow = name == file.header.lastName
+      } else if let other = row.first(where: { $0.name.first <= file.name.last && file.name.last < $0.name.last }) {
+        isOfRow = name(at: file.name.last, in: other) == file.header.lastName
+      } else {
+        isOfRow = false
+      }
+      guard isOfRow else { continue }
+      row.append(file)
+      known[file.name.first - 1] = file.header.previous
+    }
+    return Set(row.map(\.name).filter { $0.last <= end.sequence })
   }
 
   /// - Parameter floor: of who reads; a closing counts from there.
@@ -342,13 +371,53 @@ struct Runs: Sendable {
   }
 
   func next(after sequence: UInt64) -> FolderListing.File? {
-    var (low, high) = (0, files.count)
+    let end = files.boundary { $0.name.first > sequence + 1 }
+    guard end > 0 else { return nil }
+    let file = files[farthest[end - 1]]
+    return file.name.last > sequence ? file : nil
+  }
+
+  /// Those that begin at a sequence.
+  func files(from first: UInt64) -> ArraySlice<FolderListing.File> {
+    files[files.boundary { $0.name.first >= first }..<files.boundary { $0.name.first > first }]
+  }
+}
+
+/// Files of a replica of which each goes on from the one before, by its name where its header has that.
+struct Row: Sendable {
+  /// Of the last one, or what a checkpoint stands for.
+  private(set) var end: NamedFrontier.End?
+  /// Rising by their last sequences.
+  private var files: [FolderListing.File] = []
+
+  init() {}
+
+  var last: UInt64 { end?.sequence ?? 0 }
+
+  mutating func raise(to other: NamedFrontier.End) {
+    if other.sequence >= last { end = other }
+  }
+
+  mutating func append(_ file: FolderListing.File) {
+    files.append(file)
+    end = NamedFrontier.End(sequence: file.name.last, name: file.header.lastName)
+  }
+
+  /// The one that holds what comes after a sequence.
+  func next(after sequence: UInt64) -> FolderListing.File? {
+    let index = files.boundary { $0.name.last > sequence }
+    return index < files.count && files[index].name.first <= sequence + 1 ? files[index] : nil
+  }
+}
+
+extension Array where Element == FolderListing.File {
+  /// Of the first one for which it holds, where it holds for all after that; else the end.
+  fileprivate func boundary(_ isBeyond: (Element) -> Bool) -> Int {
+    var (low, high) = (0, count)
     while low < high {
       let middle = (low + high) / 2
-      if files[middle].name.first <= sequence + 1 { low = middle + 1 } else { high = middle }
+      if isBeyond(self[middle]) { high = middle } else { low = middle + 1 }
     }
-    guard low > 0 else { return nil }
-    let file = files[farthest[low - 1]]
-    return file.name.last > sequence ? file : nil
+    return low
   }
 }

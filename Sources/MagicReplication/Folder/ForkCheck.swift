@@ -38,6 +38,9 @@ extension FolderListing {
       }
       // If it cannot be read, nothing says that what is held of its run is another's.
       let names = (try? FolderListing.segment(file))?.transactions.map { ($0.sequence, $0.name) } ?? []
+      if try names.isEmpty || names.contains(where: { try $0.0 == floor && journal.name(at: floor, of: own) == $0.1 }) {
+        share(floor)
+      }
       let differing = try names.first { try $0.0 > floor && ($0.0 > held[own] || journal.name(at: $0.0, of: own) != $0.1) }
       if let differing, differing.0 > max(floor + 1, file.header.first) { share(differing.0 - 1) }
       first = min(first ?? .max, differing?.0 ?? held[own] + 1)

@@ -14,7 +14,7 @@ package protocol Remote: Sendable {
 
 /// A remote that can be asked.
 ///
-/// What a remote has is never remembered from one call to the next: it may have been wiped, or set back (H-9).
+/// What a remote has is not remembered from one call to the next, as it may have been wiped, or set back (H-9); of one that tells of each change for half a minute.
 package protocol OpenRemote: Sendable {
   var text: String { get }
 

@@ -29,7 +29,7 @@ package final class ServedFolder: Served {
     let dataSet: DataSetID
     private(set) var listing: FolderListing
     /// Up to where it goes on without a hole, and by names.
-    private(set) var row: NamedFrontier
+    private(set) var rows: [ReplicaID: Row] { didSet { frontier = rows.frontier } }
     private(set) var frontier: Frontier
     /// Worked out when somebody asks.
     var standing: Standing?
@@ -45,16 +45,15 @@ package final class ServedFolder: Served {
     /// - Parameter now: before the folder was listed.
     init(_ dataSet: DataSetID, _ listing: FolderListing, _ state: FolderState, at now: Date) {
       (self.dataSet, self.listing, self.state) = (dataSet, listing, state)
-      row = listing.row
-      frontier = row.frontier
+      rows = listing.rows
+      frontier = rows.frontier
       isCertain = state.isOlder(than: now)
       until = .now + ServedFolder.longest
     }
 
     mutating func add(_ name: SegmentFileName, _ header: SegmentHeader) {
       listing.add(name, header)
-      listing.extend(&row, name.replica)
-      frontier[name.replica] = row[name.replica]?.sequence ?? 0
+      listing.extend(&rows[name.replica, default: Row()], name.replica)
       outdate()
     }
 
@@ -65,8 +64,7 @@ package final class ServedFolder: Served {
 
     mutating func reject(_ name: SegmentFileName, _ error: MagicDataError) {
       listing.reject(named: name, error)
-      (row, standing) = (listing.row, nil)
-      frontier = row.frontier
+      (rows, standing) = (listing.rows, nil)
       changes += 1
     }
   }
@@ -158,7 +156,7 @@ package final class ServedFolder: Served {
       var held = Frontier()
       for run in runs where run.replica != client {
         held[run.replica] = run.last
-        guard run.last <= look.frontier[run.replica], let known = try name(at: run.last, of: run.replica, in: listing) else {
+        guard run.last <= look.frontier[run.replica], let known = try name(at: run.last, of: run.replica, in: look) else {
           continue
         }
         // Of two floors the client has to see for itself (K-20).
@@ -171,7 +169,7 @@ package final class ServedFolder: Served {
 
   private func standing(_ look: Look) -> Standing {
     if let standing = look.standing { return standing }
-    let standing = Standing(look.listing, look.row)
+    let standing = Standing(look.listing, look.rows)
     state.withLock { state in
       guard let now = state.look, now.until == look.until, now.changes == look.changes else { return }
       state.look?.standing = standing
@@ -180,13 +178,15 @@ package final class ServedFolder: Served {
   }
 
   /// The name of a transaction that some file holds; `nil` if none can be read.
-  private func name(at sequence: UInt64, of replica: ReplicaID, in listing: FolderListing) throws -> TransactionName? {
+  private func name(at sequence: UInt64, of replica: ReplicaID, in look: Look) throws -> TransactionName? {
+    let listing = look.listing
     if let end = listing.checkpoints.lazy.compactMap({ $0.floor[replica] }).first(where: { $0.sequence == sequence }) {
       return end.name
     }
-    guard sequence > 0, let file = listing.next(after: sequence - 1, of: replica) else { return nil }
+    guard sequence > 0,
+      let file = look.rows[replica]?.next(after: sequence - 1) ?? listing.next(after: sequence - 1, of: replica)
+    else { return nil }
     if file.name.last == sequence { return file.header.lastName }
-    if let next = listing.runs[replica]?.files.first(where: { $0.name.first == sequence + 1 }) { return next.header.previous }
     let address = Address(file: file.name, sequence: sequence)
     if let name = state.withLock({ $0.names[address] }) { return name }
     // A hub does not read what it carries. A file whose bytes are right and that is no segment gives no name, and so no fork; who gets it says what it is.
@@ -276,15 +276,18 @@ package final class ServedFolder: Served {
   package func segments(
     _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable (ServedSegment) async throws -> Void
   ) async throws -> [String] {
-    var (listing, isNew) = (try await offPool { [self] in try look(dataSet).listing }, true)
+    let seen = try await offPool { [self] in try look(dataSet) }
+    var (listing, rows, isNew) = (seen.listing, seen.rows, true)
     var held = frontier
     // Files that are gone were replaced, or will be (F-20).
     while isNew {
       for replica in listing.replicas {
-        while let file = listing.next(after: held[replica], of: replica) {
+        // What is told to be here, and then what may be another branch's.
+        while let file = rows[replica]?.next(after: held[replica]) ?? listing.next(after: held[replica], of: replica) {
           guard let whole = try await offPool({ [self] in try whole(file) }) else {
             let error = state.withLock { $0.damaged[file.name] }
             listing.reject(file, error ?? MagicDataError(.notFound, "\(file.url.path) is gone"))
+            rows = listing.rows
             continue
           }
           let header = try whole.bytes(at: 0, SegmentHeader.length)
@@ -297,6 +300,7 @@ package final class ServedFolder: Served {
         let isNew = try listing.lookAgain()
         return (listing, isNew)
       }
+      if isNew { rows = listing.rows }
     }
     return listing.rejected.filter { $0.name.last > listing.frontier[$0.name.replica] }.map(\.error.message)
   }
@@ -372,9 +376,9 @@ private struct FolderInbox: Inbox {
 }
 
 extension Standing {
-  init(_ listing: FolderListing, _ row: NamedFrontier) {
+  init(_ listing: FolderListing, _ rows: [ReplicaID: Row]) {
     let parts = listing.allReplicas.map { replica in
-      let last = row[replica]?.sequence ?? 0
+      let last = rows[replica]?.last ?? 0
       var beyond: [ClosedRange<UInt64>] = []
       // What begins right there is not of this row.
       for file in listing.runs[replica]?.files ?? [] where file.name.first > last + 1 {
@@ -384,7 +388,7 @@ extension Standing {
           beyond.append(file.name.first...file.name.last)
         }
       }
-      let run = HeldRun(replica: replica, last: last, name: row[replica]?.name ?? .none)
+      let run = HeldRun(replica: replica, last: last, name: rows[replica]?.end?.name ?? .none)
       return Part(run, beyond: Array(beyond.prefix(Standing.maxRuns)))
     }
     self.init(
@@ -393,4 +397,12 @@ extension Standing {
 
   /// More runs apart than these are not told; what follows them is sent again.
   private static let maxRuns = 100
+}
+
+extension [ReplicaID: Row] {
+  fileprivate var frontier: Frontier {
+    var frontier = Frontier()
+    for (replica, row) in self { frontier[replica] = row.last }
+    return frontier
+  }
 }

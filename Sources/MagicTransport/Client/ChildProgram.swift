@@ -1,5 +1,6 @@
 internal import Foundation
 internal import MagicData
+internal import MagicReplication
 
 /// A program whose standard input and output carry the wire. Foundation's `Process` will not do (swift-corelibs-foundation 5472).
 final class ChildProgram: Sendable {
@@ -7,6 +8,8 @@ final class ChildProgram: Sendable {
   let input: Int32
   let output: Int32
   private let process: pid_t
+  /// As `waitpid` gives it, once it is over.
+  private let status = Locked(Int32?.none)
 
   /// - Parameter words: the program, looked for as a shell does, and its arguments.
   init(_ words: [String]) throws {
@@ -45,13 +48,45 @@ final class ChildProgram: Sendable {
     MagicDataError(.unreachable, "\(words[0]) could not be run: \(String(cString: strerror(code)))")
   }
 
+  /// Whether it is over.
+  private func look(_ options: Int32) -> Bool {
+    status.withLock { known in
+      guard known == nil else { return true }
+      var status: Int32 = 0
+      var found = waitpid(process, &status, options)
+      while found < 0, errno == EINTR { found = waitpid(process, &status, options) }
+      guard found != 0 else { return false }
+      known = found == process ? status : 0
+      return true
+    }
+  }
+
+  /// What it has exited with, if it ends by itself within a second: why there is no session.
+  func exitCode() async -> Int32? {
+    for _ in 0..<20 where !look(WNOHANG) { try? await Task.sleep(for: .milliseconds(50)) }
+    return status.withLock { $0 }.flatMap { $0 & 0x7f == 0 ? $0 >> 8 & 0xff : nil }
+  }
+
   /// It ends with the end of its input; whoever waits for something else meanwhile does not wait for that.
   func end() {
-    let process = process
-    DispatchQueue.global().async {
-      kill(process, SIGTERM)
-      var status: Int32 = 0
-      while waitpid(process, &status, 0) < 0 && errno == EINTR {}
+    guard !look(WNOHANG) else { return }
+    // Before this program ends itself.
+    kill(process, SIGTERM)
+    DispatchQueue.global().async { _ = self.look(0) }
+  }
+}
+
+extension ChildProgram {
+  /// What the end of ssh means: it ends with 255 if it fails itself, and else as what it runs does. What either had to say it has said.
+  func refusal(_ text: String, _ error: MagicDataError) async -> MagicDataError {
+    switch await exitCode() {
+    case nil, 0: error
+    case 127:
+      MagicDataError(
+        .notFound, "\(text): there is no magic-sync on the other machine's path; MAGIC_SYNC_REMOTE_PROGRAM names it",
+        cause: error)
+    case 255: MagicDataError(.unreachable, "\(text) cannot be reached, as ssh says", cause: error)
+    case let code?: MagicDataError(.failed, "\(text): magic-sync at the other end ended with \(code), as it says", cause: error)
     }
   }
 }

@@ -53,6 +53,8 @@ struct ClientTLS: Sendable {
 
   static func refusal(_ text: String, _ error: any Error) -> MagicDataError {
     let reason = "\(error)"
+    // What BoringSSL calls it; the rest is where in its source.
+    let name = reason.split { !($0.isUppercase || $0 == "_") }.filter { $0.contains("_") }.max { $0.count < $1.count }
     if reason.contains("CERTIFICATE_VERIFY_FAILED") || reason.lowercased().contains("hostname") {
       return MagicDataError(
         .unauthorized, "\(text) shows a certificate that is not trusted; name its authority (--ca) or its fingerprint",
@@ -61,11 +63,18 @@ struct ClientTLS: Sendable {
     if reason.contains("CERTIFICATE_REQUIRED") {
       return MagicDataError(.unauthorized, "\(text) wants a client's certificate", cause: error)
     }
+    if ["ALERT_UNKNOWN_CA", "CERTIFICATE_UNKNOWN", "BAD_CERTIFICATE", "CERTIFICATE_EXPIRED", "CERTIFICATE_REVOKED"].contains(
+      where: reason.contains)
+    {
+      return MagicDataError(.unauthorized, "\(text) does not trust this client's certificate", cause: error)
+    }
     if error as? NIOSSLError == .uncleanShutdown {
       return MagicDataError(.unreachable, "the connection to \(text) broke: it was closed without a word", cause: error)
     }
     return MagicDataError(
-      .failed, "\(text) does not speak TLS as it should (\(reason.prefix(200))); is it a tcp: address?", cause: error)
+      .failed,
+      "\(text) does not speak TLS as it should (\(name ?? reason.prefix(80))); is it a tcp: address, or another program's?",
+      cause: error)
   }
 }
 

@@ -10,6 +10,10 @@ extension SocketRemote {
     do {
       switch endpoint {
       case .tcp(let host, let port):
+        guard options.token == nil || options.isInsecure || Endpoint.isLoopback(host) else {
+          throw MagicDataError(
+            .notAllowed, "others could read the token on its way to \(text); use tls://, a tunnel, or say --insecure")
+        }
         return (try await Connector.bootstrap.connect(host: host, port: port, channelInitializer: Connector.plain), nil)
       case .unix(let path):
         return (try await Connector.bootstrap.connect(unixDomainSocketPath: path, channelInitializer: Connector.plain), nil)

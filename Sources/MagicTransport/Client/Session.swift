@@ -127,6 +127,7 @@ final class Session: Sendable {
 
   func compare(_ magic: MagicData) async throws -> Compared {
     let changes = changes.count
+    compared.withLock { $0 = nil }
     // Of ids that are closed the server may have other transactions.
     let (runs, own, branches) = try await magic.store.read { db in
       let branches = try Branches(db)
@@ -187,16 +188,18 @@ final class Session: Sendable {
     let hasGrown = known.until != nil && known.held.replicas.allSatisfy { known.held[$0] <= held[$0] }
     guard held == known.held || held == known.there.frontier || hasGrown else { return try await compare(magic) }
     return Compared(
-      held: held, named: named, there: known.there, known: held, isBranch: false, changes: known.changes, isRemembered: true)
+      held: held, named: named, there: known.there, known: held, isBranch: false, changes: known.changes, isRemembered: true,
+      until: known.until)
   }
 
   /// What an exchange has ended with. The server tells of each change from then on (W-11), so there is no need to ask before the next.
   private func remember(_ ended: Compared, there: Standing) {
-    guard isLive, there.parts.allSatisfy({ $0.held.last <= ended.held[$0.held.replica] && $0.beyond.isEmpty }) else { return }
-    var ended = Compared(
+    guard isLive, !ended.isBranch, there.parts.allSatisfy({ $0.held.last <= ended.held[$0.held.replica] && $0.beyond.isEmpty })
+    else { return }
+    var found = Compared(
       held: ended.held, named: ended.named, there: there, known: ended.held, isBranch: false, changes: ended.changes)
-    ended.until = .now + Session.trust
-    compared.withLock { [ended] in $0 = ended }
+    found.until = ended.until ?? .now + Session.trust
+    compared.withLock { [found] in $0 = found }
   }
 
   /// In so long it is asked all the same: what is served may have been changed in ways that its server does not see.
@@ -232,6 +235,10 @@ extension Session: OpenRemote {
 
   func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
     if let known = inStep { return Arrivals(.nothing, known.there) }
+    return try await arrivalsNow(for: magic, dataSet)
+  }
+
+  private func arrivalsNow(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
     let found = try await compare(magic)
     let there = found.there
     frontierThere.withLock { $0 = there.frontier }
@@ -306,7 +313,7 @@ extension Session: OpenRemote {
     _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource, _ compared: Compared, _ report: inout PushReport
   ) async throws -> Bool {
     if compared.isBranch || !compared.suspects.isEmpty {
-      try await arrivals(for: magic, dataSet).part(magic, from: compared.suspects, dataSet, events)
+      try await arrivalsNow(for: magic, dataSet).part(magic, from: compared.suspects, dataSet, events)
       if !compared.isBranch {
         let compared = try await compare(magic)
         guard compared.suspects.isEmpty else {
@@ -357,10 +364,14 @@ extension Session: OpenRemote {
       }
     }
     let (settled, isSame) = try await settle(held, magic)
-    if isSame { remember(compared, there: settled) }
-    if compared.isRemembered, held.replicas.contains(where: { !settled.holes(of: $0, through: held[$0]).isEmpty }) {
+    // What was sent just now, and the server does not take yet, is not sent again at once.
+    let sent = Set(holes.map(\.0))
+    if compared.isRemembered,
+      held.replicas.contains(where: { !sent.contains($0) && !settled.holes(of: $0, through: held[$0]).isEmpty })
+    {
       return false
     }
+    if isSame { remember(compared, there: settled) }
     try await acknowledge(compared.named, magic, dataSet)
     return true
   }
@@ -394,6 +405,9 @@ extension Session: OpenRemote {
       let answer = try await ask(.blocks(.members, [said]), for: .said)
       return try reading { () throws(WireError) in try answer.blocks() }
     }
+    // A closing that it was told of has moved something, and no commit to the journal says so.
+    let held = try await magic.store.read { db in try JournalIndex(db).frontier() }
+    if pushed.replicas.contains(where: { held[$0] < pushed[$0]?.sequence ?? 0 }) { changes.tell() }
   }
 
   private static let pause = Duration.seconds(1)

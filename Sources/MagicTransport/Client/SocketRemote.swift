@@ -22,6 +22,8 @@ public struct SocketRemote: Sendable {
     public var authority: URL?
     /// The SHA-256 of the server's own certificate, 64 hexadecimal digits, with or without colons. It is all that counts then.
     public var fingerprint: String?
+    /// Lets the token go over a plain `tcp:` connection to another machine, where others can read it on the way.
+    public var isInsecure = false
     /// A certificate and its key (PEM) that the server asks for.
     public var certificate: URL?
     public var key: URL?
@@ -67,7 +69,11 @@ extension SocketRemote: Remote {
         let hello = Hello(replica: state.replica, dataSet: state.isSettled ? state.dataSet : nil, token: token)
         let (channel, program) = try await connect()
         defer { program?.end() }
-        return try await talk(hello, channel, tellsNames: tellsNames, body)
+        do {
+          return try await talk(hello, channel, tellsNames: tellsNames, body)
+        } catch let error as MagicDataError where error.code == .unreachable {
+          throw await program?.refusal(text, error) ?? error
+        }
       } catch is Session.ReplicaChanged {
         // It comes again under its own.
       } catch let forked as Session.Forked {
@@ -114,7 +120,8 @@ extension SocketRemote: Remote {
   static func broken(_ text: String, _ error: (any Error)?) -> MagicDataError {
     switch error {
     case let error as MagicDataError: error
-    case let error as WireError: MagicDataError(.failed, "\(text) speaks another protocol: \(error.message)")
+    case let error as WireError:
+      MagicDataError(.failed, "\(text) speaks another protocol, as tls: or another program does: \(error.message)")
     case let error as NIOSSLError: ClientTLS.refusal(text, error)
     case let error as NIOSSLExtraError: ClientTLS.refusal(text, error)
     case let error as BoringSSLError: ClientTLS.refusal(text, error)

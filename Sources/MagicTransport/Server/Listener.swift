@@ -74,8 +74,9 @@ struct Listener: Sendable {
     } catch let error as MagicDataError {
       throw error
     } catch {
+      let isTaken = (error as? IOError)?.errnoCode == EADDRINUSE
       throw MagicDataError(
-        .notAllowed, "\(endpoint.text) cannot be listened at: \(Connector.reason(error))", cause: error)
+        isTaken ? .busy : .notAllowed, "\(endpoint.text) cannot be listened at: \(Connector.reason(error))", cause: error)
     }
     channel.closeFuture.whenComplete { _ in continuation.finish() }
     return Bound(
@@ -87,7 +88,7 @@ struct Listener: Sendable {
     try await removeStale(path)
     let file = URL(fileURLWithPath: path)
     let folder = file.deletingLastPathComponent().appendingPathComponent(".s\(UInt32.random(in: 0 ... .max))")
-    guard mkdir(folder.path, 0o700) == 0 else { throw DurableFile.failure("could not be made", folder) }
+    guard mkdir(folder.path, 0o700) == 0 else { throw DurableFile.failure("could not be made", file) }
     defer { rmdir(folder.path) }
     let first = folder.appendingPathComponent("s")
     let channel = try await bootstrap.bind(unixDomainSocketPath: first.path).get()

@@ -96,6 +96,14 @@ public struct MagicServer: Sendable {
 
   /// Serves one client over two open files, such as standard input and output, until it goes or the task is cancelled.
   public func run(input: Int32, output: Int32) async throws {
+    for descriptor in [input, output] {
+      var status = stat()
+      // What is no stream cannot be waited for.
+      guard fstat(descriptor, &status) == 0, [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT) || isatty(descriptor) == 1
+      else {
+        throw MagicDataError(.notAllowed, "standard input and output have to be pipes or sockets, as ssh makes them")
+      }
+    }
     let (house, _) = try prepare()
     let channel = try await NIOPipeBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .takingOwnershipOfDescriptors(input: input, output: output) { channel in

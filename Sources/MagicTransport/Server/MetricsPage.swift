@@ -1,6 +1,8 @@
 internal import Foundation
 internal import Logging
 internal import MagicData
+internal import MagicJournal
+internal import MagicReplication
 internal import NIOCore
 internal import NIOPosix
 
@@ -56,11 +58,16 @@ private final class Page: ChannelInboundHandler {
     request.writeBuffer(&part)
     guard request.readableBytes <= Page.maxRequest else { return context.close(promise: nil) }
     guard request.readableBytesView.firstRange(of: Array("\r\n\r\n".utf8)) != nil else { return }
-    let page = house.tally.text(sessions: house.door.sessions)
-    let head =
-      "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: \(page.utf8.count)\r\nConnection: close\r\n\r\n"
-    let channel = context.channel
-    context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: head + page))).whenComplete { _ in channel.close(promise: nil) }
+    let (channel, house) = (context.channel, house)
+    Task {
+      // Of a database that is busy the page says what is known without it.
+      let frontier = (try? await house.served.frontier()) ?? Frontier()
+      let page = house.tally.text(sessions: house.door.sessions, frontier)
+      let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: \(page.utf8.count)\r\nConnection: close\r\n\r\n"
+      try? await channel.writeAndFlush(ByteBuffer(string: head + page))
+      try? await channel.close()
+    }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -9,8 +9,8 @@ final class Tally: Sendable {
     var received = 0
     var sent = 0
     var errors: [UInt8: Int] = [:]
-    /// Transactions that are here and that a client did not hold when it last said so.
-    var lags: [ReplicaID: UInt64] = [:]
+    /// What replicas are known to hold: what they said, sent and were sent.
+    var holds: [ReplicaID: Frontier] = [:]
   }
 
   private static let maxReplicas = 10_000
@@ -26,21 +26,27 @@ final class Tally: Sendable {
     }
   }
 
-  func held(_ frontier: Frontier, by replica: ReplicaID, _ held: [HeldRun]) {
-    // It said nothing of what it holds.
-    guard !held.isEmpty else { return }
-    let own = Dictionary(held.map { ($0.replica, $0.last) }) { first, _ in first }
-    let lag = frontier.replicas.reduce(UInt64(0)) { sum, replica in
-      sum + frontier[replica] - min(frontier[replica], own[replica] ?? 0)
-    }
+  func holds(_ held: [HeldRun], _ replica: ReplicaID) {
+    var frontier = Frontier()
+    for run in held { frontier[run.replica] = max(frontier[run.replica], run.last) }
+    holds(frontier, replica)
+  }
+
+  func holds(_ frontier: Frontier, _ replica: ReplicaID) {
     state.withLock { state in
-      if state.lags.count >= Tally.maxReplicas, state.lags[replica] == nil { state.lags = [:] }
-      state.lags[replica] = lag
+      if state.holds.count >= Tally.maxReplicas, state.holds[replica] == nil { state.holds = [:] }
+      for other in frontier.replicas {
+        state.holds[replica, default: Frontier()][other] = max(state.holds[replica]?[other] ?? 0, frontier[other])
+      }
+      // Also one that holds nothing is behind.
+      if frontier.replicas.isEmpty, state.holds[replica] == nil { state.holds[replica] = Frontier() }
     }
   }
 
   /// Prometheus' text format, 0.0.4.
-  func text(sessions: Int) -> String {
+  ///
+  /// - Parameter frontier: what is here.
+  func text(sessions: Int, _ frontier: Frontier) -> String {
     let state = state.withLock { $0 }
     var lines: [String] = []
     func add(_ name: String, _ type: String, _ help: String, _ values: [(labels: String, value: String)]) {
@@ -55,8 +61,11 @@ final class Tally: Sendable {
       "magic_sync_errors_total", "counter", "Connections refused or broken off, by the code of the wire.",
       state.errors.sorted { $0.key < $1.key }.map { ("{code=\"\($0.key)\"}", "\($0.value)") })
     add(
-      "magic_sync_lag_transactions", "gauge", "Transactions here that a replica lacked when it last asked.",
-      state.lags.sorted { $0.key < $1.key }.map { ("{replica=\"\($0.key)\"}", "\($0.value)") })
+      "magic_sync_lag_transactions", "gauge", "Transactions here that a replica is not known to have.",
+      state.holds.sorted { $0.key < $1.key }.map { replica, held in
+        let lag = frontier.replicas.reduce(UInt64(0)) { $0 + frontier[$1] - min(frontier[$1], held[$1]) }
+        return ("{replica=\"\(replica)\"}", "\(lag)")
+      })
     return lines.joined(separator: "\n") + "\n"
   }
 }

@@ -58,42 +58,64 @@ package struct Tokens: Sendable {
   }
 }
 
-/// Which replica ids are whose (W-4), kept beside the file of the tokens.
+/// Which replica ids are whose (W-4), kept beside the file of the tokens. Servers that share that file share this one.
 package final class Owners: Sendable {
-  private let file: URL
-  private let owners: Locked<[ReplicaID: String]>
-
-  package init(besides tokens: URL) throws {
-    file = tokens.appendingPathExtension("replicas")
+  private struct Known {
     var owners: [ReplicaID: String] = [:]
-    if FileManager.default.fileExists(atPath: file.path) {
-      for words in try SecretFile.lines(file) {
-        guard words.count == 2, let replica = Identifier(words[0]) else {
-          throw MagicDataError(.damaged, "\(file.path) is damaged: each line has a replica id and a name")
-        }
-        owners[replica] = words[1]
-      }
-    }
-    self.owners = Locked(owners)
+    /// The file that said so.
+    var file: OpenFile.State?
   }
 
-  package func isOthers(_ replica: ReplicaID, than name: String) -> Bool {
-    owners.withLock { $0[replica].map { $0 != name } ?? false }
+  private let tokens: URL
+  private let file: URL
+  private let known = Locked(Known())
+
+  package init(besides tokens: URL) throws {
+    self.tokens = tokens
+    file = tokens.appendingPathExtension("replicas")
+    try known.withLock { try look(&$0) }
+  }
+
+  /// Reads the file, unless it is the one that was read.
+  private func look(_ known: inout Known) throws {
+    let state = OpenFile.State(of: file)
+    guard state != known.file else { return }
+    var owners: [ReplicaID: String] = [:]
+    for words in state == nil ? [] : try SecretFile.lines(file, atMost: Owners.maxBytes) {
+      guard words.count == 2, let replica = Identifier(words[0]) else {
+        throw MagicDataError(.damaged, "\(file.path) is damaged: each line has a replica id and a name")
+      }
+      owners[replica] = words[1]
+    }
+    known = Known(owners: owners, file: state)
+  }
+
+  private static let maxBytes = 1 << 28
+
+  package func isOthers(_ replica: ReplicaID, than name: String) throws -> Bool {
+    try known.withLock { known in
+      try look(&known)
+      return known.owners[replica].map { $0 != name } ?? false
+    }
   }
 
   /// `false` if it is somebody else's.
-  func claim(_ replica: ReplicaID, for name: String) throws -> Bool {
-    try owners.withLock { owners in
-      if let owner = owners[replica] { return owner == name }
+  package func claim(_ replica: ReplicaID, for name: String) throws -> Bool {
+    try known.withLock { known in
+      try look(&known)
+      if let owner = known.owners[replica] { return owner == name }
+      // One server at a time.
+      let descriptor = open(tokens.path, O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", tokens) }
+      defer { close(descriptor) }
+      guard flock(descriptor, LOCK_EX) == 0 else { throw DurableFile.failure("could not be locked", tokens) }
+      try look(&known)
+      if let owner = known.owners[replica] { return owner == name }
+      var owners = known.owners
       owners[replica] = name
       let lines = owners.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }
-      do {
-        try DurableFile.write(Array(lines.joined().utf8), to: file)
-        guard chmod(file.path, 0o600) == 0 else { throw DurableFile.failure("could not be closed to others", file) }
-      } catch {
-        owners[replica] = nil
-        throw error
-      }
+      try DurableFile.write(Array(lines.joined().utf8), to: file, mode: 0o600)
+      known = Known(owners: owners, file: OpenFile.State(of: file))
       return true
     }
   }

@@ -4,6 +4,7 @@ internal import MagicData
 internal import MagicJournal
 internal import MagicReplication
 internal import NIOCore
+internal import NIOSSL
 
 /// What all sessions of a server have in common.
 struct House: Sendable {
@@ -34,6 +35,8 @@ final class Visit: Sendable {
     var isWatching = false
     /// What the client was told to be here.
     var told: Frontier?
+    /// Whether what the client has sent is being taken, of which it hears by the answer.
+    var isSettling = false
     /// Whether something was asked for that is not answered, or sent that is not settled.
     var isBusy = false
     var isOver = false
@@ -133,11 +136,8 @@ final class Visit: Sendable {
       }
       holder = known
     }
-    if let owners = house.owners {
-      let isOwn =
-        holder.rights.contains(.write)
-        ? try owners.claim(hello.replica, for: holder.name) : !owners.isOthers(hello.replica, than: holder.name)
-      guard isOwn else { throw WireError(.notAllowed, "replica \(hello.replica) belongs to another token") }
+    if let owners = house.owners, try owners.isOthers(hello.replica, than: holder.name) {
+      throw WireError(.notAllowed, "replica \(hello.replica) belongs to another token")
     }
     guard house.door.admit(id, from: address) else { throw WireError(.busy, "there are too many connections; try again") }
     let opening = Conversation(hello: hello, holder: holder)
@@ -159,14 +159,17 @@ final class Visit: Sendable {
   ) async throws {
     var inbox: (any Inbox)?
     var held: [HeldRun] = []
-    var isUnsettled = false
+    var (isUnsettled, isClaimed) = (false, false)
     while true {
       shared.withLock { $0.isBusy = isUnsettled }
       deadline.set(WireLimits.silence)
       guard let frame = try await next(&iterator) else { return }
       deadline.clear()
       shared.withLock { $0.isBusy = true }
-      try conversation.check(frame.kind)
+      if try conversation.right(to: frame.kind) == .write, !isClaimed {
+        try claim(conversation)
+        isClaimed = true
+      }
       if frame.kind == .make {
         try await send(.dataSet(.made, house.served.make(try frame.dataSet())), outbound)
         continue
@@ -180,9 +183,12 @@ final class Visit: Sendable {
       switch frame.kind {
       case .held:
         held = try frame.held()
+        house.tally.holds(held, conversation.hello.replica)
         try await answer(.standing, dataSet, held, conversation, outbound)
       case .pull:
         var frontier = try frame.frontier()
+        // What comes meanwhile may come with it, or not.
+        let given = try await house.served.frontier()
         while let checkpoint = try await house.served.checkpoint(dataSet, after: frontier) {
           try await give(checkpoint, conversation, outbound)
           for replica in checkpoint.floor.replicas { frontier[replica] = max(frontier[replica], checkpoint.floor[replica]) }
@@ -191,6 +197,7 @@ final class Visit: Sendable {
           try await self.give(segment, outbound)
         }
         try await send(.texts(.pulled, unread), outbound)
+        if unread.isEmpty { house.tally.holds(given, conversation.hello.replica) }
       case .segment:
         let box = try await inbox.or { try await house.served.inbox(dataSet) }
         inbox = box
@@ -207,12 +214,14 @@ final class Visit: Sendable {
         try await send(.blocks(.said, answers), outbound)
       case .settle:
         try frame.expectEmpty()
+        shared.withLock { $0.isSettling = true }
         try await inbox?.settle(held)
         isUnsettled = false
         // Others hear of it once it is known here, whatever becomes of the answer; this client hears of it by that.
-        if let frontier = try? await house.served.frontier() { shared.withLock { $0.told = frontier } }
         house.served.changes.tell()
         try await answer(.settled, dataSet, [], conversation, outbound)
+        shared.withLock { $0.isSettling = false }
+        await tellChange(outbound)
       case .which:
         let digits = try frame.which()
         let files = try await house.served.contents(Set(digits))
@@ -233,6 +242,14 @@ final class Visit: Sendable {
     }
   }
 
+  /// W-4: who writes something makes its id its own.
+  private func claim(_ conversation: Conversation) throws {
+    let (replica, name) = (conversation.hello.replica, conversation.holder.name)
+    guard try house.owners?.claim(replica, for: name) ?? true else {
+      throw WireError(.notAllowed, "replica \(replica) belongs to another token")
+    }
+  }
+
   private func answer(
     _ kind: Frame.Kind, _ dataSet: DataSetID, _ held: [HeldRun], _ conversation: Conversation,
     _ outbound: NIOAsyncChannelOutboundWriter<Frame>
@@ -240,12 +257,11 @@ final class Visit: Sendable {
     var standing = try await house.served.standing(dataSet, comparedWith: held, of: conversation.hello.replica)
     if let owners = house.owners {
       for index in standing.parts.indices {
-        standing.parts[index].isClosed = owners.isOthers(standing.parts[index].held.replica, than: conversation.holder.name)
+        standing.parts[index].isClosed = try owners.isOthers(standing.parts[index].held.replica, than: conversation.holder.name)
       }
     }
     let frontier = standing.frontier
     shared.withLock { $0.told = frontier }
-    house.tally.held(frontier, by: conversation.hello.replica, held)
     try await send(.standing(kind, standing), outbound)
   }
 
@@ -260,7 +276,7 @@ final class Visit: Sendable {
     guard header.writer == conversation.hello.replica else {
       throw WireError(.notAllowed, "a segment was written by another replica than the one that sends it")
     }
-    if let owners = house.owners, owners.isOthers(header.replica, than: conversation.holder.name) {
+    if let owners = house.owners, try owners.isOthers(header.replica, than: conversation.holder.name) {
       throw WireError(.notAllowed, "replica \(header.replica) belongs to another token")
     }
     while segment.lacking > 0 {
@@ -271,6 +287,7 @@ final class Visit: Sendable {
       try whole.arrived.finish()
       inbox.received(name, header)
     }
+    house.tally.holds([HeldRun(replica: header.replica, last: header.last, name: header.lastName)], conversation.hello.replica)
   }
 
   private func receive(
@@ -290,7 +307,7 @@ final class Visit: Sendable {
         guard writer == conversation.hello.replica else {
           throw WireError(.notAllowed, "a checkpoint was written by another replica than the one that sends it")
         }
-        for replica in replicas where owners?.isOthers(replica, than: conversation.holder.name) ?? false {
+        for replica in replicas where try owners?.isOthers(replica, than: conversation.holder.name) ?? false {
           throw WireError(.notAllowed, "a checkpoint stands for replica \(replica), which belongs to another token")
         }
       }
@@ -372,8 +389,13 @@ final class Visit: Sendable {
       return shared.isOver
     }
     guard !isOver else { return nil }
+    if error is NIOSSLError || error is BoringSSLError || error is NIOSSLExtraError {
+      // There is no way to tell it.
+      return WireError(.protocolViolation, "it does not speak TLS that is known here, or shows no certificate that is trusted")
+    }
     let refusal = WireError(error)
-    if !(error is WireError) { house.logger.error("\(address): \(error)") }
+    // The other refusals are the client's doing, and said with the session.
+    if refusal.code == .failed { house.logger.error("\(address): \(error)") }
     deadline.set(WireLimits.linger)
     do {
       try await outbound.write(refusal.frame)
@@ -424,11 +446,20 @@ final class Visit: Sendable {
       await house.served.changes.wait(after: seen)
       guard !Task.isCancelled else { return }
       seen = house.served.changes.count
-      let (isWatching, told) = shared.withLock { ($0.isWatching && !$0.isOver, $0.told) }
-      guard isWatching, let frontier = try? await house.served.frontier(), frontier != told else { continue }
-      shared.withLock { $0.told = frontier }
-      try? await outbound.write(Frame(.changed))
+      await tellChange(outbound)
     }
+  }
+
+  private func tellChange(_ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
+    let (isWatching, told) = shared.withLock { ($0.isWatching && !$0.isOver && !$0.isSettling, $0.told) }
+    guard isWatching, let frontier = try? await house.served.frontier(), frontier != told else { return }
+    let isNews = shared.withLock { shared in
+      // Somebody else may have told it meanwhile.
+      guard shared.told == told, !shared.isSettling else { return false }
+      shared.told = frontier
+      return true
+    }
+    if isNews { try? await outbound.write(Frame(.changed)) }
   }
 
   /// Who has asked for nothing is told to go; what was asked is finished first.
@@ -455,7 +486,10 @@ struct Conversation: Sendable {
   let hello: Hello
   let holder: Tokens.Holder
 
-  func check(_ kind: Frame.Kind) throws(WireError) {
+  /// What a frame takes.
+  ///
+  /// - Throws: if the token does not give it.
+  func right(to kind: Frame.Kind) throws(WireError) -> Rights {
     let needed: Rights =
       switch kind {
       case .pull, .fetch, .watch, .digest: .read
@@ -465,6 +499,7 @@ struct Conversation: Sendable {
     guard holder.rights.isSuperset(of: needed) else {
       throw WireError(.notAllowed, "the token of \(holder.name) has no right to \(needed == .read ? "read" : "write")")
     }
+    return needed
   }
 }
 

@@ -20,7 +20,11 @@ enum Endpoint: Sendable, Equatable {
       var path = address.dropFirst(5)
       if path.hasPrefix("//") { path = path.dropFirst(2) }
       guard !path.isEmpty else { throw Endpoint.refusal(address, "write unix:/path/to/socket") }
-      self = .unix(path: URL(fileURLWithPath: String(path)).path)
+      let file = URL(fileURLWithPath: String(path)).path
+      guard file.utf8.count < Endpoint.maxPath else {
+        throw Endpoint.refusal(address, "a socket's path has fewer than \(Endpoint.maxPath) bytes")
+      }
+      self = .unix(path: file)
       return
     }
     guard let parts = URLComponents(string: address), let scheme = parts.scheme?.lowercased(), let host = parts.host,
@@ -45,6 +49,9 @@ enum Endpoint: Sendable, Equatable {
     default: throw Endpoint.refusal(address, "the kinds are tcp, tls, unix and ssh")
     }
   }
+
+  /// As the system has it.
+  private static let maxPath = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
 
   private static func refusal(_ address: String, _ remedy: String) -> MagicDataError {
     MagicDataError(.notFound, "\(address) is no address of a server; \(remedy)")

@@ -13,9 +13,9 @@ enum SecretFile {
   }
 
   /// Lines that say something; `#` begins a remark.
-  static func lines(_ file: URL) throws -> [[String]] {
+  static func lines(_ file: URL, atMost limit: Int = 1 << 20) throws -> [[String]] {
     try check(file)
-    let text = String(decoding: try DurableFile.read(file, atMost: 1 << 20), as: UTF8.self)
+    let text = String(decoding: try DurableFile.read(file, atMost: limit), as: UTF8.self)
     return text.split(whereSeparator: \.isNewline).map { line in
       line.split(whereSeparator: \.isWhitespace).map(String.init)
     }.filter { $0.first?.hasPrefix("#") == false }

@@ -136,7 +136,7 @@ struct Serve: Command {
     options.metrics = metrics ?? Twin.text("METRICS")
     options.logger = Logger(label: "magic-sync") { label in StreamLogHandler.standardError(label: label) }
     let level = (logLevel ?? Twin.text("LOG_LEVEL")).flatMap { Logger.Level(rawValue: $0) }
-    options.logger.logLevel = level ?? (output.quiet ? .warning : .info)
+    options.logger.logLevel = level ?? (output.quiet || isStdio ? .warning : .info)
     return options
   }
 }

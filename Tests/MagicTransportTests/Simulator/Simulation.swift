@@ -199,7 +199,8 @@ final class Simulation {
       given.floor.replicas.allSatisfy { replica in
         guard let end = given.floor[replica] else { return true }
         // Or it stands beside another's (K-20).
-        return end.sequence <= floor[replica]?.sequence ?? 0 || floor[replica.branch(at: end.name)] != nil
+        return end.sequence < floor[replica]?.sequence ?? 0 || end == floor[replica]
+          || floor[replica.branch(at: end.name)] != nil
       }
     }.reduce(into: []) {
       $0.formUnion($1.names)

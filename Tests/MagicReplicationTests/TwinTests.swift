@@ -101,8 +101,8 @@ import Testing
     try await expectEqual([restored, other])
   }
 
-  /// F-7: below the floor no names are left, and files that contradict each other there keep nothing else back.
-  @Test func filesMayDifferBelowTheFloor() async throws {
+  /// Two branches, one of which has a floor above the other's files, which a service has carried into its folder.
+  private func makeFilesBelowTheFloor() async throws -> (original: Replica, copy: Replica, carried: [String]) {
     _ = try await makeOriginal()
     try copyUnnoticed(folder["a"], to: folder["copy"])
     let (original, copy) = try (open("a"), open("copy", "side"))
@@ -114,12 +114,16 @@ import Testing
     try await write("last", by: original)
     try await original.replicator.push()
     try await original.magic.compact()
-    // A service carries files from the one folder to the other.
-    for name in try FileManager.default.contentsOfDirectory(atPath: folder["side/segments"].path) {
-      let target = folder["remote/segments/" + name]
-      guard !FileManager.default.fileExists(atPath: target.path) else { continue }
-      try FileManager.default.copyItem(at: folder["side/segments/" + name], to: target)
+    let others = try Set(segments(of: "side")).subtracting(segments(of: "remote"))
+    for name in others {
+      try FileManager.default.copyItem(at: folder["side/segments/" + name], to: folder["remote/segments/" + name])
     }
+    return (original, copy, others.sorted())
+  }
+
+  /// F-7: below the floor no names are left, and files that contradict each other there keep nothing else back.
+  @Test func filesMayDifferBelowTheFloor() async throws {
+    let (original, copy, _) = try await makeFilesBelowTheFloor()
     let moved = Replica(copy.magic, folder["remote"])
     for _ in 0..<3 {
       for replica in [original, moved] { try await replica.replicator.sync() }
@@ -132,23 +136,8 @@ import Testing
 
   /// K-18: files that are not of what a floor stands for are not given up with it.
   @Test func compactionLeavesABranchThatNobodyHasTaken() async throws {
-    _ = try await makeOriginal()
-    try copyUnnoticed(folder["a"], to: folder["copy"])
-    let (original, copy) = try (open("a"), open("copy", "side"))
-    for number in 0..<2 {
-      try await write("first \(number)", by: original)
-      try await write("second \(number)", by: copy)
-      for replica in [original, copy] { try await replica.replicator.push() }
-    }
-    try await write("last", by: original)
-    try await original.replicator.push()
-    try await original.magic.compact()
+    let (original, copy, others) = try await makeFilesBelowTheFloor()
     try await copy.magic.close()
-    let shared = try Set(segments(of: "remote")).intersection(segments(of: "side"))
-    let others = try segments(of: "side").filter { !shared.contains($0) }
-    for name in others {
-      try FileManager.default.copyItem(at: folder["side/segments/" + name], to: folder["remote/segments/" + name])
-    }
     let (before, carried) = (try names(in: "remote"), try names(in: "side"))
     try await original.replicator.compact()
     let left = try names(in: "remote")

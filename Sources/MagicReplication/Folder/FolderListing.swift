@@ -172,6 +172,7 @@ struct FolderListing: Sendable {
   func files(below end: NamedFrontier.End, of replica: ReplicaID) -> Set<SegmentFileName> {
     var (known, row, read) = ([end.sequence: end.name], [File](), [SegmentFileName: Segment?]())
     func name(at sequence: UInt64, in file: File) -> TransactionName? {
+      // What cannot be read shows nothing, and stays.
       let segment = read[file.name] ?? (try? FolderListing.segment(file))
       read[file.name] = segment
       return segment?.transactions.first { $0.sequence == sequence }?.name

@@ -65,6 +65,7 @@ private final class Page: ChannelInboundHandler {
       let page = house.tally.text(sessions: house.door.sessions, frontier)
       let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: \(page.utf8.count)\r\nConnection: close\r\n\r\n"
+      // Who has gone needs no page.
       try? await channel.writeAndFlush(ByteBuffer(string: head + page))
       try? await channel.close()
     }

@@ -58,19 +58,6 @@ enum App {
     }
   }
 
-  /// With an asset.
-  struct Photo: MagicObject {
-    @PrimaryMagicValue var id: String
-    @OptionMagicValue var content: MagicAsset<String>?
-
-    init() {}
-
-    init(_ id: String, _ content: String) {
-      self.id = id
-      self.content = .init(value: content, pathExtension: nil)
-    }
-  }
-
   /// With numbers that the database hands out.
   struct Errand: MagicObject {
     @PrimaryMagicValue var number: Int

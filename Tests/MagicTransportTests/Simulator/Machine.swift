@@ -175,10 +175,10 @@ final class Machine {
 
   private nonisolated(nonsending) func editPhotos(_ editor: some Editor, _ chance: inout Seeded) async throws {
     let id = "photo \(chance.below(3))"
-    if chance.below(5) == 0, let photo = try await editor.object(of: App.Photo.self).first(where: { $0.id == id }) {
+    if chance.below(5) == 0, let photo = try await editor.object(of: Photo.self).first(where: { $0.id == id }) {
       return try await editor.remove(photo)
     }
-    try await editor.update(App.Photo(id, "content \(chance.below(5))"))
+    try await editor.update(Photo(id, "content \(chance.below(5))"))
   }
 
   private nonisolated(nonsending) func editItems<Object: Item>(

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Replicas that follow a server.
-@Suite(.timeLimit(.minutes(5))) struct FollowingTests {
+@Suite(.timeLimit(.minutes(15))) struct FollowingTests {
   /// W-11: a server says once what it holds, be it in answer to a push, in the middle of a round that pulls no more.
   @Test(arguments: [RemoteKind.hub, .peer]) func noChangeIsMissed(kind: RemoteKind) async throws {
     let place = try await Place(kind)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `compact`, `peers --expire` and what `status` says of history, as processes (H-14, H-15, H-16, H-26).
-@Suite(.timeLimit(.minutes(2))) struct GrowthTests {
+@Suite(.timeLimit(.minutes(15))) struct GrowthTests {
   let folder: TemporaryFolder
 
   init() throws {

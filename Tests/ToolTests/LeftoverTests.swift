@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What programs keep in the temporary folder, and what they leave there.
-@Suite(.timeLimit(.minutes(5))) struct LeftoverTests {
+@Suite(.timeLimit(.minutes(15))) struct LeftoverTests {
   let folder: TemporaryFolder
 
   init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `magic-replay` over what has no whole history any more: it works, or says what is not there.
-@Suite(.timeLimit(.minutes(5))) struct ReplayGrowthTests {
+@Suite(.timeLimit(.minutes(15))) struct ReplayGrowthTests {
   let folder: TemporaryFolder
 
   init() throws {

@@ -386,6 +386,48 @@ import Testing
     }
   }
 
+  /// K-14: what a checkpoint covers by its numbers is compared with it, whatever else the own floor has ends of.
+  @Test(arguments: [false, true]) func aBranchIsNotCoveredByNumbers(isKept: Bool) async throws {
+    let (original, copy) = try await makeBranches()
+    for number in 2..<5 { try await write("first \(number)", by: original) }
+    #expect(try await original.magic.compact().keptEntries > 0)
+    let third = try open("third", "side")
+    try await third.replicator.pull()
+    try await write("third", by: third)
+    for replica in [third, copy, third] { try await replica.replicator.sync() }
+    let floor = try await third.magic.store.read { db in try JournalReader(db).floor() }
+    #expect(floor.isEmpty)
+    if !isKept { try await write("second 3", by: copy) }
+    #expect(try await third.magic.compact().keptEntries > 0)
+    if !isKept {
+      try await copy.replicator.push()
+      try await third.replicator.pull()
+    }
+    // The checkpoint alone, and the third's transaction from elsewhere.
+    let fresh = FolderRemote(folder["fresh"])
+    try await MagicReplicator(original.magic, remote: fresh).push()
+    let id = try await id(third)
+    for name in try FileManager.default.subpathsOfDirectory(atPath: folder["side/segments"].path)
+    where name.contains(id) && name.hasSuffix(".segment") {
+      let file = folder["fresh/segments/\(name)"]
+      try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try FileManager.default.copyItem(at: folder["side/segments/\(name)"], to: file)
+    }
+    let reader = try open("reader", "fresh")
+    try await reader.replicator.sync()
+    #expect(try await Set(reader.notes().keys).isSuperset(of: ["first 4", "third"]))
+    for _ in 0..<2 {
+      try await MagicReplicator(third.magic, remote: fresh).sync()
+      try await reader.replicator.sync()
+    }
+    #expect(try await reader.notes().count == (isKept ? 11 : 12))
+    let dump = try await Dump(third.magic)
+    #expect(try await Dump(reader.magic) == dump)
+    for replica in [third, reader] { #expect(try await DatabaseCheck(replica.magic).faults == []) }
+    let (pull, push) = try await MagicReplicator(third.magic, remote: fresh).sync()
+    #expect((pull, push.transactions, push.checkpoints) == (PullReport(), 0, 0))
+  }
+
   /// Who hears of a closing after the branch has come as what a checkpoint keeps of it.
   @Test func aCompactedBranchIsHeldBesideItsTransactions() async throws {
     let (original, _) = try await makeBranches()

@@ -19,7 +19,7 @@ package struct JournalCompaction {
   /// Rows of transactions that are held twice, and go.
   private var doubles = JournalRows()
   /// At and below the new floor.
-  package let rows: JournalRows
+  private let rows: JournalRows
   package private(set) var outcome = Outcome()
 
   private struct Run {
@@ -85,6 +85,16 @@ package struct JournalCompaction {
         end < run.sequence ? nil : end >= run.lastSequence(last) ? first...last : first...first + Int64(end - run.sequence)
       return Run(run: run, first: first, last: last, below: below)
     }
+  }
+
+  /// Rows of the transactions at and below a frontier, of which none is kept, and those of all that is kept.
+  package static func rows(to frontier: Frontier, _ db: Database) throws -> (transactions: JournalRows, kept: JournalRows) {
+    var (transactions, kept) = (JournalRows(), JournalRows())
+    for run in try runs(frontier, db) {
+      guard let below = run.below else { continue }
+      if run.run == nil { kept.append(below) } else { transactions.append(below) }
+    }
+    return (transactions, kept)
   }
 
   // MARK: What would stay

@@ -59,11 +59,14 @@ extension JournalReader {
 
   /// The digest (M-11) of what the kept entries fold to.
   package func digestOfKept() throws -> Digest {
-    try digest(of: JournalCompaction(db, to: NamedFrontier()).rows)
+    let rows = try JournalCompaction.rows(to: Frontier(), db).kept
+    return try digest { row, _ in rows.contains(row) }
   }
 
-  /// The digest of what entries in these rows fold to.
-  package func digest(of rows: JournalRows) throws -> Digest {
+  /// The digest of what some of the entries fold to.
+  ///
+  /// - Parameter isMeant: by their rows and roots.
+  package func digest(where isMeant: (_ row: Int64, _ root: ReplicaID) throws -> Bool) throws -> Digest {
     var digest = Digest()
     for type in schema.types {
       var ofType = TypeDigest(type.schema)
@@ -71,7 +74,7 @@ extension JournalReader {
       for (key, place) in try table.rows() + table.absent() {
         var state = ObjectState()
         try forEachEntry(from: place.last) { stamp, root, place, entry in
-          guard rows.contains(place.row) else { return }
+          guard try isMeant(place.row, root) else { return }
           state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
         }
         guard state.updated != nil || state.removed != nil else { continue }
@@ -96,7 +99,7 @@ package struct JournalRows: Sendable {
     }
   }
 
-  func contains(_ row: Int64) -> Bool {
+  package func contains(_ row: Int64) -> Bool {
     var (low, high) = (0, ranges.count)
     while low < high {
       let middle = (low + high) / 2

@@ -102,7 +102,7 @@ extension FolderListing {
         return merged
       } catch let uncovered as Uncovered {
         for (replica, last) in uncovered.replicas { try store.moveAway(replica, after: last, db) }
-        beside = uncovered.beside
+        beside.raise(to: uncovered.beside)
       }
     }
   }
@@ -118,15 +118,16 @@ extension FolderListing {
     let meter = ProgressMeter(events, .pull, of: waiting(after: before))
     try checkForks(JournalIndex(db), merger.held, own: own)
     var report = PullReport()
-    var (taken, ahead) = ([CheckpointFile](), SegmentAhead())
+    var (taken, ahead) = ([TakenCheckpoint](), SegmentAhead())
     repeat {
       while let checkpoint = try needed(by: merger.held) ?? rival(taken, merger.held, db),
         merger.mayTake(checkpoint.header)
       {
         guard try isWhole(checkpoint) else { continue }
+        let first = merger.nextRow
         try checkpoint.read { part in try merger.merge(kept: part) { try meter.moved(changes: $0) } }
         merger.raise(to: checkpoint.floor)
-        taken.append(checkpoint)
+        taken.append(TakenCheckpoint(file: checkpoint, rows: first..<merger.nextRow))
         report.checkpoints += 1
         report.bytes += checkpoint.bytes
       }
@@ -148,7 +149,7 @@ extension FolderListing {
       report.inflatedBytes += SegmentHeader.length + file.header.bodyLength
     }
     try merger.finish()
-    try keep(taken, beside: beside, mark: merger.mark, uncovered: uncovered(by: taken, before, own, db), db)
+    try keep(taken, beside: beside, before: (before, merger.mark), own: own, db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
@@ -167,65 +168,34 @@ extension FolderListing {
     replicas.lazy.filter { $0 > replica }.compactMap { next(after: held[$0], of: $0) }.first
   }
 
-  /// Up to where what was held before shows nowhere to be what a checkpoint stands for: at its end no name is held to compare.
-  private func uncovered(
-    by taken: [CheckpointFile], _ before: Frontier, _ own: ReplicaID, _ db: Connection
-  ) throws -> [ReplicaID: UInt64] {
-    let floor = try JournalIndex(db).floor().frontier
-    return before.replicas.reduce(into: [:]) { found, replica in
-      let end = taken.compactMap { $0.floor[replica]?.sequence }.max() ?? 0
-      if replica != own, before[replica] > floor[replica], before[replica] < end { found[replica] = floor[replica] }
-    }
-  }
-
   /// K-13, K-14: the floor rises, and what lay below it already is kept with what came.
-  ///
-  /// - Parameter uncovered: of replicas of which the checkpoints may stand for other transactions than are held, up to where these are everybody's.
   private func keep(
-    _ taken: [CheckpointFile], beside: NamedFrontier, mark: Int64, uncovered: [ReplicaID: UInt64], _ db: Connection
+    _ taken: [TakenCheckpoint], beside: NamedFrontier, before: (held: Frontier, mark: Int64), own: ReplicaID, _ db: Connection
   ) throws {
     guard !taken.isEmpty else { return }
-    let own = try JournalIndex(db).floor()
+    let held = try JournalIndex(db).floor()
     var (floor, beside) = (NamedFrontier(), beside)
     for checkpoint in taken {
-      for other in [floor, own] { beside.raise(to: checkpoint.floor.beside(other)) }
-      floor.raise(to: checkpoint.floor)
+      for other in [floor, held] { beside.raise(to: checkpoint.file.floor.beside(other)) }
+      floor.raise(to: checkpoint.file.floor)
     }
-    let below = own.below(floor)
-    let isMore = below.replicas.contains { replica in
-      beside[replica] == nil && !taken.contains { $0.floor[replica] != nil }
-    }
+    let cover = try CheckpointCover(db, before: before, own: own, beside: beside)
+    for checkpoint in taken { try cover.check(checkpoint) }
     floor.raise(to: beside)
     var compaction = try JournalCompaction(db, to: floor)
     // Of a database that held nothing there is nothing to give up.
-    if mark == 0, taken.count == 1 { try compaction.raise() } else { try compaction.run(Task.checkCancellation) }
+    if before.mark == 0, taken.count == 1 { try compaction.raise() } else { try compaction.run(Task.checkCancellation) }
     // Nobody writes under their ids (K-8).
     for replica in beside.replicas { try MemberReplica.expire(replica, db) }
-    let journal = try JournalReader(db)
-    // What is kept has no address, so only who stands for all of it can be compared.
-    let raised = try journal.floor()
-    for checkpoint in taken where checkpoint.floor == raised {
-      guard try journal.digest(of: compaction.rows).identifier == checkpoint.header.digest else {
-        if !uncovered.isEmpty || isMore, try checkpoint.isOwnDigest() {
-          throw Uncovered(replicas: uncovered, beside: uncovered.isEmpty ? below : NamedFrontier())
-        }
-        throw MagicDataError(
-          .fork,
-          """
-          \(checkpoint.url.path) does not come to what it says, together with what is held here: somebody's transactions differ under one number, since a \
-          database is in use as two, or its writer was damaged. Nothing was changed. Clone the remote into a new database and use that
-          """)
-      }
-    }
   }
 
   /// K-20.
-  private func rival(_ taken: [CheckpointFile], _ held: Frontier, _ db: Connection) throws -> CheckpointFile? {
+  private func rival(_ taken: [TakenCheckpoint], _ held: Frontier, _ db: Connection) throws -> CheckpointFile? {
     guard !checkpoints.isEmpty else { return nil }
     var floor = try JournalIndex(db).floor()
-    for checkpoint in taken { floor.raise(to: checkpoint.floor) }
+    for checkpoint in taken { floor.raise(to: checkpoint.file.floor) }
     return rival(to: floor, held).flatMap { rival in
-      taken.contains { $0.url == rival.url } ? nil : rival
+      taken.contains { $0.file.url == rival.url } ? nil : rival
     }
   }
 
@@ -275,14 +245,6 @@ extension FolderListing {
     error.code == .damaged
       ? "; if it is not still on its way, delete it: whoever has what it held writes it again with the next push" : ""
   }
-}
-
-/// A checkpoint does not come to what it says together with what it covers by its numbers: it may be others' (L-20).
-private struct Uncovered: Error {
-  /// Of which transactions are covered, and the sequences after which they are.
-  let replicas: [ReplicaID: UInt64]
-  /// For what was kept already.
-  let beside: NamedFrontier
 }
 
 /// The segment that is probably wanted next.

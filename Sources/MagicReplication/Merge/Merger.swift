@@ -24,6 +24,8 @@ struct Merger {
   private var kinds: [Int: Kind] = [:]
 
   private(set) var held: Frontier
+  /// Of the journal, for what is merged next.
+  var nextRow: Int64 { writer.next.row }
   /// Of closed ids the last sequences (J-33).
   private let limits: [ReplicaID: UInt64]
   private(set) var transactions = 0

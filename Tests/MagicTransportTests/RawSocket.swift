@@ -48,7 +48,7 @@ final class RawSocket: Sendable {
     await waiting {
       let head = self.take(5)
       guard head.count == 5 else { return nil }
-      return (head[4], self.take(head[..<4].reduce(0) { $0 << 8 | Int($1) }))
+      return (head[4], self.take(RawSocket.number(head[..<4])))
     }
   }
 
@@ -74,16 +74,21 @@ final class RawSocket: Sendable {
     withUnsafeBytes(of: UInt32(body.count).bigEndian, Array.init) + [kind] + body
   }
 
-  static func hello(replica: UInt8 = 7, token: String = "", versions: (UInt8, UInt8) = (1, 1)) -> [UInt8] {
-    hello(id: [UInt8](repeating: replica, count: 16), token: token, versions: versions)
+  static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
+
+  static func hello(
+    replica: UInt8 = 7, token: String = "", versions: (UInt8, UInt8) = (1, 1), capabilities: [String] = []
+  ) -> [UInt8] {
+    hello(id: [UInt8](repeating: replica, count: 16), token: token, versions: versions, capabilities: capabilities)
   }
 
-  static func hello(id: [UInt8], token: String = "", versions: (UInt8, UInt8) = (1, 1)) -> [UInt8] {
-    frame(
+  static func hello(
+    id: [UInt8], token: String = "", versions: (UInt8, UInt8) = (1, 1), capabilities: [String] = []
+  ) -> [UInt8] {
+    func block(_ text: String) -> [UInt8] { [UInt8(text.utf8.count)] + Array(text.utf8) }
+    return frame(
       1,
-      Array("MAGICWIR".utf8) + [0, versions.0, 0, versions.1] + id + [UInt8](repeating: 0, count: 16) + [
-        UInt8(token.utf8.count)
-      ]
-        + Array(token.utf8) + [0])
+      Array("MAGICWIR".utf8) + [0, versions.0, 0, versions.1] + id + [UInt8](repeating: 0, count: 16) + block(token)
+        + [UInt8(capabilities.count)] + capabilities.flatMap(block))
   }
 }

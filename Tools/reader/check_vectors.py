@@ -13,6 +13,7 @@ from magicreader.clock import ClockError, next_stamp
 from magicreader.cursor import FormatError
 from magicreader.encoder import encode_segment
 from magicreader.folder import name_of
+from magicreader.frames import check_frame
 from magicreader.journal import FIRSTS, Transaction
 from magicreader.merge import State, digest, fold
 from magicreader.notation import (objects_json, parse_transaction, parse_value, segment_json,
@@ -160,17 +161,30 @@ def checkpoint_checks(content: Any) -> NamedChecks:
 
 
 def wire_checks(content: Any) -> NamedChecks:
-    """The sessions in which all was pulled: this reader, told what the server said, arrives at the same."""
+    """The frames of all sessions; and those in which all was pulled: this reader, told what the server said, arrives at the same."""
+
+    def check_frames(session: Any) -> None:
+        for number, each in enumerate(session["frames"]):
+            if "is refused" in session["name"] and each["from"] != "server":
+                continue
+            try:
+                check_frame(bytes.fromhex(each["frame"]), each["from"] == "server")
+            except FormatError as error:
+                raise Mismatch(f"frame {number}: {error}") from error
 
     def check_session(session: Any) -> None:
+        check_frames(session)
+        if not session["name"].startswith("all is pulled"):
+            return
         said = [each["frame"] for each in session["frames"] if each["from"] == "server"]
         server = Replay("recorded", bytes.fromhex("".join(said)))
         found = sorted(name.file_name for name in server.segments())
         expected = sorted(path.split("/")[1] for path in session["before"] if path.startswith("segments/"))
         expect_equal(found, expected, "the segments")
+        kept = sorted(path.split("/")[1].split(".")[0] for path in session["before"] if path.startswith("checkpoints/"))
+        expect_equal(sorted(server.kept), kept, "the checkpoints")
 
-    return [(session["name"], lambda session=session: check_session(session))
-            for session in content["sessions"] if session["name"].startswith("all is pulled")]
+    return [(session["name"], lambda session=session: check_session(session)) for session in content["sessions"]]
 
 
 def ordered(objects: List[Any]) -> List[Any]:

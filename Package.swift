@@ -69,8 +69,8 @@ let package = Package(
       swiftSettings: strict),
 
     .target(
-      name: "TestSupport", dependencies: ["MagicReplication", "MagicData", "MagicJournal", grdb], path: "Tests/TestSupport",
-      swiftSettings: strict),
+      name: "TestSupport", dependencies: ["MagicReplication", "MagicData", "MagicJournal", "CSpawn", grdb],
+      path: "Tests/TestSupport", swiftSettings: strict),
     .target(name: "CSpawn", path: "Tests/CSpawn"),
     .testTarget(name: "MagicJournalTests", dependencies: ["MagicJournal", "TestSupport"], swiftSettings: strict),
     .testTarget(
@@ -92,7 +92,7 @@ let package = Package(
     .testTarget(
       name: "ToolTests",
       dependencies: [
-        "magic-sync", "magic-replay", "MagicTransport", "MagicReplication", "MagicData", "TestSupport", "CSpawn", grdb,
+        "magic-sync", "magic-replay", "MagicTransport", "MagicReplication", "MagicData", "TestSupport", grdb,
       ],
       swiftSettings: strict),
   ],

@@ -51,6 +51,10 @@ package struct ConnectionOptions: ParsableArguments {
     options.fingerprint = fingerprint ?? Twin.text("FINGERPRINT")
     options.certificate = file(certificate, "CERT")
     options.key = file(key, "KEY")
+    // As git has it, and the same for every tool: the program that connects, and what it runs there.
+    let environment = ProcessInfo.processInfo.environment
+    options.ssh = environment["MAGIC_SYNC_SSH"] ?? options.ssh
+    options.remoteProgram = environment["MAGIC_SYNC_REMOTE_PROGRAM"] ?? options.remoteProgram
     return options
   }
 }

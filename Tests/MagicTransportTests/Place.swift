@@ -7,7 +7,7 @@ import Testing
 
 /// What every kind of remote has to do alike is asked of each of them.
 enum RemoteKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
-  case folder, hub, hubOverUnix, peer
+  case folder, hub, hubOverUnix, hubOverTLS, hubOverSSH, peer
 
   var testDescription: String { rawValue }
   /// Whether it keeps segments as files.
@@ -40,6 +40,16 @@ final class Place {
     case .hubOverUnix:
       server = try await RunningServer(
         MagicServer(folder: FolderRemote(files), at: ["unix:\(folder["s"].path)"], options: RunningServer.quiet))
+    case .hubOverTLS:
+      var options = RunningServer.quiet
+      let certificate = try TestCertificate.shared.get()
+      (options.certificate, options.key) = (certificate.file, certificate.key)
+      server = try await RunningServer(
+        MagicServer(folder: FolderRemote(files), at: ["tls://127.0.0.1:0"], options: options))
+    case .hubOverSSH:
+      // Its last argument is run by a shell, as sshd does it.
+      try Data("#!/bin/sh\nfor last; do :; done\nexec /bin/sh -c \"$last\"\n".utf8).write(to: folder["ssh"])
+      try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder["ssh"].path)
     case .peer:
       let magic = try magic("served")
       served = magic
@@ -69,8 +79,15 @@ final class Place {
   }
 
   func remote() throws -> any Remote {
+    var options = SocketRemote.Options()
+    if kind == .hubOverSSH {
+      options.ssh = folder["ssh"].path
+      options.remoteProgram = Tool.sync.path.path
+      return try SocketRemote("ssh://far.example.org" + files.path, options: options)
+    }
     guard let server else { return FolderRemote(files) }
-    return try SocketRemote(server.address)
+    if kind == .hubOverTLS { options.authority = try TestCertificate.shared.get().file }
+    return try SocketRemote(server.address, options: options)
   }
 }
 

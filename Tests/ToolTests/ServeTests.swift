@@ -186,6 +186,8 @@ import Testing
     let text = try String(contentsOf: log, encoding: .utf8)
     #expect(!text.contains("the-right-one") && !text.contains("the-wrong-one"))
     #expect(text.contains("laptop, replica") && text.contains("bytes in") && text.contains("refused"), "\(text)")
+    let id = try #require(text.firstMatch(of: /laptop, replica ([0-9a-f]{32})/)?.1)
+    #expect(text.contains("somebody who claims to be replica \(id) from 127.0.0.1"), "\(text)")
   }
 
   /// H-26: killed at any moment, on either side, nothing is lost, and the next run goes on.
@@ -299,14 +301,9 @@ import Testing
 
   @Test func figuresAreGivenAsPrometheusWantsThem() async throws {
     try await write("a", to: "a")
-    let log = folder["log"]
-    try Data().write(to: log)
-    let server = try ServingProcess(
-      [path("hub"), "--listen", "tcp://127.0.0.1:0", "--metrics", "tcp://127.0.0.1:0"],
-      errors: try FileHandle(forWritingTo: log))
+    let server = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0", "--metrics", "tcp://127.0.0.1:0"])
     #expect(try Tool.sync.run("push", path("a"), server.address).status == 0)
-    let text = try String(contentsOf: log, encoding: .utf8)
-    let url = try #require(text.split(whereSeparator: \.isWhitespace).first { $0.hasPrefix("http://") })
+    let url = try #require(server.figures)
     let page = try Tool.python.run(
       "-c", "import sys,urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())", String(url))
     #expect(page.output.contains("magic_sync_lag_transactions{replica="), "\(page.output) \(page.errors)")

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `magic-sync serve` as a process of its own.
@@ -6,6 +7,8 @@ final class ServingProcess {
   let process: ChildProcess
   /// In the order of `--listen`.
   let addresses: [String]
+  /// Of `--metrics`.
+  let figures: String?
   private let output = Pipe()
 
   var address: String { addresses[0] }
@@ -15,14 +18,14 @@ final class ServingProcess {
     throws
   {
     process = try Tool.sync.start(["serve"] + arguments, output: output, errors: errors, environment: environment)
-    var (addresses, bytes) = ([String](), Data())
+    var (addresses, bytes, figures) = ([String](), Data(), String?.none)
     while addresses.count < listeners, case let more = output.fileHandleForReading.availableData, !more.isEmpty {
       bytes += more
-      addresses = String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap {
-        $0.hasPrefix("listening at ") ? String($0.dropFirst(13)) : nil
-      }
+      let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+      addresses = lines.compactMap { $0.hasPrefix("listening at ") ? String($0.dropFirst(13)) : nil }
+      figures = lines.first { $0.hasPrefix("figures at ") }.map { String($0.dropFirst(11)) }
     }
-    self.addresses = addresses
+    (self.addresses, self.figures) = (addresses, figures)
     try #require(addresses.count == listeners, "it does not listen")
   }
 

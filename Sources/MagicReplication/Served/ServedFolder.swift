@@ -130,11 +130,24 @@ package final class ServedFolder: Served {
       let (now, date) = (FolderState(remote), Date())
       let earlier = state.withLock { $0.look?.dataSet == dataSet ? $0.look?.listing : nil }
       var listing = try FolderListing(remote, dataSet: dataSet, known: earlier)
+      try readDoubted(&listing)
       return state.withLock { state in
         for (name, error) in state.damaged { listing.reject(named: name, error) }
         let look = Look(dataSet, listing, now, at: date)
         state.look = look
         return look
+      }
+    }
+  }
+
+  /// F-16: what somebody else has found damaged, as a server that ran before, or one of another session over ssh.
+  private func readDoubted(_ listing: inout FolderListing) throws {
+    for text in try remote.doubted() {
+      if let checkpoint = listing.checkpoints.first(where: { $0.url.lastPathComponent == text }) {
+        _ = try listing.isWhole(checkpoint)
+      } else if let name = SegmentFileName(text), let file = listing.runs[name.replica]?.files.first(where: { $0.name == name })
+      {
+        _ = try whole(file)
       }
     }
   }

@@ -28,7 +28,7 @@ extension SocketRemote {
           }, nil
         )
       case .ssh(let user, let host, let port, let path):
-        return try await Connector.ssh(user: user, host: host, port: port, path: path)
+        return try await Connector.ssh(options, user: user, host: host, port: port, path: path)
       }
     } catch let error as MagicDataError {
       throw error
@@ -67,15 +67,11 @@ enum Connector {
 
   /// Runs `magic-sync serve --stdio` at the other end, as git runs its own programs.
   static func ssh(
-    user: String?, host: String, port: Int?, path: String
+    _ options: SocketRemote.Options, user: String?, host: String, port: Int?, path: String
   ) async throws -> (NIOAsyncChannel<Frame, Frame>, ChildProgram?) {
-    let environment = ProcessInfo.processInfo.environment
-    // As git has it: the program that connects, and what it runs there.
-    let program = environment["MAGIC_SYNC_SSH"] ?? "ssh"
-    let remote = environment["MAGIC_SYNC_REMOTE_PROGRAM"] ?? "magic-sync"
-    var words = [program]
+    var words = [options.ssh]
     if let port { words += ["-p", String(port)] }
-    words += ["--", user.map { "\($0)@\(host)" } ?? host, "\(remote) serve --stdio \(quoted(path))"]
+    words += ["--", user.map { "\($0)@\(host)" } ?? host, "\(options.remoteProgram) serve --stdio \(quoted(path))"]
     let child = try ChildProgram(words)
     do {
       let channel = try await NIOPipeBootstrap(group: MultiThreadedEventLoopGroup.singleton)

@@ -27,6 +27,10 @@ public struct SocketRemote: Sendable {
     /// A certificate and its key (PEM) that the server asks for.
     public var certificate: URL?
     public var key: URL?
+    /// For an `ssh:` address: the program that connects, in place of ssh, with the same arguments.
+    public var ssh = "ssh"
+    /// For an `ssh:` address: `magic-sync` as the other machine's shell finds it.
+    public var remoteProgram = "magic-sync"
 
     public init() {}
   }

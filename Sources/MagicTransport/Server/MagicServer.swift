@@ -56,10 +56,14 @@ public struct MagicServer: Sendable {
 
   /// Serves until the task is cancelled; then it finishes what clients have asked for, and returns.
   ///
-  /// - Parameter listening: hears of the addresses, ports chosen, once clients can come.
+  /// - Parameters:
+  ///   - listening: hears of the addresses, ports chosen, once clients can come.
+  ///   - figures: hears before that of the `http:` address of ``Options/metrics``, if there is one.
   /// - Throws: `MagicDataError` with `notAllowed` for a plain address that others can reach, files of secrets that others can read, or a socket that cannot
   ///   be made; `notFound` for what is no address.
-  public func run(_ listening: @Sendable ([String]) -> Void = { _ in }) async throws {
+  public func run(
+    _ listening: @Sendable ([String]) -> Void = { _ in }, figures: @Sendable (String) -> Void = { _ in }
+  ) async throws {
     let (house, listeners) = try prepare()
     var bound: [Bound] = []
     do {
@@ -75,6 +79,7 @@ public struct MagicServer: Sendable {
       for listener in bound { await listener.close() }
       throw error
     }
+    if let metrics { figures(metrics.address) }
     listening(bound.map(\.text))
     let all = bound
     await stopping(house.stop) {

@@ -9,6 +9,8 @@ internal import NIOPosix
 /// A server's figures for who asks over HTTP (`--metrics`). It answers every request with the same page.
 struct MetricsPage: Sendable {
   private let channel: any Channel
+  /// Where it is, port chosen.
+  let address: String
 
   init(_ address: String, _ house: House) async throws {
     let endpoint = try Endpoint(address)
@@ -28,7 +30,8 @@ struct MetricsPage: Sendable {
     } catch {
       throw MagicDataError(.notAllowed, "\(address) cannot be listened at: \(Connector.reason(error))", cause: error)
     }
-    house.logger.info("figures at http://\(host):\(channel.localAddress?.port ?? port)/metrics")
+    let authority = endpoint.with(port: channel.localAddress?.port).text.dropFirst("tcp://".count)
+    self.address = "http://\(authority)/metrics"
   }
 
   func close() async { try? await channel.close() }

@@ -40,6 +40,10 @@ final class Visit: Sendable {
     /// Whether something was asked for that is not answered, or sent that is not settled.
     var isBusy = false
     var isOver = false
+    /// Nothing came of it, or was taken by it, for too long.
+    var isSilent = false
+    /// Who it is, as far as that is known.
+    var who = "nobody"
   }
 
   init(_ house: House, _ channel: NIOAsyncChannel<Frame, Frame>, from address: String) {
@@ -129,6 +133,7 @@ final class Visit: Sendable {
     guard hello.versions.contains(Hello.version) else {
       throw WireError(.version, "this server speaks version \(Hello.version) of the protocol, and not \(hello.versions)")
     }
+    shared.withLock { $0.who = "somebody who claims to be replica \(hello.replica)" }
     var holder = Tokens.Holder(name: "anyone", rights: [.read, .write])
     if let tokens = house.tokens {
       guard let known = tokens.holder(of: hello.token) else {
@@ -136,6 +141,7 @@ final class Visit: Sendable {
       }
       holder = known
     }
+    shared.withLock { $0.who = "\(holder.name), replica \(hello.replica)" }
     if let owners = house.owners, try owners.isOthers(hello.replica, than: holder.name) {
       throw WireError(.notAllowed, "replica \(hello.replica) belongs to another token")
     }
@@ -412,8 +418,8 @@ final class Visit: Sendable {
     let (received, sent) = counted.withLock { $0 }
     house.tally.ended(in: received, out: sent, failure: failure)
     let seconds = duration / .milliseconds(1) / 1_000
-    let who = conversation.map { "\($0.holder.name), replica \($0.hello.replica)" } ?? "nobody"
-    let end = failure.map { ", refused: \($0.message)" } ?? ""
+    let (who, isSilent) = shared.withLock { ($0.who, $0.isSilent) }
+    let end = failure.map { ", refused: \($0.message)" } ?? (isSilent ? ", closed for its silence" : "")
     // One line, whatever a client wrote.
     let line = "\(who) from \(address): \(received) bytes in, \(sent) bytes out, \(Int(seconds * 1_000)) ms\(end)"
     if failure != nil {
@@ -429,6 +435,7 @@ final class Visit: Sendable {
 
   private func watchDeadline() async {
     guard (try? await deadline.wait()) != nil else { return }
+    shared.withLock { $0.isSilent = true }
     try? await channel.channel.close()
   }
 

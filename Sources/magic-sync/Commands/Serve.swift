@@ -66,6 +66,9 @@ struct Serve: Command {
 
   func validate() throws {
     guard isStdio != !listen.isEmpty else { throw ValidationError("name where to listen with --listen, or give --stdio.") }
+    guard !isStdio || (metrics ?? Twin.text("METRICS")) == nil else {
+      throw ValidationError("--stdio serves one client, so there are no figures to give.")
+    }
     if let level = logLevel ?? Twin.text("LOG_LEVEL"), Logger.Level(rawValue: level) == nil {
       throw ValidationError("--log-level takes trace, debug, info, notice, warning, error or critical.")
     }
@@ -111,14 +114,17 @@ struct Serve: Command {
       return Outcome(text: "", content: Empty(), isOutputTaken: true)
     }
     let output = output
-    try await server.run { addresses in
-      for address in addresses {
-        if output.json {
-          try? output.event("listening", ["address": address])
-        } else {
-          try? output.line("listening at \(address)")
-        }
+    @Sendable func say(_ event: String, _ address: String) {
+      if output.json {
+        try? output.event(event, ["address": address])
+      } else {
+        try? output.line("\(event) at \(address)")
       }
+    }
+    try await server.run { addresses in
+      for address in addresses { say("listening", address) }
+    } figures: { address in
+      say("figures", address)
     }
     return Outcome(text: "", content: Empty())
   }

@@ -1,22 +1,22 @@
-import CSpawn
-import Foundation
+internal import CSpawn
+package import Foundation
 
 /// A running program. Foundation's `Process` will not do: on Linux, its `run()` reads past the end of a list of open files, which now and then is the end of
 /// the memory (swift-corelibs-foundation 5472).
-final class ChildProcess {
-  struct Failure: Error {
+package final class ChildProcess {
+  package struct Failure: Error {
     let path: String
     let code: Int32
   }
 
-  let processIdentifier: pid_t
+  package let processIdentifier: Int32
   /// As `waitpid` gives it; `nil` while it runs.
   private var status: Int32?
 
   /// - Parameters:
   ///   - input: what standard input, output and errors are: each a `FileHandle`, or a `Pipe`, of which the child's end is closed here.
   ///   - environment: instead of this process's.
-  init(
+  package init(
     _ path: String, _ arguments: [String], in folder: URL?, input: Any, output: Any, errors: Any, environment: [String: String]
   ) throws {
     let ends = [ChildProcess.end(input, isInput: true), ChildProcess.end(output), ChildProcess.end(errors)]
@@ -42,9 +42,9 @@ final class ChildProcess {
     return handle === FileHandle.nullDevice ? FileHandle(forUpdatingAtPath: "/dev/null") ?? handle : handle
   }
 
-  var isRunning: Bool { !isOver(WNOHANG) }
+  package var isRunning: Bool { !isOver(WNOHANG) }
 
-  func waitUntilExit() { _ = isOver(0) }
+  package func waitUntilExit() { _ = isOver(0) }
 
   private func isOver(_ options: Int32) -> Bool {
     while status == nil {
@@ -60,7 +60,7 @@ final class ChildProcess {
   }
 
   /// What it exited with, or 128 and the signal that ended it, as a shell says it.
-  var terminationStatus: Int32 {
+  package var terminationStatus: Int32 {
     waitUntilExit()
     guard let status else { return -1 }
     return status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f

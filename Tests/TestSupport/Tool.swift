@@ -1,24 +1,23 @@
-import Foundation
-import Testing
+package import Foundation
 
 /// One of the project's programs, run as a process.
-struct Tool {
-  struct Result {
-    let status: Int32
-    let output: String
-    let errors: String
+package struct Tool {
+  package struct Result {
+    package let status: Int32
+    package let output: String
+    package let errors: String
 
-    var lines: [String] { output.split(separator: "\n").map(String.init) }
+    package var lines: [String] { output.split(separator: "\n").map(String.init) }
   }
 
-  static let sync = Tool("magic-sync")
-  static let replay = Tool("magic-replay")
-  static let python = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["python3"])
-  static let openssl = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["openssl"])
-  static let clang = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["clang"])
-  static let git = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["git"])
+  package static let sync = Tool("magic-sync")
+  package static let replay = Tool("magic-replay")
+  package static let python = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["python3"])
+  package static let openssl = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["openssl"])
+  package static let clang = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["clang"])
+  package static let git = Tool(path: URL(fileURLWithPath: "/usr/bin/env"), first: ["git"])
 
-  private let path: URL
+  package let path: URL
   private let first: [String]
 
   private init(path: URL, first: [String]) {
@@ -36,7 +35,7 @@ struct Tool {
     self.init(path: bundle.deletingLastPathComponent().appendingPathComponent(name), first: [])
   }
 
-  func start(
+  package func start(
     _ arguments: [String], in folder: URL? = nil, input: Any = FileHandle.nullDevice, output: Any = FileHandle.nullDevice,
     errors: Any = FileHandle.nullDevice,
     environment: [String: String] = [:]
@@ -47,14 +46,14 @@ struct Tool {
   }
 
   @discardableResult
-  func run(
+  package func run(
     _ arguments: String..., in folder: URL? = nil, input: Any = FileHandle.nullDevice, environment: [String: String] = [:]
   ) throws -> Result {
     try run(arguments: arguments, in: folder, input: input, environment: environment)
   }
 
   @discardableResult
-  func run(
+  package func run(
     arguments: [String], in folder: URL? = nil, input: Any = FileHandle.nullDevice, environment: [String: String] = [:]
   ) throws -> Result {
     let (output, errors) = (Pipe(), Pipe())
@@ -69,30 +68,12 @@ struct Tool {
 
 extension Tool {
   /// The folder of the reader in Python.
-  static var reader: URL {
+  package static var reader: URL {
     URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Tools/reader")
   }
 
   /// What the reader in Python says of a bundle, a folder or a server; nothing if it refuses it.
-  func digest(of path: String) throws -> String {
+  package func digest(of path: String) throws -> String {
     try run("-m", "magicreader", "digest", path, in: Tool.reader).output
   }
-}
-
-/// A git repository with commits by two authors.
-func makeRepository(at url: URL, commits: Int) throws {
-  try #require(Tool.git.run("init", "-q", url.path).status == 0)
-  guard commits > 0 else { return }
-  var stream = ""
-  for number in 1...commits {
-    let message = number == 2 ? "Umlauts ä, quotes \" and 👩‍👩‍👧" : "Change number \(number)"
-    let author = number.isMultiple(of: 3) ? "Änne <anne@example.org>" : "Bo <bo@example.org>"
-    stream += "commit refs/heads/main\nauthor \(author) \(1_700_000_000 + number * 60) +0100\n"
-    stream += "committer \(author) \(1_700_000_000 + number * 60) +0100\ndata \(message.utf8.count)\n\(message)\n"
-  }
-  let file = url.appendingPathComponent("stream")
-  try Data(stream.utf8).write(to: file)
-  let commits = try FileHandle(forReadingFrom: file)
-  try #require(Tool.git.run("-C", url.path, "fast-import", "--quiet", input: commits).status == 0)
-  try #require(Tool.git.run("-C", url.path, "symbolic-ref", "HEAD", "refs/heads/main").status == 0)
 }

@@ -10,6 +10,7 @@ package protocol Program: AsyncParsableCommand {
 extension Program {
   /// The whole of a tool's `main`: a word that is no command gets an answer that says so, and an error its exit code.
   package static func begin() async {
+    Heap.shareOneArena()
     do {
       Twin.begin(of: configuration.commandName ?? _commandName, twins)
       try checkCommand()

@@ -56,7 +56,7 @@ extension Case {
   private static func peaks(_ sizes: Sizes) -> [Case] {
     guard Memory.peak() != nil else { return [] }
     let entries = sizes.most * 10
-    return [("log", "database"), ("log", "remote"), ("stats", "database"), ("stats", "remote"), ("verify", "database")].map {
+    return exchangePeaks(sizes) + [("log", "database"), ("log", "remote"), ("stats", "database"), ("stats", "remote"), ("verify", "database")].map {
       command, source in
       Case(
         name: "magic-replay \(command) of a \(source == "remote" ? "folder" : source), peak memory", size: entries, count: 1,
@@ -64,6 +64,30 @@ extension Case {
       ) { workspace in
         let tool = Tool("magic-replay", [command, try await workspace.journal(entries).file(source).path])
         return [Side("magic-replay") { _ in { try tool.peak() } }]
+      }
+    }
+  }
+
+  /// Of a push and a pull of one change of each object.
+  private static func exchangePeaks(_ sizes: Sizes) -> [Case] {
+    [
+      ("push", "inserts", "first", nil), ("push", "updates", "changed", "remote"), ("pull", "inserts", nil, "remote"),
+      ("pull", "updates", "second", "changes"),
+    ].map { command, changes, database, remote in
+      Case(
+        name: "magic-sync \(command) of \(changes), peak memory", size: sizes.most, count: 1, unit: .bytes,
+        target: .each(150_000_000)
+      ) { workspace in
+        let replicas = try await workspace.replicas(sizes.most)
+        return [
+          Side("magic-sync") { folder in
+            let database = try database.map { try replicas.copy($0, to: folder) } ?? folder.file("database")
+            let remote = try remote.map { try replicas.copy($0, to: folder) } ?? folder.file("remote")
+            if !FileManager.default.fileExists(atPath: database.path) { try Tool("magic-sync", ["init", database.path]).run() }
+            let tool = Tool("magic-sync", [command, database.path, remote.path])
+            return { try tool.peak() }
+          }
+        ]
       }
     }
   }

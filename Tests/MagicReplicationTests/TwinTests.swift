@@ -428,6 +428,50 @@ import Testing
     #expect((pull, push.transactions, push.checkpoints) == (PullReport(), 0, 0))
   }
 
+  /// K-14: of two that come at once neither covers the other by its numbers.
+  @Test func checkpointsThatComeTogetherAreCompared() async throws {
+    let (original, copy) = try await makeBranches()
+    for number in 2..<5 { try await write("first \(number)", by: original) }
+    let both = FolderRemote(folder["both"])
+    var third: [Replica] = []
+    for (place, writer) in [("remote", original), ("side", copy)] {
+      let replica = try open("third \(place)", place)
+      try await replica.replicator.sync()
+      try await write("of \(place)", by: replica)
+      for each in [replica, writer, replica] { try await each.replicator.sync() }
+      #expect(try await replica.magic.compact().keptEntries > 0)
+      let fresh = folder["fresh \(place)"]
+      try await MagicReplicator(replica.magic, remote: FolderRemote(fresh)).push()
+      for path in try FileManager.default.subpathsOfDirectory(atPath: fresh.path)
+      where path == "magicdata.json" || path.hasSuffix(".checkpoint") {
+        let file = folder["both/\(path)"]
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        guard !FileManager.default.fileExists(atPath: file.path) else { continue }
+        try FileManager.default.copyItem(at: fresh.appendingPathComponent(path), to: file)
+      }
+      third.append(replica)
+    }
+    // The one has what the other wrote, but for what that had of the branch.
+    let (one, name) = (third[0], try await id(third[1]))
+    for path in try segments(of: "side") where path.contains(name) {
+      let file = folder["fresh remote/segments/\(path)"]
+      try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try FileManager.default.copyItem(at: folder["side/segments/\(path)"], to: file)
+    }
+    try await MagicReplicator(one.magic, remote: FolderRemote(folder["fresh remote"])).pull()
+    #expect(try await one.notes().count == 2 + 5 + 2)
+    let late = try open("late", "both")
+    #expect(try await late.replicator.pull().checkpoints == 2)
+    #expect(try await late.notes().count == 2 + 5 + 3 + 2)
+    for replica in [late, one, late, one] { try await MagicReplicator(replica.magic, remote: both).sync() }
+    #expect(try await Dump(one.magic) == Dump(late.magic))
+    for replica in [one, late] {
+      #expect(try await DatabaseCheck(replica.magic).faults == [])
+      let (pull, push) = try await MagicReplicator(replica.magic, remote: both).sync()
+      #expect((pull, push.transactions, push.checkpoints) == (PullReport(), 0, 0))
+    }
+  }
+
   /// Who hears of a closing after the branch has come as what a checkpoint keeps of it.
   @Test func aCompactedBranchIsHeldBesideItsTransactions() async throws {
     let (original, _) = try await makeBranches()

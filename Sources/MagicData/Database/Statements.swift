@@ -121,6 +121,9 @@ enum Statements {
     ORDER BY j.stamp, j.tag, r.uuid, j.id
     """
   static let selectRootOfRow = "SELECT r.uuid FROM magic_journal j JOIN magic_replica r ON r.id = j.root WHERE j.id = ?"
+  static let selectRoots = """
+    SELECT DISTINCT r.uuid FROM magic_journal j JOIN magic_replica r ON r.id = j.root WHERE j.id BETWEEN ? AND ?
+    """
   static let selectRowSizes = "SELECT count(*), sum(length(data)) FROM magic_journal WHERE id BETWEEN ? AND ?"
 
   static let createSurvivors = """

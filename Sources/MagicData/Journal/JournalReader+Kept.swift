@@ -60,29 +60,54 @@ extension JournalReader {
   /// The digest (M-11) of what the kept entries fold to.
   package func digestOfKept() throws -> Digest {
     let rows = try JournalCompaction.rows(to: Frontier(), db).kept
-    return try digest { row, _ in rows.contains(row) }
+    return try digest { chain, type in
+      var state = ObjectState()
+      for link in chain where rows.contains(link.row) { link.fold(into: &state, of: type.schema) }
+      return state
+    }
+  }
+
+  /// An entry of an object, and where it stands.
+  package struct Link {
+    package let row: Int64
+    package let version: Version
+    package let entry: Entry
+
+    package func fold(into state: inout ObjectState, of type: TypeSchema) {
+      state.fold(entry.operation, entry.fields, at: version, of: type)
+    }
   }
 
   /// The digest of what some of the entries fold to.
   ///
-  /// - Parameter isMeant: by their rows and roots.
-  package func digest(where isMeant: (_ row: Int64, _ root: ReplicaID) throws -> Bool) throws -> Digest {
+  /// - Parameter state: of an object, given all that is known of it.
+  package func digest(of state: ([Link], StoredType) throws -> ObjectState) throws -> Digest {
     var digest = Digest()
     for type in schema.types {
       var ofType = TypeDigest(type.schema)
-      let table = ObjectTable(type, db)
-      for (key, place) in try table.rows() + table.absent() {
-        var state = ObjectState()
+      try ObjectTable(type, db).forEachPlace { key, place in
+        var chain: [Link] = []
         try forEachEntry(from: place.last) { stamp, root, place, entry in
-          guard try isMeant(place.row, root) else { return }
-          state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
+          chain.append(Link(row: place.row, version: Version(stamp: stamp, root: root), entry: entry))
         }
-        guard state.updated != nil || state.removed != nil else { continue }
-        ofType.add(state, key, to: &digest)
+        let state = try state(chain, type)
+        if state.updated != nil || state.removed != nil { ofType.add(state, key, to: &digest) }
       }
       ofType.finish(&digest)
     }
     return digest
+  }
+
+  /// Who wrote something first of which rows hold what is kept.
+  package func roots(of rows: JournalRows) throws -> Set<ReplicaID> {
+    var roots: Set<ReplicaID> = []
+    for range in rows.ranges {
+      var select = try SQL(db, Statements.selectRoots)
+      try select.bind(range.lowerBound)
+      try select.bind(range.upperBound)
+      while try select.step() { roots.insert(try select.identifier(0)) }
+    }
+    return roots
   }
 }
 
@@ -97,6 +122,15 @@ package struct JournalRows: Sendable {
     } else {
       ranges.append(range)
     }
+  }
+
+  /// Those within others.
+  package func clamped(to limits: Range<Int64>) -> JournalRows {
+    var rows = JournalRows()
+    for range in ranges where range.overlaps(limits) {
+      rows.append(max(range.lowerBound, limits.lowerBound)...min(range.upperBound, limits.upperBound - 1))
+    }
+    return rows
   }
 
   package func contains(_ row: Int64) -> Bool {

@@ -7,6 +7,8 @@ struct TakenCheckpoint {
   let file: CheckpointFile
   /// Of the journal.
   let rows: Range<Int64>
+  /// What was held then.
+  let held: Frontier
 }
 
 /// A checkpoint does not come to what it says together with what it covers by its numbers: that may be others' (L-20).
@@ -15,79 +17,159 @@ struct Uncovered: Error {
   var replicas: [ReplicaID: UInt64] = [:]
   /// Ends for what was kept already (K-20).
   var beside = NamedFrontier()
+
+  var isEmpty: Bool { replicas.isEmpty && beside.isEmpty }
 }
 
-/// What was held before checkpoints were merged, to be compared with them: what they cover adds nothing to them (K-14).
+/// Checkpoints that were merged, to be compared with what they cover: that adds nothing to them (K-14).
 struct CheckpointCover {
+  /// Entries that are kept under a floor.
+  private struct Kept {
+    let floor: NamedFrontier
+    let rows: JournalRows
+    let roots: Set<ReplicaID>
+    /// Under their roots, if nothing else is.
+    let rest: Set<ReplicaID>
+  }
+
+  /// Whose entries a checkpoint may not have.
+  private enum Suspect: Hashable {
+    case transactions(ReplicaID)
+    case kept(in: Int, root: ReplicaID)
+  }
+
   private let db: Connection
   private let journal: JournalReader
-  /// As it was before.
-  private let floor: NamedFrontier
-  private let held: Frontier
   private let own: ReplicaID
-  /// The journal's last row before.
-  private let mark: Int64
-  /// Ends that what was kept has by now.
+  private let taken: [TakenCheckpoint]
+  /// What was held before, and then what each of the checkpoints brought.
+  private let kept: [Kept]
+  /// What was held before.
+  private let held: Frontier
+  /// Ends that what is kept is to have.
   private let beside: NamedFrontier
 
   /// - Parameters:
   ///   - before: what was held, up to which row of the journal.
-  ///   - beside: ends that what was kept is to have.
-  init(_ db: Connection, before: (held: Frontier, mark: Int64), own: ReplicaID, beside: NamedFrontier) throws {
-    (self.db, self.held, self.mark, self.own, self.beside) = (db, before.held, before.mark, own, beside)
-    journal = try JournalReader(db)
-    floor = try journal.floor()
+  ///   - beside: ends that what is kept is to have.
+  init(
+    _ taken: [TakenCheckpoint], _ db: Connection, before: (held: Frontier, mark: Int64), own: ReplicaID, beside: NamedFrontier
+  ) throws {
+    (self.taken, self.db, self.own, self.held, self.beside) = (taken, db, own, before.held, beside)
+    let journal = try JournalReader(db)
+    self.journal = journal
+    let rows = try JournalCompaction.rows(to: Frontier(), db).kept
+    let writers = Set(try MemberReplica.all(db).filter { $0.acknowledged != nil }.map(\.replica))
+    kept = try ([(try journal.floor(), 0..<before.mark + 1)] + taken.map { ($0.file.floor, $0.rows) }).map { floor, range in
+      let rows = rows.clamped(to: range)
+      let roots = try journal.roots(of: rows)
+      return Kept(
+        floor: floor, rows: rows, roots: roots, rest: Set(floor.replicas).subtracting(roots.union(writers).union([own])))
+    }
   }
 
   /// - Throws: `Uncovered`, or `fork` if nothing is known that would help.
-  func check(_ taken: TakenCheckpoint) throws {
-    let checkpoint = taken.file
-    let (transactions, kept) = try JournalCompaction.rows(to: checkpoint.floor.frontier, db)
-    let isCovered = try keptRoots(below: checkpoint.floor)
-    let digest = try journal.digest { row, root in
-      if taken.rows.contains(row) || transactions.contains(row) { return true }
-      return row <= mark && kept.contains(row) && isCovered(root)
+  func check() throws {
+    for index in taken.indices { try check(index) }
+  }
+
+  private func check(_ index: Int) throws {
+    let (checkpoint, rows) = (taken[index].file, taken[index].rows)
+    var transactions: [(replica: ReplicaID, rows: JournalRows)] = []
+    for replica in doubtful(taken[index]) {
+      var frontier = Frontier()
+      frontier[replica] = checkpoint.floor[replica]?.sequence ?? 0
+      transactions.append((replica, try JournalCompaction.rows(to: frontier, db).transactions))
     }
-    guard digest.identifier != checkpoint.header.digest else { return }
-    if try checkpoint.isOwnDigest() {
-      var uncovered = Uncovered()
-      for replica in doubtful(checkpoint.floor) {
-        var part = Frontier()
-        part[replica] = checkpoint.floor[replica]?.sequence ?? 0
-        let transactions = try JournalCompaction.rows(to: part, db).transactions
-        let digest = try journal.digest { row, _ in taken.rows.contains(row) || transactions.contains(row) }
-        if digest.identifier != checkpoint.header.digest { uncovered.replicas[replica] = floor[replica]?.sequence ?? 0 }
-      }
-      if uncovered.replicas.isEmpty {
-        let below = floor.below(checkpoint.floor)
-        for id in below.replicas where beside[id] == nil && checkpoint.floor[id] == nil { uncovered.beside[id] = below[id] }
-      }
-      if !uncovered.replicas.isEmpty || !uncovered.beside.isEmpty { throw uncovered }
+    let others = kept.indices.filter { $0 != index + 1 }.map { ($0, kept[$0].rows, roots(of: $0, coveredBy: checkpoint.floor)) }
+    func suspect(_ link: JournalReader.Link) -> Suspect? {
+      if let (replica, _) = transactions.first(where: { $0.rows.contains(link.row) }) { return .transactions(replica) }
+      let root = link.version.root
+      return others.first { $0.1.contains(link.row) && $0.2.contains(root) }.map { .kept(in: $0.0, root: root) }
     }
+    var guilty: Set<Suspect> = []
+    let digest = try journal.digest { chain, type in
+      try Task.checkCancellation()
+      var state = ObjectState()
+      var suspects: [Suspect: [JournalReader.Link]] = [:]
+      for link in chain {
+        if rows.contains(link.row) {
+          link.fold(into: &state, of: type.schema)
+        } else if let suspect = suspect(link), !guilty.contains(suspect) {
+          suspects[suspect, default: []].append(link)
+        }
+      }
+      for (suspect, links) in suspects {
+        var more = state
+        for link in links { link.fold(into: &more, of: type.schema) }
+        if !more.saysTheSame(as: state) { guilty.insert(suspect) }
+      }
+      return state
+    }
+    guard digest.identifier == checkpoint.header.digest else {
+      throw MagicDataError(
+        .damaged, "\(checkpoint.url.path) does not come to what it says: its writer was damaged. Nothing was changed. Delete it"
+      )
+    }
+    guard !guilty.isEmpty else { return }
+    let uncovered = remedy(guilty, checkpoint.floor)
+    guard uncovered.isEmpty else { throw uncovered }
     throw MagicDataError(
       .fork,
       """
-      \(checkpoint.url.path) does not come to what it says, together with what is held here: somebody's transactions differ under one number, since a \
-      database is in use as two, or its writer was damaged. Nothing was changed. Clone the remote into a new database and use that
+      \(checkpoint.url.path) lacks what it should cover of what is held here: somebody's transactions differ under one number, since a database is in use \
+      as two. Nothing was changed. Clone the remote into a new database and use that
       """)
   }
 
-  /// Others of which transactions are held that it covers by their numbers alone: at its end no name is held to compare.
-  private func doubtful(_ other: NamedFrontier) -> [ReplicaID] {
-    held.replicas.filter { replica in
-      let end = other[replica]?.sequence ?? 0
-      return replica != own && held[replica] > floor[replica]?.sequence ?? 0 && held[replica] < end
+  /// Others of which transactions were held that it covers by their numbers alone: at its end no name was held to compare.
+  private func doubtful(_ taken: TakenCheckpoint) -> [ReplicaID] {
+    taken.held.replicas.filter { replica in
+      let end = taken.file.floor[replica]?.sequence ?? 0
+      return replica != own && taken.held[replica] > kept[0].floor[replica]?.sequence ?? 0 && taken.held[replica] < end
     }
   }
 
-  /// Whose kept entries it covers. These have no addresses: where the floor has ends that it does not cover, it shows by the root, unless an id is a branch's.
-  private func keptRoots(below other: NamedFrontier) throws -> (ReplicaID) -> Bool {
+  /// Whose entries, of those that are kept under a floor, another covers. They have no addresses: where the floor has ends that the other does not cover, it shows
+  /// by the root, unless an id may be a branch's, which is the root of nothing.
+  private func roots(of index: Int, coveredBy other: NamedFrontier) -> Set<ReplicaID> {
+    let (floor, kept) = (kept[index].floor, kept[index])
     let beyond = Set(
       floor.replicas.filter { replica in
         guard let end = floor[replica], let others = other[replica] else { return true }
         return end != others && (end.sequence >= others.sequence || beside[replica.branch(at: end.name)] != nil)
       })
-    let isOfBranch = try !beyond.isEmpty && MemberReplica.all(db).contains { $0.expired == 0 && beyond.contains($0.replica) }
-    return { !isOfBranch && !beyond.contains($0) }
+    return beyond.isDisjoint(with: kept.rest) ? kept.roots.subtracting(beyond) : []
+  }
+
+  /// What is above the own floor moves to ids of its own; if there is nothing of that, what is kept gets ends of its own: those of the ids that are roots of it, or,
+  /// if none is, all.
+  private func remedy(_ guilty: Set<Suspect>, _ floor: NamedFrontier) -> Uncovered {
+    var uncovered = Uncovered()
+    for case .transactions(let replica) in guilty {
+      let last = kept[0].floor[replica]?.sequence ?? 0
+      if held[replica] > last { uncovered.replicas[replica] = last }
+    }
+    guard uncovered.replicas.isEmpty else { return uncovered }
+    for index in kept.indices {
+      let roots = Set(guilty.compactMap { if case .kept(index, let root) = $0 { root } else { nil } })
+      guard !roots.isEmpty else { continue }
+      let own = kept[index].floor
+      var some = NamedFrontier()
+      for root in roots { some[root] = own[root] }
+      for below in [some.below(floor), own.below(floor)] {
+        let new = below.replicas.filter { beside[$0] == nil && floor[$0] == nil }
+        for id in new { uncovered.beside[id] = below[id] }
+        if !new.isEmpty { break }
+      }
+    }
+    return uncovered
+  }
+}
+
+extension ObjectState {
+  /// Whether two come to the same digest, and a remove of what is dead anyway is in both (M-12).
+  fileprivate func saysTheSame(as other: ObjectState) -> Bool {
+    updated == other.updated && removed == other.removed && base == other.base && claim == other.claim && values == other.values
   }
 }

@@ -193,16 +193,6 @@ extension FolderListing {
 }
 
 extension CheckpointFile {
-  /// Whether its entries, and nothing else, come to what its header says.
-  func isOwnDigest() throws -> Bool {
-    try Store(.temporary).writeBlocking { db in
-      var merger = try Merger(db, milliseconds: 0)
-      try read { part in try merger.merge(kept: part) { _ in } }
-      try merger.finish()
-      return try JournalReader(db).digestOfKept().identifier == header.digest
-    }
-  }
-
   /// Whether its floor is nowhere below another's.
   private func isAbove(_ other: CheckpointFile) -> Bool {
     let (floor, frontier) = (floor.frontier, other.floor.frontier)

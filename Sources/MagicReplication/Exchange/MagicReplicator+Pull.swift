@@ -92,7 +92,13 @@ extension FolderListing {
     into db: Connection, _ store: Store, _ milliseconds: Int64, _ events: EventSource
   ) throws -> (PullReport, [MagicConflict]) {
     // What may be undone costs what it changes.
-    guard !checkpoints.isEmpty else { return try merge(into: db, beside: NamedFrontier(), milliseconds, events) }
+    guard !checkpoints.isEmpty else {
+      do {
+        return try merge(into: db, beside: NamedFrontier(), milliseconds, events)
+      } catch is Uncovered {
+        throw MagicDataError(.busy, "a checkpoint came while the remote was read, and is of another branch; try again")
+      }
+    }
     var beside = NamedFrontier()
     while true {
       var listing = self
@@ -124,10 +130,10 @@ extension FolderListing {
         merger.mayTake(checkpoint.header)
       {
         guard try isWhole(checkpoint) else { continue }
-        let first = merger.nextRow
+        let (first, held) = (merger.nextRow, merger.held)
         try checkpoint.read { part in try merger.merge(kept: part) { try meter.moved(changes: $0) } }
         merger.raise(to: checkpoint.floor)
-        taken.append(TakenCheckpoint(file: checkpoint, rows: first..<merger.nextRow))
+        taken.append(TakenCheckpoint(file: checkpoint, rows: first..<merger.nextRow, held: held))
         report.checkpoints += 1
         report.bytes += checkpoint.bytes
       }
@@ -179,12 +185,11 @@ extension FolderListing {
       for other in [floor, held] { beside.raise(to: checkpoint.file.floor.beside(other)) }
       floor.raise(to: checkpoint.file.floor)
     }
-    let cover = try CheckpointCover(db, before: before, own: own, beside: beside)
-    for checkpoint in taken { try cover.check(checkpoint) }
+    try CheckpointCover(taken, db, before: before, own: own, beside: beside).check()
     floor.raise(to: beside)
     var compaction = try JournalCompaction(db, to: floor)
-    // Of a database that held nothing there is nothing to give up.
-    if before.mark == 0, taken.count == 1 { try compaction.raise() } else { try compaction.run(Task.checkCancellation) }
+    // Of a database that held nothing there is nothing to give up, but for segments that were merged before it.
+    if taken.count == 1, taken[0].rows.lowerBound == 1 { try compaction.raise() } else { try compaction.run(Task.checkCancellation) }
     // Nobody writes under their ids (K-8).
     for replica in beside.replicas { try MemberReplica.expire(replica, db) }
   }

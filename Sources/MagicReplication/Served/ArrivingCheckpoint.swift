@@ -30,7 +30,9 @@ package final class ArrivingCheckpoint {
   /// Gives it its name.
   ///
   /// - Parameter check: may refuse who wrote it, and for which replicas it stands.
-  package func finish(_ check: (_ writer: ReplicaID, _ replicas: [ReplicaID]) throws -> Void = { _, _ in }) throws {
+  /// - Returns: the name.
+  @discardableResult
+  package func finish(_ check: (_ writer: ReplicaID, _ replicas: [ReplicaID]) throws -> Void = { _, _ in }) throws -> String {
     let temporary = try writer.finish(isDurable: isDurable)
     do {
       let header = try CheckpointFile.header(of: temporary)
@@ -41,6 +43,7 @@ package final class ArrivingCheckpoint {
       try looked.read()
       guard rename(temporary.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
       if isDurable { try DurableFile.sync(folder.checkpoints) }
+      return file.lastPathComponent
     } catch {
       unlink(temporary.path)
       throw error

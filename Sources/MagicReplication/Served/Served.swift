@@ -97,7 +97,7 @@ package protocol Inbox: Sendable {
   func received(_ name: SegmentFileName, _ header: SegmentHeader)
 
   /// A checkpoint is whole.
-  func receivedCheckpoint()
+  func receivedCheckpoint(_ name: String)
 
   /// When this returns, all that was received is there for good.
   ///

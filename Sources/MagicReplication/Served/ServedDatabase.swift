@@ -166,7 +166,7 @@ private final class DatabaseInbox: Inbox {
   var contents: FolderRemote { magic.store.assets.incoming }
 
   func received(_ name: SegmentFileName, _ header: SegmentHeader) {}
-  func receivedCheckpoint() {}
+  func receivedCheckpoint(_ name: String) {}
   func received(_ digits: String) { _ = arrived.withLock { $0.insert(digits) } }
 
   func settle(_ runs: [HeldRun]) async throws {

@@ -17,7 +17,9 @@ package final class ServedFolder: Served {
     var dataSet: (DataSetID, in: OpenFile.State, until: ContinuousClock.Instant)?
     var look: Look?
     /// Files that turned out to be damaged when they were read (F-9).
-    var damaged: [SegmentFileName: MagicDataError] = [:]
+    var damaged: [SegmentFileName: Damage] = [:]
+    /// Checkpoints that were in doubt, and are whole.
+    var wholeCheckpoints: [String: OpenFile.State] = [:]
     /// Files whose bytes were compared with their checksum.
     var whole: [SegmentFileName: Whole] = [:]
     /// Names within segments, which cost their decoding.
@@ -77,6 +79,12 @@ package final class ServedFolder: Served {
     func isOlder(than now: Date) -> Bool { folders.allSatisfy { $0?.isOlder(than: now) ?? true } }
   }
 
+  /// What is wrong with a file, and with which one of its name.
+  private struct Damage {
+    let error: MagicDataError
+    let state: OpenFile.State?
+  }
+
   private struct Whole {
     let state: OpenFile.State
     let until: ContinuousClock.Instant
@@ -132,7 +140,7 @@ package final class ServedFolder: Served {
       var listing = try FolderListing(remote, dataSet: dataSet, known: earlier)
       try readDoubted(&listing)
       return state.withLock { state in
-        for (name, error) in state.damaged { listing.reject(named: name, error) }
+        for (name, damage) in state.damaged { listing.reject(named: name, damage.error) }
         let look = Look(dataSet, listing, now, at: date)
         state.look = look
         return look
@@ -140,15 +148,21 @@ package final class ServedFolder: Served {
     }
   }
 
-  /// F-16: what somebody else has found damaged, as a server that ran before, or one of another session over ssh.
+  /// F-16: what somebody else has found damaged, as a server that ran before, or one of another session over ssh; and what was damaged, and may have been
+  /// written anew by such a one.
   private func readDoubted(_ listing: inout FolderListing) throws {
-    for text in try remote.doubted() {
-      if let checkpoint = listing.checkpoints.first(where: { $0.url.lastPathComponent == text }) {
-        _ = try listing.isWhole(checkpoint)
-      } else if let name = SegmentFileName(text), let file = listing.runs[name.replica]?.files.first(where: { $0.name == name })
-      {
-        _ = try whole(file)
-      }
+    // Who may not read what is in doubt goes by what he finds himself.
+    let doubted = (try? remote.doubted()) ?? []
+    for name in doubted.compactMap(SegmentFileName.init) + state.withLock({ Array($0.damaged.keys) }) {
+      guard let file = listing.runs[name.replica]?.files.first(where: { $0.name == name }) else { continue }
+      _ = try whole(file)
+    }
+    for name in doubted {
+      guard let checkpoint = listing.checkpoints.first(where: { $0.url.lastPathComponent == name }),
+        let file = try? OpenFile(checkpoint.url)
+      else { continue }
+      guard state.withLock({ $0.wholeCheckpoints[name] }) != file.state, try listing.isWhole(checkpoint) else { continue }
+      state.withLock { $0.wholeCheckpoints[name] = file.state }
     }
   }
 
@@ -215,12 +229,16 @@ package final class ServedFolder: Served {
   /// An open file, if its checksum is that of its header; else it counts no more, and whoever has what it held sends it again.
   private func whole(_ file: FolderListing.File) throws -> OpenFile? {
     let error: MagicDataError
+    var found: OpenFile.State?
     do {
       let opened = try OpenFile(file.url)
-      let known = state.withLock { $0.whole[file.name] }
+      found = opened.state
+      let (known, damage) = state.withLock { ($0.whole[file.name], $0.damaged[file.name]) }
       if let known, known.state == opened.state, known.until > .now { return opened }
+      if let damage, damage.state == opened.state { return nil }
       if try isWhole(opened, file.header) {
         remember(file.name, opened)
+        state.withLock { $0.damaged[file.name] = nil }
         return opened
       }
       error = MagicDataError(.damaged, "\(file.url.path) is damaged: its bytes do not match its checksum")
@@ -230,7 +248,7 @@ package final class ServedFolder: Served {
       error = failure
     }
     state.withLock { state in
-      state.damaged[file.name] = error
+      state.damaged[file.name] = Damage(error: error, state: found)
       state.look?.reject(file.name, error)
     }
     return nil
@@ -298,7 +316,7 @@ package final class ServedFolder: Served {
         // What is told to be here, and then what may be another branch's.
         while let file = rows[replica]?.next(after: held[replica]) ?? listing.next(after: held[replica], of: replica) {
           guard let whole = try await offPool({ [self] in try whole(file) }) else {
-            let error = state.withLock { $0.damaged[file.name] }
+            let error = state.withLock { $0.damaged[file.name]?.error }
             listing.reject(file, error ?? MagicDataError(.notFound, "\(file.url.path) is gone"))
             rows = listing.rows
             continue
@@ -351,6 +369,7 @@ package final class ServedFolder: Served {
   }
 
   fileprivate func received(_ name: SegmentFileName, _ header: SegmentHeader) {
+    remote.settleDoubt(name.text)
     // Not while somebody looks, who may have passed over the file already.
     looking.withLock { _ in
       state.withLock { state in
@@ -362,7 +381,8 @@ package final class ServedFolder: Served {
     }
   }
 
-  fileprivate func receivedCheckpoint() {
+  fileprivate func receivedCheckpoint(_ name: String) {
+    remote.settleDoubt(name)
     looking.withLock { _ in state.withLock { $0.look?.outdate() } }
   }
 }
@@ -380,7 +400,7 @@ private struct FolderInbox: Inbox {
   var contents: FolderRemote { folder }
 
   func received(_ name: SegmentFileName, _ header: SegmentHeader) { served.received(name, header) }
-  func receivedCheckpoint() { served.receivedCheckpoint() }
+  func receivedCheckpoint(_ name: String) { served.receivedCheckpoint(name) }
   func received(_ digits: String) {}
 
   func settle(_ runs: [HeldRun]) async throws {

@@ -309,7 +309,7 @@ final class Visit: Sendable {
     }
     let whole = Whole(checkpoint)
     try await offPool { [owners = house.owners] in
-      try whole.arrived.finish { writer, replicas in
+      let name = try whole.arrived.finish { writer, replicas in
         guard writer == conversation.hello.replica else {
           throw WireError(.notAllowed, "a checkpoint was written by another replica than the one that sends it")
         }
@@ -317,7 +317,7 @@ final class Visit: Sendable {
           throw WireError(.notAllowed, "a checkpoint stands for replica \(replica), which belongs to another token")
         }
       }
-      inbox.receivedCheckpoint()
+      inbox.receivedCheckpoint(name)
     }
   }
 

@@ -30,6 +30,22 @@ package struct CommandDatabase {
     exists ? try await use(body) : try await MagicData.build(at: location, body)
   }
 
+  /// The same for what a server has: if the way to it breaks off, what had come stays, and the next pull goes on from there.
+  package func useOrFetch<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
+    let isNew = !exists
+    let outcome: Swift.Result<Result, MagicDataError> = try await useOrBuild { magic in
+      do {
+        return .success(try await body(magic))
+      } catch let error as MagicDataError where isNew && error.code == .unreachable {
+        guard try await magic.statistics().entries > 0 else { throw error }
+        return .failure(
+          MagicDataError(
+            error.code, "\(error.message); what had come is in \(path), and a pull goes on from there", cause: error))
+      }
+    }
+    return try outcome.get()
+  }
+
   /// Builds one, and puts it in the place of one that is there.
   package func replace<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
     try await MagicData.build(inPlaceOf: location, body)

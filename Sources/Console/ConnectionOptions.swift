@@ -40,6 +40,11 @@ package struct ConnectionOptions: ParsableArguments {
 
   package init() {}
 
+  package func validate() throws {
+    let (certificate, key) = (certificate ?? Twin.text("CERT"), key ?? Twin.text("KEY"))
+    guard (certificate == nil) == (key == nil) else { throw ValidationError("--cert and --key go together.") }
+  }
+
   package var options: SocketRemote.Options {
     var options = SocketRemote.Options()
     func file(_ path: String?, _ twin: String) -> URL? {

@@ -18,7 +18,14 @@ enum RemotePlace: Sendable {
       self = .pipe
       return
     }
-    switch try RemoteAddress(address, options: options) {
+    let meant: RemoteAddress
+    do {
+      meant = try RemoteAddress(address, options: options)
+    } catch let error as MagicDataError where [.notFound, .value].contains(error.code) {
+      // Nothing was looked for yet: it is no address, or no fingerprint.
+      throw ValidationError(error.message)
+    }
+    switch meant {
     case .folder(let remote):
       self = remote.folder.pathExtension.lowercased() == "magicbundle" ? .bundle(remote.folder) : .folder(remote)
     case .server(let remote): self = .server(remote)
@@ -46,6 +53,7 @@ enum RemotePlace: Sendable {
   }
 
   var isPipe: Bool { if case .pipe = self { true } else { false } }
+  var isServer: Bool { if case .server = self { true } else { false } }
 
   enum Use {
     case pull, push, both

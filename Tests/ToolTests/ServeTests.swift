@@ -162,6 +162,55 @@ import Testing
     #expect(try Tool.sync.run("sync", path("else"), again.address).status == 7)
   }
 
+  /// What had come of a new database when the way broke off stays, and the rest comes with the next pull.
+  @Test func aCloneThatBreaksOffGoesOn() async throws {
+    let remote = ["push", path("a"), path("hub")]
+    for part in 0..<2 {
+      let magic = try await MagicData(path: folder["a"])
+      try await magic.update(contentsOf: (0..<2_000).map { Note("\(part) \($0)", UUID().uuidString + UUID().uuidString) })
+      try await magic.close()
+      #expect(try Tool.sync.run(arguments: remote).status == 0)
+    }
+    let server = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0"])
+    // Closes after so many bytes from the server.
+    let script = """
+      import socket, sys, threading
+      port, left = int(sys.argv[1]), int(sys.argv[2])
+      there = socket.socket(); there.bind(("127.0.0.1", 0)); there.listen()
+      print(there.getsockname()[1], flush=True)
+      client = there.accept()[0]
+      server = socket.create_connection(("127.0.0.1", port))
+      def forward():
+          while data := client.recv(65536): server.sendall(data)
+      threading.Thread(target=forward, daemon=True).start()
+      while left > 0 and (data := server.recv(min(left, 65536))):
+          client.sendall(data); left -= len(data)
+      client.close()
+      """
+    let output = Pipe()
+    let port = try #require(server.address.split(separator: ":").last)
+    // All of the first segment, and a part of the second.
+    let segments = try FileManager.default.contentsOfDirectory(atPath: path("hub/segments")).map {
+      try Data(contentsOf: folder["hub/segments/\($0)"]).count
+    }
+    let bytes = String(segments.reduce(0, +) - 10_000)
+    let proxy = try Tool.python.start(["-c", script, String(port), bytes], output: output)
+    let own = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self).trimmingCharacters(in: .newlines)
+    let broken = try Tool.sync.run("clone", "tcp://127.0.0.1:\(own)", path("b"))
+    #expect(broken.status == 5 && broken.errors.contains("goes on from there"), "\(broken.errors)")
+    #expect(proxy.terminationStatus == 0)
+    #expect(try await MagicData(path: folder["b"]).count(of: Note.self) == 2_000)
+    #expect(try Tool.sync.run("pull", path("b"), server.address).status == 0)
+    #expect(try digest("b") == digest("a"))
+    // A server's files are not to be seen from here: the database alone is verified.
+    #expect(try Tool.sync.run("verify", path("b")).status == 0)
+    #expect(try Tool.sync.run("verify", path("b"), server.address).status == 64)
+    #expect(server.end() == 0)
+    // Nothing came, so there is nothing to keep.
+    #expect(try Tool.sync.run("clone", server.address, path("c")).status == 5)
+    #expect(!FileManager.default.fileExists(atPath: path("c")))
+  }
+
   /// What cannot be waited for carries no session.
   @Test func standardInputAndOutputHaveToBeStreams() throws {
     let errors = Pipe()
@@ -270,6 +319,14 @@ import Testing
     let fingerprint = String(try #require(shown.split(separator: "=").last)).trimmingCharacters(in: .whitespacesAndNewlines)
     #expect(try status("--fingerprint", fingerprint).0 == 0)
     #expect(try status("--fingerprint", String(repeating: "0", count: 64)).0 == 6)
+    // It is all that counts, whatever name the certificate has, or none.
+    let nameless = try ServingProcess(
+      [path("hub"), "--listen", "tls://127.0.0.1:0", "--cert", path("other.pem"), "--key", path("other.key")])
+    let digits = try Tool.openssl.run("x509", "-in", path("other.pem"), "-noout", "-fingerprint", "-sha256").output
+    #expect(
+      try status("--fingerprint", String(digits.split(separator: "=")[1].filter { !$0.isWhitespace }), at: nameless.address)
+        == (0, ""))
+    #expect(nameless.end() == 0)
     // Plain to TLS and TLS to plain: an error, and both serve on.
     let plain = try ServingProcess([path("hub2"), "--listen", "tcp://127.0.0.1:0"])
     #expect(try status(at: server.address.replacingOccurrences(of: "tls:", with: "tcp:")).0 != 0)
@@ -313,6 +370,19 @@ import Testing
       ).lines.filter { $0.hasPrefix("magic_sync_lag") }.map { String($0.split(separator: " ").last ?? "") }.sorted()
     }
     #expect(try lags() == ["0"])
+    // What is on its way counts, and not only what is over.
+    let watching = try Tool.sync.start(["sync", path("a"), server.address, "--watch"])
+    func received() throws -> Int {
+      let page = try Tool.python.run(
+        "-c", "import sys,urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())", String(url))
+      return page.lines.first { $0.hasPrefix("magic_sync_received_bytes_total") }.flatMap { Int($0.split(separator: " ")[1]) }
+        ?? 0
+    }
+    let before = try received()
+    for _ in 0..<500 where try received() == before { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(try received() > before && watching.isRunning)
+    kill(watching.processIdentifier, SIGTERM)
+    watching.waitUntilExit()
     // Who was here is behind once another writes, and no more when it comes again.
     try #require(Tool.sync.run("clone", server.address, path("b")).status == 0)
     try await write("b", to: "b")

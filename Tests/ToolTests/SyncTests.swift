@@ -149,10 +149,13 @@ struct Note: MagicObject {
 
   @Test func addressesOfOtherKindsAreRefused() async throws {
     try await write("x", to: "a")
-    try expectFailure(1, naming: "gopher: is no kind of remote", "push", path("a"), "gopher://host/x")
-    try expectFailure(1, naming: "no address of a server", "push", path("a"), "tcp:localhost:1")
-    try expectFailure(1, naming: "of this machine", "pull", path("a"), "file://elsewhere/x")
-    try expectFailure(1, naming: "empty", "push", path("a"), "")
+    for (text, address) in [
+      ("gopher: is no kind of remote", "gopher://host/x"), ("no address of a server", "tcp:localhost:1"),
+      ("of this machine", "file://elsewhere/x"), ("empty", ""),
+    ] {
+      let refused = try Tool.sync.run("push", path("a"), address)
+      #expect(refused.status == 64 && refused.errors.contains(text), "\(refused.errors)")
+    }
     try expectFailure(1, naming: "empty", "init", "")
   }
 

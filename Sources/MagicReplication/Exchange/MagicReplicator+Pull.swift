@@ -49,6 +49,7 @@ extension MagicReplicator {
     }
     var (report, conflicts) = (inStep ?? PullReport(), [MagicConflict]())
     if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet, in: arrivals.folder) }
+    if let path = arrivals.temporaryPath { report.unread = report.unread.map { $0.of(remote.text, insteadOf: path) } }
     report.unread += arrivals.unread
     report.parked += arrivals.parked
     do {
@@ -189,7 +190,11 @@ extension FolderListing {
     floor.raise(to: beside)
     var compaction = try JournalCompaction(db, to: floor)
     // Of a database that held nothing there is nothing to give up, but for segments that were merged before it.
-    if taken.count == 1, taken[0].rows.lowerBound == 1 { try compaction.raise() } else { try compaction.run(Task.checkCancellation) }
+    if taken.count == 1, taken[0].rows.lowerBound == 1 {
+      try compaction.raise()
+    } else {
+      try compaction.run(Task.checkCancellation)
+    }
     // Nobody writes under their ids (K-8).
     for replica in beside.replicas { try MemberReplica.expire(replica, db) }
   }

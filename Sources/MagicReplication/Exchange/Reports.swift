@@ -1,3 +1,4 @@
+internal import Foundation
 public import MagicData
 
 /// What a push did.
@@ -84,6 +85,13 @@ public struct UnreadFile: Sendable, Equatable {
     self.path = path
     self.code = code
     self.message = message
+  }
+
+  /// The same of a remote, of which the file was read in a folder for the time.
+  func of(_ remote: String, insteadOf folder: String) -> UnreadFile {
+    UnreadFile(
+      path: path.replacingOccurrences(of: folder, with: remote), code: code,
+      message: message.replacingOccurrences(of: folder, with: remote))
   }
 }
 

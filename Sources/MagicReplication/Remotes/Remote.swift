@@ -1,3 +1,4 @@
+internal import Foundation
 package import MagicData
 package import MagicJournal
 
@@ -70,6 +71,8 @@ package struct Arrivals: Sendable {
   package let folder: FolderRemote
   /// Keeps the folder, if it is one for the time.
   private let spool: Spool?
+  /// Where the folder is, if it is one for the time.
+  var temporaryPath: String? { spool.map { $0.folder.folder.path } }
   /// What the remote is known to hold apart from the files in the folder.
   package let held: Frontier
   /// Files that the remote could not read.

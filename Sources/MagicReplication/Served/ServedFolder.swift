@@ -355,16 +355,26 @@ package final class ServedFolder: Served {
   package func frontier() -> Frontier { state.withLock { $0.look?.frontier ?? Frontier() } }
   package func digest(at frontier: Frontier) -> String? { nil }
 
+  /// Between two looks at the times of the folder's files, for what others write: over ssh each session has a server of its own.
+  private static let pause = Duration.milliseconds(50)
+
   package func watch() async {
     // Others may write to the folder as well, by themselves or through a service that carries it.
-    var told = frontier()
+    var (told, seen, until, earliest) = (frontier(), FolderState?.none, ContinuousClock.now, ContinuousClock.now)
     while !Task.isCancelled {
-      if let dataSet = try? await dataSet() { _ = try? await offPool { [self] in try look(dataSet, isCertain: true) } }
+      // A change soon after another may leave a folder's times as they are, so it is listed now and then without a sign.
+      let state = try? await offPool { [remote] in FolderState(remote) }
+      if state != seen && .now >= earliest || .now >= until {
+        let start = ContinuousClock.now
+        if let dataSet = try? await dataSet() { _ = try? await offPool { [self] in try look(dataSet, isCertain: true) } }
+        // A tenth of the time, however many files there are.
+        (seen, until, earliest) = (state, .now + .seconds(1), .now + start.duration(to: .now) * 10)
+      }
       // Whoever has looked meanwhile has told nobody.
       let now = frontier()
       if now != told { changes.tell() }
       told = now
-      try? await Task.sleep(for: .seconds(1))
+      try? await Task.sleep(for: ServedFolder.pause)
     }
   }
 

@@ -91,6 +91,12 @@ struct Listener: Sendable {
     guard mkdir(folder.path, 0o700) == 0 else { throw DurableFile.failure("could not be made", file) }
     defer { rmdir(folder.path) }
     let first = folder.appendingPathComponent("s")
+    guard first.path.utf8.count < Endpoint.maxPath else {
+      throw MagicDataError(
+        .notAllowed,
+        "unix:\(path) is too long to be listened at: its folder's path has to be shorter by \(first.path.utf8.count + 1 - Endpoint.maxPath) bytes"
+      )
+    }
     let channel = try await bootstrap.bind(unixDomainSocketPath: first.path).get()
     guard chmod(first.path, 0o600) == 0, rename(first.path, path) == 0 else {
       let failure = DurableFile.failure("could not be made", file)
@@ -133,6 +139,11 @@ struct Bound: Sendable {
     if case .unix(let path) = endpoint { unlink(path) }
   }
 
+  private func address(of connection: any Channel) -> String {
+    if case .unix = endpoint { return endpoint.text }
+    return connection.remoteAddress?.ipAddress ?? "somebody who has gone"
+  }
+
   /// Lets clients in until it is closed; returns when the last one has gone.
   func serve(_ house: House) async {
     await withDiscardingTaskGroup { group in
@@ -143,7 +154,7 @@ struct Bound: Sendable {
               if let tls { try connection.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
               return try connection.frames(isServer: true)
             }.get()
-            let visit = Visit(house, frames, from: connection.remoteAddress?.ipAddress ?? endpoint.text)
+            let visit = Visit(house, frames, from: address(of: connection))
             connection.setOption(.autoRead, value: true).whenFailure { _ in connection.close(promise: nil) }
             await visit.run()
           } catch {

@@ -17,11 +17,16 @@ final class Tally: Sendable {
 
   private let state = Locked(State())
 
-  func ended(in received: Int, out sent: Int, failure: WireError?) {
+  func moved(in received: Int = 0, out sent: Int = 0) {
     state.withLock { state in
-      state.sessions += 1
       state.received += received
       state.sent += sent
+    }
+  }
+
+  func ended(_ failure: WireError?) {
+    state.withLock { state in
+      state.sessions += 1
       if let failure { state.errors[failure.code.rawValue, default: 0] += 1 }
     }
   }

@@ -42,6 +42,8 @@ final class Visit: Sendable {
     var isOver = false
     /// Nothing came of it, or was taken by it, for too long.
     var isSilent = false
+    /// It was not finished when the server could wait no longer.
+    var isCut = false
     /// Who it is, as far as that is known.
     var who = "nobody"
   }
@@ -88,7 +90,7 @@ final class Visit: Sendable {
 
   private func next(_ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator) async throws -> Frame? {
     while let frame = try await iterator.next() {
-      counted.withLock { $0.in += 5 + frame.body.readableBytes }
+      count(in: 5 + frame.body.readableBytes)
       guard frame.kind == .pong else { return frame }
       deadline.set(WireLimits.silence)
     }
@@ -112,7 +114,12 @@ final class Visit: Sendable {
     deadline.set(WireLimits.silence)
     try await outbound.write(frame)
     deadline.clear()
-    counted.withLock { $0.out += 5 + frame.body.readableBytes }
+    count(out: 5 + frame.body.readableBytes)
+  }
+
+  private func count(in received: Int = 0, out sent: Int = 0) {
+    counted.withLock { $0 = ($0.in + received, $0.out + sent) }
+    house.tally.moved(in: received, out: sent)
   }
 
   private func send(_ bytes: ArraySlice<UInt8>, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
@@ -130,6 +137,8 @@ final class Visit: Sendable {
   ) async throws -> Conversation {
     guard let frame = try await next(&iterator) else { throw Gone() }
     let hello = try Hello(frame)
+    // Zeros are a hub's (W-2).
+    guard hello.replica != .unset else { throw WireError(.protocolViolation, "a client has a replica id") }
     guard hello.versions.contains(Hello.version) else {
       throw WireError(.version, "this server speaks version \(Hello.version) of the protocol, and not \(hello.versions)")
     }
@@ -405,6 +414,7 @@ final class Visit: Sendable {
     deadline.set(WireLimits.linger)
     do {
       try await outbound.write(refusal.frame)
+      count(out: 5 + refusal.frame.body.readableBytes)
       for _ in 0..<WireLimits.lingerFrames {
         guard try await iterator.next() != nil else { break }
       }
@@ -416,10 +426,12 @@ final class Visit: Sendable {
 
   private func log(_ conversation: Conversation?, _ failure: WireError?, _ duration: Duration) {
     let (received, sent) = counted.withLock { $0 }
-    house.tally.ended(in: received, out: sent, failure: failure)
+    house.tally.ended(failure)
     let seconds = duration / .milliseconds(1) / 1_000
-    let (who, isSilent) = shared.withLock { ($0.who, $0.isSilent) }
-    let end = failure.map { ", refused: \($0.message)" } ?? (isSilent ? ", closed for its silence" : "")
+    let (who, reason) = shared.withLock {
+      ($0.who, $0.isSilent ? ", closed for its silence" : $0.isCut ? ", cut short: the server stopped" : "")
+    }
+    let end = failure.map { ", refused: \($0.message)" } ?? reason
     // One line, whatever a client wrote.
     let line = "\(who) from \(address): \(received) bytes in, \(sent) bytes out, \(Int(seconds * 1_000)) ms\(end)"
     if failure != nil {
@@ -476,6 +488,7 @@ final class Visit: Sendable {
     while !Task.isCancelled {
       let mayGo = shared.withLock { shared in
         guard !shared.isBusy || shared.isOver || ContinuousClock.now > latest else { return false }
+        shared.isCut = shared.isBusy && !shared.isOver
         shared.isOver = true
         return true
       }

@@ -51,7 +51,7 @@ enum Endpoint: Sendable, Equatable {
   }
 
   /// As the system has it.
-  private static let maxPath = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
+  static let maxPath = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
 
   private static func refusal(_ address: String, _ remedy: String) -> MagicDataError {
     MagicDataError(.notFound, "\(address) is no address of a server; \(remedy)")

@@ -32,10 +32,9 @@ struct Clone: Command {
       throw MagicDataError(.exists, "there is a database at \(database.path) already; pull into it, or name another path")
     }
     let report = try await place.use(.pull) { remote in
-      try await database.useOrBuild { magic in
-        let report = try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { try await $0.pull() }
+      try await database.useOrFetch { magic in
         if !place.isPipe { try await magic.addRemote(NamedRemote(name: NamedRemote.defaultName, address: place.text)) }
-        return report
+        return try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { try await $0.pull() }
       }
     }
     let exchanged = Exchanged(madeDatabase: true, pulled: Moved(report))

@@ -9,7 +9,7 @@ struct Pull: Command {
     abstract: "Fetches and merges what the database lacks.",
     discussion: """
       Makes the database if it is not there. What is damaged in the remote, or waits, is said and keeps nothing else back; after an error or an
-      interruption the database is as it was.
+      interruption the database is as it was, but that what had come whole over a connection that breaks off stays.
 
       Examples:
         magic-sync pull notes /mnt/share/notes
@@ -26,7 +26,7 @@ struct Pull: Command {
     let place = try await remote.place(in: database)
     let isNew = !database.exists
     let report = try await place.use(.pull) { remote in
-      try await database.useOrBuild { magic in
+      try await database.useOrFetch { magic in
         try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { try await $0.pull() }
       }
     }

@@ -69,6 +69,17 @@ struct Serve: Command {
     guard !isStdio || (metrics ?? Twin.text("METRICS")) == nil else {
       throw ValidationError("--stdio serves one client, so there are no figures to give.")
     }
+    for address in listen {
+      do {
+        _ = try SocketRemote(address)
+      } catch let error as MagicDataError {
+        throw ValidationError(error.message)
+      }
+    }
+    let hasCertificate = (cert ?? Twin.text("CERT")) != nil && (key ?? Twin.text("KEY")) != nil
+    guard hasCertificate || !listen.contains(where: { $0.lowercased().hasPrefix("tls:") }) else {
+      throw ValidationError("a tls:// address needs a certificate and its key: --cert and --key.")
+    }
     if let level = logLevel ?? Twin.text("LOG_LEVEL"), Logger.Level(rawValue: level) == nil {
       throw ValidationError("--log-level takes trace, debug, info, notice, warning, error or critical.")
     }

@@ -43,7 +43,7 @@ struct Sync: Command {
     if watch || Twin.flag("WATCH") { return try await follow(database, place) }
     let (isDatabaseNew, isRemoteNew) = (!database.exists, !place.isThere)
     let report = try await place.use(.both) { remote in
-      try await database.useOrBuild { magic in
+      try await database.useOrFetch { magic in
         try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { try await $0.sync() }
       }
     }

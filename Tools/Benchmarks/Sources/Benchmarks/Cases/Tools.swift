@@ -56,16 +56,17 @@ extension Case {
   private static func peaks(_ sizes: Sizes) -> [Case] {
     guard Memory.peak() != nil else { return [] }
     let entries = sizes.most * 10
-    return exchangePeaks(sizes) + [("log", "database"), ("log", "remote"), ("stats", "database"), ("stats", "remote"), ("verify", "database")].map {
-      command, source in
-      Case(
-        name: "magic-replay \(command) of a \(source == "remote" ? "folder" : source), peak memory", size: entries, count: 1,
-        unit: .bytes, target: .each(200_000_000)
-      ) { workspace in
-        let tool = Tool("magic-replay", [command, try await workspace.journal(entries).file(source).path])
-        return [Side("magic-replay") { _ in { try tool.peak() } }]
+    return exchangePeaks(sizes)
+      + [("log", "database"), ("log", "remote"), ("stats", "database"), ("stats", "remote"), ("verify", "database")].map {
+        command, source in
+        Case(
+          name: "magic-replay \(command) of a \(source == "remote" ? "folder" : source), peak memory", size: entries, count: 1,
+          unit: .bytes, target: .each(200_000_000)
+        ) { workspace in
+          let tool = Tool("magic-replay", [command, try await workspace.journal(entries).file(source).path])
+          return [Side("magic-replay") { _ in { try tool.peak() } }]
+        }
       }
-    }
   }
 
   /// Of a push and a pull of one change of each object.

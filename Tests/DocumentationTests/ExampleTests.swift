@@ -13,7 +13,8 @@ import Testing
     "README.md", "ARCHITECTURE.md", "Sources/MagicData/MagicData.docc/MagicData.md",
     "Sources/MagicData/MagicData.docc/Migrations.md", "Sources/MagicData/MagicData.docc/Observation.md",
     "Sources/MagicData/MagicData.docc/Queries.md", "Sources/MagicData/MagicData.docc/Relations.md",
-    "Sources/MagicData/MagicData.docc/Transactions.md",
+    "Sources/MagicData/MagicData.docc/Transactions.md", "Sources/MagicReplication/MagicReplication.docc/MagicReplication.md",
+    "Sources/MagicTransport/MagicTransport.docc/MagicTransport.md",
   ]) func examplesAreCompiled(document: String) throws {
     let folder = ExampleTests.root.appendingPathComponent("Tests/DocumentationTests")
     let sources = try FileManager.default.contentsOfDirectory(atPath: folder.path).map { name in

@@ -192,6 +192,34 @@ import Testing
     }
   }
 
+  /// K-14: one whose bytes are whole and do not come to its digest is as damaged as others.
+  @Test func aFalseCheckpointIsSaidAndKeepsNothingBack() async throws {
+    let (a, _) = try await twoWithHistory(5)
+    try await a.replicator.compact()
+    let file = folder["remote/checkpoints"].appendingPathComponent(try #require(try names("remote/checkpoints").first))
+    let whole = [UInt8](try Data(contentsOf: file))
+    let length = try CheckpointHeader.length(Array(whole[..<CheckpointHeader.fixedLength]))
+    let header = try CheckpointHeader(Array(whole[..<length]))
+    let other = CheckpointHeader(
+      dataSet: header.dataSet, writer: header.writer, digest: header.writer, floor: header.floor)
+    try Data(other.bytes + whole[header.bytes.count...]).write(to: file)
+    let e = try replica("e")
+    try await e.magic.update(Note("e", "of e"))
+    try await e.replicator.push()
+    let c = try replica("c")
+    for _ in 0..<2 {
+      let report = try await c.replicator.pull()
+      #expect(report.unread.map(\.code) == [.damaged])
+      #expect(report.unread.first?.message.contains("does not come to what it says") == true)
+      #expect(try await Set(c.notes().keys) == ["e"])
+    }
+    try FileManager.default.removeItem(at: file)
+    try await a.replicator.push()
+    #expect(try await c.replicator.pull().isComplete)
+    try await a.replicator.pull()
+    try await expectEqual([a, c])
+  }
+
   /// Whoever is stopped between the checkpoint and the last segment that it replaces leaves a folder from which everybody gets everything.
   @Test func eachStepOfCuttingAFolderLeavesItWhole() async throws {  // H-26, H-29
     let (a, b) = try await twoWithHistory(4)

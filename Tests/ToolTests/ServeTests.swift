@@ -379,7 +379,8 @@ import Testing
         ?? 0
     }
     let before = try received()
-    for _ in 0..<500 where try received() == before { try await Task.sleep(for: .milliseconds(20)) }
+    let latest = ContinuousClock.now + .seconds(60)
+    while try received() == before, ContinuousClock.now < latest { try await Task.sleep(for: .milliseconds(20)) }
     #expect(try received() > before && watching.isRunning)
     kill(watching.processIdentifier, SIGTERM)
     watching.waitUntilExit()

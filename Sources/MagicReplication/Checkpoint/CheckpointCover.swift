@@ -21,6 +21,13 @@ struct Uncovered: Error {
   var isEmpty: Bool { replicas.isEmpty && beside.isEmpty }
 }
 
+/// A checkpoint that does not come to the digest in its header: whoever wrote it was damaged, or lies.
+struct FalseCheckpoint: Error {
+  let file: CheckpointFile
+
+  var error: MagicDataError { MagicDataError(.damaged, "\(file.url.path) does not come to what it says") }
+}
+
 /// Checkpoints that were merged, to be compared with what they cover: that adds nothing to them (K-14).
 struct CheckpointCover {
   /// Entries that are kept under a floor.
@@ -42,7 +49,7 @@ struct CheckpointCover {
   private let journal: JournalReader
   private let own: ReplicaID
   private let taken: [TakenCheckpoint]
-  /// What was held before, and then what each of the checkpoints brought.
+  /// What was held before, and then what each of the checkpoints brought, if there are several.
   private let kept: [Kept]
   /// What was held before.
   private let held: Frontier
@@ -60,7 +67,8 @@ struct CheckpointCover {
     self.journal = journal
     let rows = try JournalCompaction.rows(to: Frontier(), db).kept
     let writers = Set(try MemberReplica.all(db).filter { $0.acknowledged != nil }.map(\.replica))
-    kept = try ([(try journal.floor(), 0..<before.mark + 1)] + taken.map { ($0.file.floor, $0.rows) }).map { floor, range in
+    let others = taken.count > 1 ? taken.map { ($0.file.floor, $0.rows) } : []
+    kept = try ([(try journal.floor(), 0..<before.mark + 1)] + others).map { floor, range in
       let rows = rows.clamped(to: range)
       let roots = try journal.roots(of: rows)
       return Kept(
@@ -68,7 +76,7 @@ struct CheckpointCover {
     }
   }
 
-  /// - Throws: `Uncovered`, or `fork` if nothing is known that would help.
+  /// - Throws: `FalseCheckpoint`; `Uncovered`, or `fork` if nothing is known that would help.
   func check() throws {
     for index in taken.indices { try check(index) }
   }
@@ -106,11 +114,7 @@ struct CheckpointCover {
       }
       return state
     }
-    guard digest.identifier == checkpoint.header.digest else {
-      throw MagicDataError(
-        .damaged, "\(checkpoint.url.path) does not come to what it says: its writer was damaged. Nothing was changed. Delete it"
-      )
-    }
+    guard digest.identifier == checkpoint.header.digest else { throw FalseCheckpoint(file: checkpoint) }
     guard !guilty.isEmpty else { return }
     let uncovered = remedy(guilty, checkpoint.floor)
     guard uncovered.isEmpty else { throw uncovered }

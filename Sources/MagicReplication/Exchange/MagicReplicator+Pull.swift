@@ -88,7 +88,7 @@ extension MagicReplicator {
 }
 
 extension FolderListing {
-  /// The same again if a checkpoint shows that what was held is not what it covers (L-20).
+  /// The same again if a checkpoint shows that what was held is not what it covers (L-20), or is false.
   fileprivate mutating func mergeAll(
     into db: Connection, _ store: Store, _ milliseconds: Int64, _ events: EventSource
   ) throws -> (PullReport, [MagicConflict]) {
@@ -96,8 +96,8 @@ extension FolderListing {
     guard !checkpoints.isEmpty else {
       do {
         return try merge(into: db, beside: NamedFrontier(), milliseconds, events)
-      } catch is Uncovered {
-        throw MagicDataError(.busy, "a checkpoint came while the remote was read, and is of another branch; try again")
+      } catch  where error is Uncovered || error is FalseCheckpoint {
+        throw MagicDataError(.busy, "a checkpoint came while the remote was read that has to be looked at first; try again")
       }
     }
     var beside = NamedFrontier()
@@ -110,6 +110,9 @@ extension FolderListing {
       } catch let uncovered as Uncovered {
         for (replica, last) in uncovered.replicas { try store.moveAway(replica, after: last, db) }
         beside.raise(to: uncovered.beside)
+      } catch let checkpoint as FalseCheckpoint {
+        // As one whose bytes are damaged (K-16).
+        reject(checkpoint.file, checkpoint.error)
       }
     }
   }

@@ -98,3 +98,12 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// For who builds the lower floors alone: the optimized tests of `Tools/test`, which need no sockets and no tools.
+if Context.environment["MAGICDATA_LOWER_FLOORS"] != nil {
+  let upper = [
+    "MagicTransport", "Console", "magic-sync", "magic-replay", "MagicTransportTests", "DocumentationTests", "ToolTests",
+  ]
+  package.targets.removeAll { upper.contains($0.name) }
+  package.products.removeAll { upper.contains($0.name) }
+}

@@ -16,6 +16,9 @@ import Testing
       // Whatever was read can be sent on (M-9).
       let (again, _) = try SegmentVectorTests.segment(segment.transactions, segment.schema, segment.transactions).finish()
       #expect(again == name)
+      for most in [1, 3, 1_000] {
+        #expect(try SegmentReader(bytes).joined(atMost: most) == segment.transactions, "MAGIC_SEED=\(seed)")
+      }
     }
   }
 
@@ -40,7 +43,12 @@ import Testing
         }
       }
       do {
-        _ = try Segment(SegmentForgery.rebuilt(header, mutated))
+        let forged = try SegmentForgery.rebuilt(header, mutated)
+        let parts = Result { try SegmentReader(forged).joined(atMost: 2) }
+        let segment = Result { try Segment(forged) }
+        // Nothing is read in parts that is not read whole.
+        #expect((try? parts.get()) == (try? segment.get().transactions), "MAGIC_SEED=\(seed)")
+        _ = try segment.get()
       } catch {
         refused += 1
         #expect(error is JournalError, "MAGIC_SEED=\(seed)")
@@ -130,16 +138,40 @@ import Testing
         : .integer(Int64(number) << chance.pick([0, 20]))
     }
     keys = Set(keys).shuffled(using: &chance)
-    func segment(_ keys: [Value]) throws -> Segment {
+    func segment(_ keys: [Value]) throws -> [UInt8] {
       let name = TransactionName(stamp: Stamp(1 << 40), tag: 1)
       let transaction = Transaction(
         replica: Identifier(1, 1), sequence: 1, name: name, root: Identifier(1, 1),
         entries: keys.map { Entry(type: 0, key: .primary($0), operation: .update, fields: []) })
-      return try Segment(SegmentVectorTests.segment([transaction], schema, [transaction]).finish().bytes)
+      return try SegmentVectorTests.segment([transaction], schema, [transaction]).finish().bytes
     }
-    #expect(try segment(keys).transactions[0].entries.map(\.key) == keys.map { .primary($0) }, "MAGIC_SEED=\(seed)")
+    let bytes = try segment(keys)
+    let read = try Segment(bytes).transactions
+    #expect(read[0].entries.map(\.key) == keys.map { .primary($0) }, "MAGIC_SEED=\(seed)")
+    let most = 1 + chance.below(500)
+    #expect(try SegmentReader(bytes).joined(atMost: most) == read, "MAGIC_SEED=\(seed)")
     keys[chance.below(keys.count)] = chance.pick(keys)
     guard Set(keys).count < keys.count else { return }
-    #expect(throws: JournalError.self, "MAGIC_SEED=\(seed)") { try segment(keys) }
+    let forged = try segment(keys)
+    #expect(throws: JournalError.self, "MAGIC_SEED=\(seed)") { try Segment(forged) }
+    #expect(throws: JournalError.self, "MAGIC_SEED=\(seed)") { try SegmentReader(forged).joined(atMost: most) }
+  }
+}
+
+extension SegmentReader {
+  /// Its transactions, read in parts and put together again.
+  fileprivate func joined(atMost most: Int) throws -> [Transaction] {
+    var (reader, transactions) = (self, [Transaction]())
+    while let part = try reader.next(atMost: most) {
+      #expect(1...most ~= part.entries.count)
+      if transactions.last?.sequence == part.sequence {
+        var joined = part
+        joined.entries = transactions.removeLast().entries + part.entries
+        transactions.append(joined)
+      } else {
+        transactions.append(part)
+      }
+    }
+    return transactions
   }
 }

@@ -242,6 +242,29 @@ extension [[String: Any]] {
     #expect(process.terminationStatus == 128 + SIGPIPE)
   }
 
+  /// It is read in parts, and is one all the same.
+  @Test func aLargeTransactionIsOne() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.work("a") { magic in
+      try await magic.update(contentsOf: (0..<5_000).map { Note("\($0)", String(UUID().uuidString.dropLast())) })
+    }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let file = try f.segments("remote")[0]
+    let all = try Tool.replay.run("log", path("a")).lines
+    #expect(all.count == 5_000)
+    #expect(try Tool.replay.run("log", file).lines == all)
+    #expect(try Tool.replay.run("log", file, "--limit", "3").lines == all.suffix(3))
+    #expect(try titles(file, "--primary", "4321").count == 1)
+    let counted = try #require(f.json("stats", file).last)
+    #expect(counted["transactions"] as? Int == 1 && counted["entries"] as? Int == 5_000, "\(counted)")
+    let cut = path("cut.segment")
+    try Data(contentsOf: URL(fileURLWithPath: file)).dropLast(2_000).write(to: URL(fileURLWithPath: cut))
+    let shown = try Tool.replay.run("log", cut)
+    #expect(shown.status == 3 && 1..<5_000 ~= shown.lines.count)
+    #expect(shown.lines == Array(all.prefix(shown.lines.count)))
+    #expect(shown.errors.contains("byte") && shown.errors.contains(":1 to 1 cannot be read"), "\(shown.errors)")
+  }
+
   @Test func aLogIsFollowed() async throws {
     let (f, path) = (fixture, fixture.path)
     try await f.write("1", to: "a", id: "n")

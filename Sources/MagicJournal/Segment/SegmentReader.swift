@@ -14,7 +14,8 @@ extension Segment {
 package struct SegmentReader: Sendable {
   package let header: SegmentHeader
   private var body: BodyReader
-  private var sequence: UInt64
+  /// Of the transaction that comes next, or of which entries are still to come.
+  package private(set) var sequence: UInt64
   private var previous: TransactionName?
 
   package var schema: Schema { body.schema }
@@ -47,10 +48,14 @@ package struct SegmentReader: Sendable {
   }
 
   /// `nil` after the last one.
-  package mutating func next() throws(JournalError) -> Transaction? {
+  ///
+  /// - Parameter most: hands out a transaction of more entries in parts: each is as a transaction that has so many of them.
+  package mutating func next(atMost most: Int = .max) throws(JournalError) -> Transaction? {
     guard sequence <= header.last else { return nil }
     let before = previous?.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
-    let transaction = try body.transaction(header.replica, sequence, isFirst: sequence == header.first, after: before)
+    let transaction = try body.transaction(
+      header.replica, sequence, isFirst: sequence == header.first, after: before, atMost: most)
+    guard !body.isWithinTransaction else { return transaction }
     previous = transaction.name
     sequence += 1
     if sequence > header.last {
@@ -74,6 +79,8 @@ struct BodyReader: Sendable {
   private let roots: [ReplicaID]
   private let shapes: [SegmentShape]
   private var columns: SegmentColumns<ByteReader>
+  /// The transaction of which entries are still to be taken.
+  private var open: OpenTransaction?
   private(set) var entries = 0
   private var size = 0
 
@@ -98,22 +105,33 @@ struct BodyReader: Sendable {
   /// Where the stamp of the next one is.
   var offset: Int { columns.stamps.offset }
 
+  var isWithinTransaction: Bool { open != nil }
+
   /// The next one.
   ///
   /// - Parameters:
   ///   - isFirst: of the body.
   ///   - previous: the stamp that it has to be above, or, of a checkpoint, not below.
+  ///   - most: how many of its entries; the others come with the next calls.
   mutating func transaction(
-    _ replica: ReplicaID, _ sequence: UInt64, isFirst: Bool, after previous: Stamp?
+    _ replica: ReplicaID, _ sequence: UInt64, isFirst: Bool, after previous: Stamp?, atMost most: Int = .max
   ) throws(JournalError) -> Transaction {
-    let before = isFirst ? 0 : previous?.bits ?? 0
-    var total = (entries: entries, size: size)
-    let transaction = try columns.transaction(
-      replica, sequence, from: before, after: previous, roots: roots, shapes: shapes, schema, &total)
-    (entries, size) = total
-    guard entries <= Limits.entries, size <= Limits.segmentSize else {
+    var open: OpenTransaction
+    if let begun = self.open {
+      open = begun
+      self.open = nil
+    } else {
+      open = try columns.begin(from: isFirst ? 0 : previous?.bits ?? 0, after: previous, roots: roots, atMost: most)
+    }
+    let before = open.size
+    let entries = try columns.entries(of: &open, atMost: most, shapes, schema)
+    self.entries += entries.count
+    size += open.size - before
+    guard self.entries <= Limits.entries, size <= Limits.segmentSize else {
       throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
     }
+    let transaction = Transaction(replica: replica, sequence: sequence, name: open.name, root: open.root, entries: entries)
+    if open.taken < open.count { self.open = open }
     return transaction
   }
 
@@ -134,11 +152,24 @@ struct BodyReader: Sendable {
   func expectEnd() throws(JournalError) { try columns.expectEnd() }
 }
 
+/// A transaction of which entries are still to be taken.
+private struct OpenTransaction: Sendable {
+  let name: TransactionName
+  let root: ReplicaID
+  let count: Int
+  /// Where its count is.
+  let counted: Int
+  var taken = 0
+  var size = 0  // J-20
+  var spoken: SpokenObjects
+  /// Of one that comes in parts: what stands before its first entry.
+  let start: SegmentColumns<ByteReader>?
+}
+
 extension SegmentColumns<ByteReader> {
-  fileprivate mutating func transaction(
-    _ replica: ReplicaID, _ sequence: UInt64, from before: UInt64, after previous: Stamp?, roots known: [ReplicaID],
-    shapes: [SegmentShape], _ schema: Schema, _ total: inout (entries: Int, size: Int)
-  ) throws(JournalError) -> Transaction {
+  fileprivate mutating func begin(
+    from before: UInt64, after previous: Stamp?, roots known: [ReplicaID], atMost most: Int
+  ) throws(JournalError) -> OpenTransaction {
     let start = stamps.offset
     let (bits, overflow) = before.addingReportingOverflow(try stamps.varint())
     let rises = previous.map { isKept ? $0.bits <= bits : $0.bits < bits } ?? true
@@ -153,24 +184,44 @@ extension SegmentColumns<ByteReader> {
     guard count <= UInt64(min(self.shapes.left, Limits.entries)) else {
       throw counts.damaged("more entries than there are shapes, or than a transaction may have", at: counted)
     }
+    return OpenTransaction(
+      name: name, root: root, count: Int(count), counted: counted, spoken: SpokenObjects(Int(count)),
+      start: count > most ? self : nil)
+  }
+
+  fileprivate mutating func entries(
+    of open: inout OpenTransaction, atMost most: Int, _ shapes: [SegmentShape], _ schema: Schema
+  ) throws(JournalError) -> [Entry] {
+    let (first, count) = (open.taken, min(most, open.count - open.taken))
     var entries: [Entry] = []
-    entries.reserveCapacity(Int(count))
-    var size = 0  // J-20
-    var spoken = SpokenObjects(Int(count))
-    for ordinal in 0..<UInt32(count) {
-      let entry = try entry(ordinal, of: name, shapes, schema, &size)
-      guard count == 1 || spoken.insert(entry, after: entries) else {
-        throw counts.damaged("a transaction has two entries of one object", at: counted)
+    entries.reserveCapacity(count)
+    for ordinal in first..<first + count {
+      let entry = try entry(UInt32(ordinal), of: open.name, shapes, schema, &open.size)
+      if open.count > 1, !open.spoken.insert(entry) {
+        // Mostly there is but a hash that another object has too. The parts before are read again to know.
+        if !open.spoken.isExact { open.spoken.know(try before(open, first, shapes, schema) + entries) }
+        guard open.spoken.insert(entry) else {
+          throw counts.damaged("a transaction has two entries of one object", at: open.counted)
+        }
       }
       entries.append(entry)
-      guard size <= Limits.transactionBytes else {
+      guard open.size <= Limits.transactionBytes else {
         throw JournalError(
-          .tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: counted)
+          .tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: open.counted)
       }
     }
-    total.entries += entries.count
-    total.size += size
-    return Transaction(replica: replica, sequence: sequence, name: name, root: root, entries: entries)
+    open.taken += count
+    return entries
+  }
+
+  /// The first entries of one that comes in parts.
+  private func before(
+    _ open: OpenTransaction, _ count: Int, _ shapes: [SegmentShape], _ schema: Schema
+  ) throws(JournalError) -> [Entry] {
+    guard count > 0, var columns = open.start else { return [] }
+    var (entries, size): ([Entry], Int) = ([], 0)
+    for ordinal in 0..<UInt32(count) { entries.append(try columns.entry(ordinal, of: open.name, shapes, schema, &size)) }
+    return entries
   }
 
   /// - Parameter size: grows by the entry's (`Entry.size`), of which the bytes that are read tell.
@@ -240,24 +291,30 @@ private struct SpokenObjects {
     if count > 1 { hashes = Array(repeating: 0, count: 1 << bits) }
   }
 
-  /// `false` for an object that is known.
+  /// Whether objects themselves are compared.
+  var isExact: Bool { objects != nil }
+
+  /// `false` for an object that is known, or, until objects are compared, that may be.
+  mutating func insert(_ entry: Entry) -> Bool {
+    guard objects == nil else { return objects?.insert(Object(entry)).inserted ?? false }
+    let hash = entry.key.mixed(entry.type)
+    var place = Int(hash >> UInt64(shift))
+    for _ in 0..<SpokenObjects.maxSteps {
+      if hashes[place] == 0 {
+        hashes[place] = hash
+        return true
+      }
+      if hashes[place] == hash { return false }
+      place = (place + 1) & (hashes.count - 1)
+    }
+    return false
+  }
+
+  /// Compares objects from here on.
   ///
   /// - Parameter entries: all those before.
-  mutating func insert(_ entry: Entry, after entries: [Entry]) -> Bool {
-    if objects == nil {
-      let hash = entry.key.mixed(entry.type)
-      var place = Int(hash >> UInt64(shift))
-      for _ in 0..<SpokenObjects.maxSteps {
-        if hashes[place] == 0 {
-          hashes[place] = hash
-          return true
-        }
-        if hashes[place] == hash { break }
-        place = (place + 1) & (hashes.count - 1)
-      }
-      (objects, hashes) = (Set(entries.lazy.map(Object.init)), [])
-    }
-    return objects?.insert(Object(entry)).inserted ?? false
+  mutating func know(_ entries: [Entry]) {
+    (objects, hashes) = (Set(entries.lazy.map(Object.init)), [])
   }
 }
 

@@ -9,6 +9,8 @@ struct StatisticsCounter {
   private var timeline = Timeline()
   private var (first, last): (Stamp?, Stamp?)
   private var sample = ObjectSample()
+  /// The address of the one that came last.
+  private var told: (replica: ReplicaID, sequence: UInt64)?
 
   // What came last is mostly what comes next.
   private var schema: SourceSchema?
@@ -18,6 +20,7 @@ struct StatisticsCounter {
 
   init() {}
 
+  /// A transaction, or a part of one.
   mutating func add(_ transaction: Transaction, _ schema: SourceSchema) {
     if self.schema !== schema {
       settleTypes()
@@ -39,7 +42,11 @@ struct StatisticsCounter {
     }
     replica.count += transaction.entries.count
     current = replica
-    transactions += 1
+    // What is kept of transactions has no addresses, and comes whole.
+    if transaction.sequence == 0 || told?.sequence != transaction.sequence || told?.replica != transaction.replica {
+      transactions += 1
+    }
+    told = (transaction.replica, transaction.sequence)
     let stamp = transaction.name.stamp
     first = min(first ?? stamp, stamp)
     last = max(last ?? stamp, stamp)

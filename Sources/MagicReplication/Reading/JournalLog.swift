@@ -34,13 +34,13 @@ extension JournalSource {
     _ body: @Sendable @escaping (Entry, Transaction, SourceSchema) throws -> Void
   ) async throws -> (report: MagicReadReport, reached: Frontier) {
     let (reached, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
-      var (filter, last) = (selection.filter, LastEntries(after == nil ? selection.limit : nil))
-      var reached = Reached(after ?? Frontier())
+      // These are the other thread's until all is handed to it.
+      nonisolated(unsafe) var (filter, last) = (selection.filter, LastEntries(after == nil ? selection.limit : nil))
+      nonisolated(unsafe) var reached = Reached(after ?? Frontier())
       var window = try selection.window(journal)
       if let after { (window.after, window.last, window.since, window.hasKept) = (after, nil, nil, false) }
       let isAll = filter.isEmpty
-      try journal.forEachTransaction(window) { transaction, schema in
-        try checkCancelled()
+      try journal.forEachPart(window, checkCancelled) { transaction, schema in
         reached.add(transaction)
         for entry in transaction.entries where isAll || filter.has(entry, schema.schema) {
           if last.keep(entry, transaction, schema) { continue }

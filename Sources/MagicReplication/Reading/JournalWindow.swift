@@ -13,6 +13,8 @@ package struct JournalWindow: Sendable {
   package var hasKept = true
   /// So many of the last transactions of each replica are enough.
   package var last: Int?
+  /// A transaction of more entries may come in parts: several in a row with its name and so many entries at most.
+  var atOnce = Int.max
 
   package init() {}
 

@@ -163,6 +163,31 @@ package final class OpenJournal {
     while let (transaction, schema) = try reading.next() { try body(transaction, schema) }
   }
 
+  /// The same of one source, with `body` on another thread while what follows is read: it leaves the source alone. Large transactions come in parts. When
+  /// this returns, all was handed to it.
+  func forEachPart(
+    _ window: JournalWindow, _ checkCancelled: () throws -> Void,
+    _ body: @Sendable @escaping (Transaction, SourceSchema) throws -> Void
+  ) throws {
+    precondition(parts.count == 1, "of several sources a transaction is compared whole")
+    var window = window
+    window.atOnce = OpenJournal.entriesAtOnce
+    let handover = Handover<(transaction: Transaction, schema: SourceSchema)> { try body($0.transaction, $0.schema) }
+    do {
+      try forEachTransaction(window) { transaction, schema in
+        try checkCancelled()
+        try handover.give((transaction, schema), weight: transaction.entries.count)
+      }
+    } catch {
+      try handover.finish()
+      throw error
+    }
+    try handover.finish()
+  }
+
+  /// Few enough for a cache of the machine, and many enough that a change of threads costs nothing.
+  private static let entriesAtOnce = 1_024
+
   private func cursors(_ window: JournalWindow) throws -> [any TransactionCursor] {
     try parts.flatMap { part -> [any TransactionCursor] in
       switch part {

@@ -88,7 +88,6 @@ final class SegmentCursor: TransactionCursor {
   private let window: JournalWindow
   private let path: String
   private let troubles: Troubles
-  private var sequence = UInt64(0)
   /// What is known already.
   private let held: UInt64
   private var isOver = false
@@ -108,7 +107,6 @@ final class SegmentCursor: TransactionCursor {
       reader = salvaged
     }
     schema = SourceSchema(reader.schema)
-    sequence = reader.header.first
     held = window.after[reader.header.replica]
     if !window.has(reader.header.replica) { isOver = true }
   }
@@ -116,8 +114,7 @@ final class SegmentCursor: TransactionCursor {
   func next() throws -> (transaction: Transaction, schema: SourceSchema)? {
     while !isOver {
       do {
-        guard let transaction = try reader.next() else { break }
-        sequence = transaction.sequence + 1
+        guard let transaction = try reader.next(atMost: window.atOnce) else { break }
         if let since = window.since, transaction.name.stamp < since { continue }
         if transaction.sequence <= held { continue }
         if let until = window.until, transaction.name.stamp > until { break }
@@ -128,7 +125,7 @@ final class SegmentCursor: TransactionCursor {
           UnreadFile(
             path: path, code: MagicDataError(error, path).code,
             message:
-              "\(path): transactions \(header.replica):\(min(sequence, header.last)) to \(header.last) cannot be read: \(error) of the inflated body"
+              "\(path): transactions \(header.replica):\(min(reader.sequence, header.last)) to \(header.last) cannot be read: \(error) of the inflated body"
           ))
         break
       }

@@ -76,6 +76,8 @@ let package = Package(
     .testTarget(
       name: "MagicDataTests", dependencies: ["MagicData", "MagicJournal", "TestSupport", grdb], swiftSettings: strict),
     .testTarget(
+      name: "IsolationTests", dependencies: ["MagicReplication", "MagicData", "TestSupport"], swiftSettings: strict),
+    .testTarget(
       name: "MagicReplicationTests", dependencies: ["MagicReplication", "MagicData", "MagicJournal", "TestSupport", grdb],
       swiftSettings: strict),
     .testTarget(
@@ -99,11 +101,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// For who builds the lower floors alone: the optimized tests of `Tools/test`, which need no sockets and no tools.
-if Context.environment["MAGICDATA_LOWER_FLOORS"] != nil {
-  let upper = [
-    "MagicTransport", "Console", "magic-sync", "magic-replay", "MagicTransportTests", "DocumentationTests", "ToolTests",
-  ]
-  package.targets.removeAll { upper.contains($0.name) }
-  package.products.removeAll { upper.contains($0.name) }
+// The optimizer is slow with large tests, and these few are what it has got wrong: `Tools/test` runs them optimized, alone.
+if Context.environment["MAGICDATA_OPTIMIZED"] != nil {
+  package.targets.removeAll { $0.type == .test && $0.name != "IsolationTests" }
 }

@@ -21,11 +21,9 @@ struct Uncovered: Error {
   var isEmpty: Bool { replicas.isEmpty && beside.isEmpty }
 }
 
-/// A checkpoint that does not come to the digest in its header: whoever wrote it was damaged, or lies.
-struct FalseCheckpoint: Error {
-  let file: CheckpointFile
-
-  var error: MagicDataError { MagicDataError(.damaged, "\(file.url.path) does not come to what it says") }
+/// Checkpoints that do not come to the digests in their headers: whoever wrote them was damaged, or lies.
+struct FalseCheckpoints: Error {
+  let files: [CheckpointFile]
 }
 
 /// Checkpoints that were merged, to be compared with what they cover: that adds nothing to them (K-14).
@@ -76,12 +74,30 @@ struct CheckpointCover {
     }
   }
 
-  /// - Throws: `FalseCheckpoint`; `Uncovered`, or `fork` if nothing is known that would help.
+  /// - Throws: `FalseCheckpoints`; `Uncovered`, or `fork` if nothing is known that would help.
   func check() throws {
-    for index in taken.indices { try check(index) }
+    var (guilty, wrong): ([(CheckpointFile, Set<Suspect>)], [CheckpointFile]) = ([], [])
+    for index in taken.indices {
+      let (digest, more) = try compared(index)
+      if digest != taken[index].file.header.digest { wrong.append(taken[index].file) }
+      guilty.append((taken[index].file, more))
+    }
+    // Against what is false nothing can be compared.
+    guard wrong.isEmpty else { throw FalseCheckpoints(files: wrong) }
+    for (checkpoint, guilty) in guilty where !guilty.isEmpty {
+      let uncovered = remedy(guilty, checkpoint.floor)
+      guard uncovered.isEmpty else { throw uncovered }
+      throw MagicDataError(
+        .fork,
+        """
+        \(checkpoint.url.path) lacks what it should cover of what is held here: somebody's transactions differ under one number, since a database is in use \
+        as two. Nothing was changed. Clone the remote into a new database and use that
+        """)
+    }
   }
 
-  private func check(_ index: Int) throws {
+  /// What a checkpoint comes to, and whose entries add something to it.
+  private func compared(_ index: Int) throws -> (digest: Identifier, guilty: Set<Suspect>) {
     let (checkpoint, rows) = (taken[index].file, taken[index].rows)
     var transactions: [(replica: ReplicaID, rows: JournalRows)] = []
     for replica in doubtful(taken[index]) {
@@ -114,16 +130,7 @@ struct CheckpointCover {
       }
       return state
     }
-    guard digest.identifier == checkpoint.header.digest else { throw FalseCheckpoint(file: checkpoint) }
-    guard !guilty.isEmpty else { return }
-    let uncovered = remedy(guilty, checkpoint.floor)
-    guard uncovered.isEmpty else { throw uncovered }
-    throw MagicDataError(
-      .fork,
-      """
-      \(checkpoint.url.path) lacks what it should cover of what is held here: somebody's transactions differ under one number, since a database is in use \
-      as two. Nothing was changed. Clone the remote into a new database and use that
-      """)
+    return (digest.identifier, guilty)
   }
 
   /// Others of which transactions were held that it covers by their numbers alone: at its end no name was held to compare.

@@ -96,7 +96,7 @@ extension FolderListing {
     guard !checkpoints.isEmpty else {
       do {
         return try merge(into: db, beside: NamedFrontier(), milliseconds, events)
-      } catch  where error is Uncovered || error is FalseCheckpoint {
+      } catch  where error is Uncovered || error is FalseCheckpoints {
         throw MagicDataError(.busy, "a checkpoint came while the remote was read that has to be looked at first; try again")
       }
     }
@@ -110,9 +110,10 @@ extension FolderListing {
       } catch let uncovered as Uncovered {
         for (replica, last) in uncovered.replicas { try store.moveAway(replica, after: last, db) }
         beside.raise(to: uncovered.beside)
-      } catch let checkpoint as FalseCheckpoint {
-        // As one whose bytes are damaged (K-16).
-        reject(checkpoint.file, checkpoint.error)
+      } catch let checkpoints as FalseCheckpoints {
+        for file in checkpoints.files { rejectFalse(file) }
+        // What was found beside these tells nothing.
+        beside = NamedFrontier()
       }
     }
   }

@@ -33,6 +33,8 @@ struct FolderListing: Sendable {
   /// Whether a file was gone when it was read: another has taken its place, or will (F-20).
   private var hasVanished = false
   private var looks = 0
+  /// Checkpoints that do not come to what they say, however whole their bytes are.
+  private var falseCheckpoints: Set<URL> = []
 
   /// How often the folder is listed again before a file that is gone is a gap like any other.
   private static let maxLooks = 8
@@ -76,7 +78,8 @@ struct FolderListing: Sendable {
     for name in try remote.listing(of: remote.checkpoints).sorted() where CheckpointFile.isName(name) {
       let url = remote.checkpoints.appendingPathComponent(name)
       do {
-        checkpoints.append(try CheckpointFile(url, dataSet))
+        let checkpoint = try CheckpointFile(url, dataSet)
+        if falseCheckpoints.contains(url) { rejectFalse(checkpoint) } else { checkpoints.append(checkpoint) }
       } catch let error as MagicDataError {
         if error.code == .notFound { hasVanished = true } else { rejectedCheckpoints.append((url, nil, error)) }
       }
@@ -237,6 +240,13 @@ struct FolderListing: Sendable {
       rejectedCheckpoints.append((checkpoint.url, checkpoint.floor.frontier, error))
     }
     if error.code == .damaged { doubtful.append(checkpoint.url.lastPathComponent) }
+  }
+
+  /// One whose bytes are whole and that a merge has shown to be false: it is passed over like a damaged one (K-14).
+  mutating func rejectFalse(_ checkpoint: CheckpointFile) {
+    falseCheckpoints.insert(checkpoint.url)
+    let message = "\(checkpoint.url.path) does not come to what it says: its writer was damaged. Delete it"
+    reject(checkpoint, MagicDataError(.damaged, message))
   }
 
   /// Checkpoints were deleted.

@@ -9,8 +9,8 @@ struct StatisticsCounter {
   private var timeline = Timeline()
   private var (first, last): (Stamp?, Stamp?)
   private var sample = ObjectSample()
-  /// The address of the one that came last.
-  private var told: (replica: ReplicaID, sequence: UInt64)?
+  /// The one that came last.
+  private var told: (replica: ReplicaID, sequence: UInt64, name: TransactionName)?
 
   // What came last is mostly what comes next.
   private var schema: SourceSchema?
@@ -43,10 +43,9 @@ struct StatisticsCounter {
     replica.count += transaction.entries.count
     current = replica
     // What is kept of transactions has no addresses, and comes whole.
-    if transaction.sequence == 0 || told?.sequence != transaction.sequence || told?.replica != transaction.replica {
-      transactions += 1
-    }
-    told = (transaction.replica, transaction.sequence)
+    let address = (transaction.replica, transaction.sequence, transaction.name)
+    if transaction.sequence == 0 || told.map({ $0 != address }) ?? true { transactions += 1 }
+    told = address
     let stamp = transaction.name.stamp
     first = min(first ?? stamp, stamp)
     last = max(last ?? stamp, stamp)

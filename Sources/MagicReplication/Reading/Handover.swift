@@ -20,34 +20,45 @@ final class Handover<Element: Sendable>: @unchecked Sendable {
   private var state = State()
   private var batch: [Element] = []
   private var weight = 0
+  private var last = ContinuousClock.now
 
   /// To change threads for each would take longer than to take it.
   private static var atOnce: Int { 256 }
   private static var most: Int { 4_096 }
+  /// Nobody who looks on waits for longer.
+  private static var longest: Duration { .milliseconds(50) }
 
   init(_ take: @Sendable @escaping (Element) throws -> Void) {
     self.take = take
   }
 
-  /// - Throws: what taking one of those before has thrown; nothing is taken after that.
-  func give(_ element: Element, weight: Int) throws {
+  /// - Parameter weight: of which 4,096 wait at most, or one element.
+  /// - Throws: what taking one of those before has thrown, after which nothing is taken; what `checkCancelled` throws, which is asked while it waits.
+  func give(_ element: Element, weight: Int, _ checkCancelled: () throws -> Void) throws {
     batch.append(element)
     self.weight += weight
-    if self.weight >= Handover.atOnce { try handOn() }
+    let now = ContinuousClock.now
+    guard self.weight >= Handover.atOnce || now - last >= Handover.longest else { return }
+    last = now
+    try handOn(checkCancelled)
   }
 
   /// Waits until all is taken.
-  func finish() throws {
-    try handOn()
-    taker.sync {}
-    if let failure = changed.withLock({ state.failure }) { throw failure }
+  func finish(_ checkCancelled: () throws -> Void) throws {
+    try handOn(checkCancelled)
+    try changed.withLock { try wait(checkCancelled) { $0.weight == 0 } }
   }
 
-  private func handOn() throws {
+  /// Takes nothing any more, but for what is being taken.
+  func stop() {
+    changed.withLock { state.failure = state.failure ?? CancellationError() }
+    taker.sync {}
+  }
+
+  private func handOn(_ checkCancelled: () throws -> Void) throws {
     var taken: [[Element]] = []
     try changed.withLock {
-      while state.weight > 0, state.weight + weight > Handover.most, state.failure == nil { changed.wait() }
-      if let failure = state.failure { throw failure }
+      try wait(checkCancelled) { [weight] in $0.weight == 0 || $0.weight + weight <= Handover.most }
       state.given.append(batch)
       state.weight += weight
       swap(&taken, &state.taken)
@@ -56,13 +67,22 @@ final class Handover<Element: Sendable>: @unchecked Sendable {
     (batch, weight) = ([], 0)
   }
 
+  /// Unlocks it meanwhile.
+  private func wait(_ checkCancelled: () throws -> Void, until isDone: (State) -> Bool) throws {
+    while state.failure == nil, !isDone(state) {
+      _ = changed.wait(until: Date(timeIntervalSinceNow: 0.1))
+      try checkCancelled()
+    }
+    if let failure = state.failure { throw failure }
+  }
+
   private func takeNext(_ weight: Int) {
     let next = changed.withLock { state.failure == nil ? state.given.removeFirst() : [] }
     let result = Result { for element in next { try take(element) } }
     changed.withLock {
       state.taken.append(next)
       state.weight -= weight
-      if case .failure(let error) = result { state.failure = error }
+      if case .failure(let error) = result { state.failure = state.failure ?? error }
       changed.signal()
     }
   }

@@ -174,15 +174,21 @@ package final class OpenJournal {
     window.atOnce = OpenJournal.entriesAtOnce
     let handover = Handover<(transaction: Transaction, schema: SourceSchema)> { try body($0.transaction, $0.schema) }
     do {
-      try forEachTransaction(window) { transaction, schema in
-        try checkCancelled()
-        try handover.give((transaction, schema), weight: transaction.entries.count)
+      do {
+        try forEachTransaction(window) { transaction, schema in
+          try checkCancelled()
+          try handover.give((transaction, schema), weight: transaction.weight, checkCancelled)
+        }
+      } catch  where !(error is CancellationError) {
+        // What was read before is handed on.
+        try handover.finish(checkCancelled)
+        throw error
       }
-    } catch {
-      try handover.finish()
+      try handover.finish(checkCancelled)
+    } catch let error as CancellationError {
+      handover.stop()
       throw error
     }
-    try handover.finish()
   }
 
   /// Few enough for a cache of the machine, and many enough that a change of threads costs nothing.
@@ -292,6 +298,13 @@ package final class OpenJournal {
         .notFound, "several replicas have a transaction \(sequence); say which: replica:sequence, as `log` prints it")
     }
     return (replica, stamp)
+  }
+}
+
+extension Transaction {
+  /// Of what it takes in memory: one for an entry, and for 128 bytes of its values.
+  fileprivate var weight: Int {
+    entries.reduce(entries.count) { sum, entry in sum + entry.fields.reduce(0) { $0 + $1.value.length } / 128 }
   }
 }
 

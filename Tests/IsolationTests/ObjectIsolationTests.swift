@@ -36,7 +36,7 @@ struct PlainValue: MagicConvertible, Sendable {
 
 /// An instance belongs to one actor, so every call has to come back to the one that it was made from. Run these optimized as well: what goes
 /// wrong here has gone wrong there alone.
-@Suite @MainActor struct IsolationTests {
+@Suite @MainActor struct ObjectIsolationTests {
   let folder: TemporaryFolder
 
   init() throws {

@@ -4,21 +4,42 @@ import MagicReplication
 import TestSupport
 import Testing
 
-/// Whoever calls goes on where it was, optimized as well (see the tests of this name of MagicData).
-@Suite @MainActor struct IsolationTests {
+struct Note: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var title: String
+  init() {}
+  init(_ id: String, _ title: String) {
+    self.id = id
+    self.title = title
+  }
+}
+
+struct Event: MagicObject {
+  @MagicValue var text: String
+  init() {}
+  init(_ text: String) { self.text = text }
+}
+
+/// Whoever calls goes on where it was, optimized as well (see `ObjectIsolationTests`).
+@Suite @MainActor struct ExchangeIsolationTests {
+  struct Replica {
+    let magic: MagicData
+    let replicator: MagicReplicator
+  }
+
   let folder: TemporaryFolder
-  let world = World()
 
   init() throws {
     folder = try TemporaryFolder()
   }
 
-  private func replica(_ name: String, remote: String = "remote") throws -> Replica {
-    try Replica(folder[name], folder[remote], world)
+  private func replica(_ name: String, remote: String = "remote") async throws -> Replica {
+    let magic = try await MagicData(path: folder[name])
+    return Replica(magic: magic, replicator: MagicReplicator(magic, remote: FolderRemote(folder[remote])))
   }
 
   @Test func exchangesComeBack() async throws {
-    let (a, b) = (try replica("a"), try replica("b"))
+    let (a, b) = (try await replica("a"), try await replica("b"))
     for round in 0..<3 {
       try await a.magic.update(Note("\(round)", "note"))
       #expect(MainQueue.isCurrent)
@@ -44,7 +65,7 @@ import Testing
   }
 
   @Test func errorsComeBack() async throws {
-    let (a, other) = (try replica("a"), try replica("b", remote: "elsewhere"))
+    let (a, other) = (try await replica("a"), try await replica("b", remote: "elsewhere"))
     for replica in [a, other] {
       try await replica.magic.update(Note("n", "note"))
       try await replica.replicator.sync()
@@ -89,7 +110,7 @@ import Testing
 
   /// The blocking face reads what an exchange brought, on the thread that it was called on.
   @Test func theBlockingFaceStaysWhereItIs() async throws {
-    let (a, b) = (try replica("a"), try replica("b"))
+    let (a, b) = (try await replica("a"), try await replica("b"))
     try await a.magic.update(Note("n", "note"))
     try await a.replicator.sync()
     try await b.replicator.pull()

@@ -460,6 +460,21 @@ import Testing
     }
     try await MagicReplicator(one.magic, remote: FolderRemote(folder["fresh remote"])).pull()
     #expect(try await one.notes().count == 2 + 5 + 2)
+    // A false one of them leaves nothing in what the other comes to, and not even an end in its floor.
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder["both/checkpoints"].path).sorted()
+    for (number, name) in names.enumerated() {
+      let place = "forged \(number)"
+      try FileManager.default.copyItem(at: folder["both"], to: folder[place])
+      try forgeDigest(of: folder["\(place)/checkpoints/\(name)"])
+      let wary = try open("wary \(number)", place)
+      let report = try await wary.replicator.pull()
+      #expect(report.checkpoints == 1 && report.unread.map(\.code) == [.damaged])
+      let (floor, expired) = try await wary.magic.store.read { db in
+        (try JournalReader(db).floor(), try MemberReplica.all(db).filter { $0.expired != nil })
+      }
+      #expect(try floor == checkpointHeader(of: folder["both/checkpoints/\(names[1 - number])"]).floor)
+      #expect(expired.isEmpty)
+    }
     let late = try open("late", "both")
     #expect(try await late.replicator.pull().checkpoints == 2)
     #expect(try await late.notes().count == 2 + 5 + 3 + 2)

@@ -78,6 +78,15 @@ extension Store {
     return try await exclusively { try await readNow(body) }
   }
 
+  /// For what mostly takes little and may take long: the first two milliseconds as `readShortly`, and what is not done by then once more as `read`.
+  @inline(never) func readBriefly<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
+    -> Result
+  {
+    guard database is DatabasePool else { return try await read(body) }
+    if let result = try await readNow(within: .milliseconds(2), body) { return result }
+    return try await read(body)
+  }
+
   /// For one statement, which sees one moment by itself.
   @inline(never) @concurrent func lookUp<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
     -> Result
@@ -112,6 +121,16 @@ extension Store {
     _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
     try Store.failing("the database could not be read") { try database.read(body) }
+  }
+
+  /// `nil` if its statements took longer.
+  @inline(never) @concurrent private func readNow<Result: Sendable>(
+    within duration: Duration, _ body: @Sendable @escaping (Database) throws -> Result
+  ) async throws -> Result? {
+    try Task.checkCancellation()
+    return try Store.failing("the database could not be read") {
+      try database.read { db in try SQL.within(duration, db) { try body(db) } }
+    }
   }
 
   /// A transaction for what takes microseconds. The caller has passed the gate.

@@ -64,6 +64,21 @@ enum Scope {
     }
   }
 
+  /// What mostly takes little, and may take long.
+  nonisolated(nonsending) func readBriefly<Result: Sendable>(
+    _ body: @Sendable @escaping (Connection) throws -> Result
+  ) async throws -> Result {
+    switch self {
+    case .database(let store): try await store.readBriefly(body)
+    case .observed(let store, let note):
+      try await store.readBriefly { db in
+        try note.note(db)
+        return try body(db)
+      }
+    case .transaction: try await read(body)
+    }
+  }
+
   /// One statement that takes microseconds.
   nonisolated(nonsending) func lookUp<Result: Sendable>(
     _ body: @Sendable @escaping (Connection) throws -> Result

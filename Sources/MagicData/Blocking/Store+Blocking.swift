@@ -58,11 +58,11 @@ extension Store {
         }
         do {
           let result = try body(db)
-          try Store.failing(doing) { try db.commit() }
+          try Store.failing(doing) { try SQL.commit(db) }
           return .success(result)
         } catch {
           // SQLite may have rolled back by itself; if this fails as well, it does when the connection closes.
-          if db.isInsideTransaction { try? db.rollback() }
+          try? SQL.rollBack(db)
           return .failure(error)
         }
       }

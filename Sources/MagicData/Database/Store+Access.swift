@@ -91,8 +91,8 @@ extension Store {
   @inline(never) @concurrent func lookUp<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
     -> Result
   {
-    guard let queue = try lookUp() else { return try await readShortly(body) }
-    return try Store.failing("the database could not be read") { try queue.unsafeRead(body) }
+    if let result = try Store.failing("the database could not be read", { try lookUpNow(body) }) { return result }
+    return try await readShortly(body)
   }
 
   /// Runs what takes long on a thread that nobody else waits for; `body` asks now and then whether it is still wanted.
@@ -129,7 +129,8 @@ extension Store {
   ) async throws -> Result? {
     try Task.checkCancellation()
     return try Store.failing("the database could not be read") {
-      try database.read { db in try SQL.within(duration, db) { try body(db) } }
+      let limited = { db in try SQL.within(duration, db) { try body(db) } }
+      return try lookUpNow { db in try SQL.atOneMoment(db, limited) } ?? database.read(limited)
     }
   }
 
@@ -138,10 +139,10 @@ extension Store {
   {
     defer { commits.committed() }
     let failed = "the database could not be written"
-    let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? Store.committed(db, body) : nil }
+    let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? SQL.committed(db, body) : nil }
     if let result { return result }
     try await beginInTurn()
-    return try await accessNow(failed) { db in try Store.committed(db, body) }
+    return try await accessNow(failed) { db in try SQL.committed(db, body) }
   }
 
   /// Begins a transaction on the writer's connection.
@@ -155,7 +156,7 @@ extension Store {
     sqlite3_busy_timeout(db.sqliteConnection, Int32(seconds * 1_000))
     defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(busySeconds * 1_000)) }
     do {
-      try db.beginTransaction(.immediate)
+      try SQL.beginImmediate(db)
       return true
     } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
       return false
@@ -165,18 +166,7 @@ extension Store {
   /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.
   @inline(never) private func beginInTurn() async throws {
     try await Store.failing("the database could not be written") {
-      try await database.writeWithoutTransaction { db in try db.beginTransaction(.immediate) }
-    }
-  }
-
-  static func committed<Result>(_ db: Database, _ body: (Database) throws -> Result) throws -> Result {
-    do {
-      let result = try body(db)
-      try db.commit()
-      return result
-    } catch {
-      if db.isInsideTransaction { try db.rollback() }
-      throw error
+      try await database.writeWithoutTransaction { db in try SQL.beginImmediate(db) }
     }
   }
 

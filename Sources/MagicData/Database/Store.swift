@@ -12,8 +12,8 @@ package final class Store: Sendable {
   }
 
   package let database: any DatabaseWriter
-  /// A connection for single look-ups, made when the first one comes: the pool takes longer to hand out one of its own than a look-up takes.
-  private let lookUps = Locked<DatabaseQueue?>(nil)
+  /// For what takes little: the pool takes longer to hand out one of its own connections than a look-up takes.
+  private let lookUps = Locked<LookUps>(LookUps())
   package let location: DatabaseLocation?
   package let surroundings: Surroundings
   /// Whether this opening made the database.
@@ -106,23 +106,62 @@ package final class Store: Sendable {
       DispatchQueue.global().async { [database, lookUps] in
         continuation.resume(
           with: Result {
-            try lookUps.withLock { try $0?.close() }
+            try lookUps.withLock { try $0.end() }
             try database.close()
           })
       }
     }
   }
 
-  /// The connection for single look-ups; `nil` for a database in memory, which has one connection for everything.
-  func lookUp() throws -> DatabaseQueue? {
-    try lookUps.withLock { queue in
-      if let queue { return queue }
-      guard let location, database is DatabasePool else { return nil }
-      var configuration = Store.configuration(mustExist: true)
-      configuration.readonly = true
-      let made = try DatabaseQueue(path: location.file.path, configuration: configuration)
-      queue = made
-      return made
+  /// Reads on a connection for look-ups; `nil` if others have them all, and for a database in memory, which has one connection for everything.
+  func lookUpNow<Result>(_ body: (Database) throws -> Result) throws -> Result? {
+    guard let location, database is DatabasePool else { return nil }
+    let connection: DatabaseQueue
+    switch lookUps.withLock({ $0.take() }) {
+    case .none: return nil
+    case .idle(let idle): connection = idle
+    case .new:
+      do {
+        var configuration = Store.configuration(mustExist: true)
+        configuration.readonly = true
+        connection = try DatabaseQueue(path: location.file.path, configuration: configuration)
+      } catch {
+        lookUps.withLock { $0.count -= 1 }
+        throw error
+      }
+    }
+    defer { lookUps.withLock { $0.giveBack(connection) } }
+    return try connection.unsafeRead(body)
+  }
+
+  private struct LookUps {
+    enum Taken {
+      case idle(DatabaseQueue)
+      /// To be made by who takes it.
+      case new
+      case none
+    }
+
+    private var idle: [DatabaseQueue] = []
+    var count = 0
+    private var isEnded = false
+    private static let most = 4
+
+    mutating func take() -> Taken {
+      if let connection = idle.popLast() { return .idle(connection) }
+      guard count < LookUps.most, !isEnded else { return .none }
+      count += 1
+      return .new
+    }
+
+    mutating func giveBack(_ connection: DatabaseQueue) {
+      if isEnded { try? connection.close() } else { idle.append(connection) }
+    }
+
+    /// Those that are in use are closed when they are given back.
+    mutating func end() throws {
+      isEnded = true
+      while let connection = idle.popLast() { try connection.close() }
     }
   }
 

@@ -19,7 +19,9 @@ public struct MagicStream<Object: MagicObject>: AsyncSequence {
     private let query: MagicQuery<Object>
     private var source: (scope: Scope, types: QueryTypes)?
     private var cursor: QueryCursor
-    private var batch: ArraySlice<Object> = []
+    private var batch: [Object] = []
+    /// Of the batch.
+    private var given = 0
 
     fileprivate init(_ query: MagicQuery<Object>) {
       self.query = query
@@ -36,7 +38,10 @@ public struct MagicStream<Object: MagicObject>: AsyncSequence {
 
     private nonisolated(nonsending) mutating func advance() async throws -> Object? {
       while true {
-        if let object = batch.popFirst() { return object }
+        if given < batch.count {
+          given += 1
+          return batch[given - 1]
+        }
         guard !cursor.isAtEnd else { return nil }
         try await load()
       }
@@ -54,7 +59,7 @@ public struct MagicStream<Object: MagicObject>: AsyncSequence {
           let rows = try cursor.next(queried, db)
           return (try Scope.Fetched(rows, type, types, db), cursor)
         }
-        batch = try scope.objects(Object.self, fetched)[...]
+        (batch, given) = (try scope.objects(Object.self, fetched), 0)
         cursor = after
       } catch {
         cursor.end()

@@ -50,6 +50,40 @@ private struct Count: MagicObject {
     #expect(try await faultyPlaces(magic) == [])
   }
 
+  /// A query that is not done after two milliseconds is begun anew on another thread, in a database that is written to meanwhile.
+  @Test func queriesThatTakeLongAndQueriesThatTakeLittleFindAllAtOnce() async throws {
+    let folder = try TemporaryFolder()
+    let magic = try await MagicData(path: folder["db"])
+    let words = String(repeating: "word ", count: 40)
+    let counts = (0..<20_000).map { Count($0 % 10, $0) }
+    for count in counts { count.text = "\(words)\(count.round)" }
+    try await magic.update(contentsOf: counts)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for task in 0..<10 {
+        group.addTask {
+          let long = try await magic.query(of: Count.self).where { $0.text.contains("word 1") && $0.task == task }.all()
+          #expect(
+            long.map(\.round) == (0..<20_000).filter { $0 % 10 == task && "\($0)".hasPrefix("1") })
+          let all = magic.query(of: Count.self).where { $0.task == task }
+          #expect(try await all.count() == 2_000)
+          let short = try await magic.query(of: Count.self).where { $0.id == "\(task)-\(task)" }.all()
+          #expect(short.map(\.round) == [task])
+          var streamed = 0
+          for try await count in all.stream() where count.text.hasPrefix("word") { streamed += 1 }
+          #expect(streamed == 2_000)
+        }
+      }
+      group.addTask {
+        for round in 20_000..<20_050 { try await magic.update(Count(-1, round)) }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await magic.query(of: Count.self).count() == 20_050)
+    try await magic.close()
+    await #expect(throws: MagicDataError.self) { try await magic.query(of: Count.self).where { $0.task == 1 }.all() }
+    await #expect(throws: MagicDataError.self) { try await magic.object(of: Count.self, primary: "1-1") }
+  }
+
   private func work(_ task: Int, _ magic: MagicData) async throws {
     for round in 0..<Self.rounds {
       let count = Count(task, round)

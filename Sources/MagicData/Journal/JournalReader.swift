@@ -22,11 +22,21 @@ package struct JournalReader: JournalAddresses {
   package func forEachTransaction(
     of replica: ReplicaID, after sequence: UInt64, through end: UInt64 = .max, _ body: (Transaction) throws -> Void
   ) throws {
+    var whole = WholeTransactions()
+    try forEachPart(of: replica, after: sequence, through: end) { part in
+      if let transaction = whole.add(part) { try body(transaction) }
+    }
+  }
+
+  /// The same, large ones in the parts in which they are stored. That a transaction lacks some is known only after those that are there.
+  package func forEachPart(
+    of replica: ReplicaID, after sequence: UInt64, through end: UInt64 = .max, _ body: (TransactionPart) throws -> Void
+  ) throws {
     do {
-      try forEach(of: replica, after: sequence) { transaction in
-        guard transaction.sequence <= end else { throw EndOfRun() }
-        try body(transaction)
-        if transaction.sequence == end { throw EndOfRun() }
+      try forEach(of: replica, after: sequence) { part in
+        guard part.transaction.sequence <= end else { throw EndOfRun() }
+        try body(part)
+        if part.isLast, part.transaction.sequence == end { throw EndOfRun() }
       }
     } catch is EndOfRun {}
   }
@@ -34,10 +44,11 @@ package struct JournalReader: JournalAddresses {
   /// Some of the transactions of a replica from a sequence on, for who takes them at leisure: at most `count`, and few if they are large.
   /// None at the end.
   package func transactions(of replica: ReplicaID, from sequence: UInt64, atMost count: Int) throws -> [Transaction] {
-    var transactions: [Transaction] = []
+    var (whole, transactions): (WholeTransactions, [Transaction]) = (WholeTransactions(), [])
     var entries = 0
     do {
-      try forEach(of: replica, after: sequence - 1, atMost: Int64(count)) { transaction in
+      try forEach(of: replica, after: sequence - 1, atMost: Int64(count)) { part in
+        guard let transaction = whole.add(part) else { return }
         transactions.append(transaction)
         entries += transaction.entries.count
         if transactions.count >= count || entries >= JournalReader.entriesAtOnce { throw EndOfRun() }
@@ -75,7 +86,7 @@ package struct JournalReader: JournalAddresses {
   private struct EndOfRun: Error {}
 
   private func forEach(
-    of replica: ReplicaID, after sequence: UInt64, atMost count: Int64 = -1, _ body: (Transaction) throws -> Void
+    of replica: ReplicaID, after sequence: UInt64, atMost count: Int64 = -1, _ body: (TransactionPart) throws -> Void
   ) throws {
     guard let row = try row(of: replica) else { return }
     var (next, last) = (sequence + 1, Stamp.earliest)
@@ -84,66 +95,64 @@ package struct JournalReader: JournalAddresses {
         guard run.last < next else { throw damaged("the transactions of a replica do not follow each other") }
         continue
       }
-      try forEachTransaction(run, from: first) { row, entries in
-        guard row.name.stamp > last, row.name.stamp <= .latest else {
-          throw damaged("the transactions of a replica do not follow each other")
+      try forEachPart(run, from: first) { begun, entries in
+        if begun.taken == 0 {
+          guard begun.name.stamp > last, begun.name.stamp <= .latest else {
+            throw damaged("the transactions of a replica do not follow each other")
+          }
+          last = begun.name.stamp
         }
-        last = row.name.stamp
-        try body(Transaction(replica: replica, sequence: next, name: row.name, root: row.root, entries: entries))
-        next += 1
+        let transaction = Transaction(
+          replica: replica, sequence: next, name: begun.name, root: begun.root, entries: entries)
+        let part = TransactionPart(transaction, before: begun.taken, count: begun.count)
+        try body(part)
+        if part.isLast { next += 1 }
       }
     }
   }
 
-  private func forEachTransaction(
-    _ run: RunOfRows, from first: Int64, _ body: (TransactionRow, [Entry]) throws -> Void
-  ) throws {
+  /// Row by row.
+  private func forEachPart(_ run: RunOfRows, from first: Int64, _ body: (BegunTransaction, [Entry]) throws -> Void) throws {
     var select = try SQL(db, Statements.selectRows)
     try select.bind(first)
     try select.bind(run.lastRow)
-    var open: (row: TransactionRow, entries: [Entry])?
+    var open: BegunTransaction?
     var id = first
     while try select.step() {
       guard select.integer(0) == id else { throw damaged("the journal lacks rows") }
       id += 1
-      let row = TransactionRow(
-        name: TransactionName(stamp: select.stamp(1), tag: UInt32(truncatingIfNeeded: select.integer(2))),
-        root: try select.identifier(3), count: select.isNull(4) ? nil : select.integer(4))
-      if row.count != nil {
-        if let open {
-          guard !run.run.isOne else { throw damaged("a large transaction has two beginnings") }
-          try finish(open, body)
-        }
-        open = (row, [])
+      let name = TransactionName(stamp: select.stamp(1), tag: UInt32(truncatingIfNeeded: select.integer(2)))
+      if !select.isNull(4) {
+        guard open == nil else { throw damaged("a transaction lacks entries") }
+        guard !run.run.isOne || id == run.run.first + 1 else { throw damaged("a large transaction has two beginnings") }
+        guard 1...Int64(Limits.entries) ~= select.integer(4) else { throw damaged("a transaction has an impossible length") }
+        open = BegunTransaction(name: name, root: try select.identifier(3), count: select.int(4))
       }
-      guard var transaction = open, transaction.row.name == row.name else {
-        throw damaged("a part of a transaction stands alone")
+      guard var begun = open, begun.name == name else { throw damaged("a part of a transaction stands alone") }
+      let entries = try entries(of: select.bytes(5), after: begun.taken, name)
+      guard !entries.isEmpty, entries.count <= begun.count - begun.taken else {
+        throw damaged("a transaction lacks entries, or has too many")
       }
-      open = nil
-      try entries(of: select.bytes(5), into: &transaction.entries, row.name)
-      open = transaction
+      try body(begun, entries)
+      begun.taken += entries.count
+      open = begun.taken < begun.count ? begun : nil
     }
     guard id == run.lastRow + 1 else { throw damaged("the journal lacks rows") }
-    if let open { try finish(open, body) }
+    guard open == nil else { throw damaged("a transaction lacks entries") }
   }
 
-  private func finish(
-    _ open: (row: TransactionRow, entries: [Entry]), _ body: (TransactionRow, [Entry]) throws -> Void
-  ) throws {
-    guard !open.entries.isEmpty, open.row.count == Int64(open.entries.count), open.entries.count <= Limits.entries else {
-      throw damaged("a transaction lacks entries")
-    }
-    try body(open.row, open.entries)
-  }
-
-  private func entries(of data: [UInt8], into entries: inout [Entry], _ name: TransactionName) throws {
-    for var part in try parts(of: data) {
+  private func entries(of data: [UInt8], after taken: Int, _ name: TransactionName) throws -> [Entry] {
+    let parts = try parts(of: data)
+    var entries: [Entry] = []
+    entries.reserveCapacity(parts.count)
+    for var part in parts {
       let entry = try stored(&part).entry
-      guard entry.isPossible(at: entries.count, of: name) else {
+      guard entry.isPossible(at: taken + entries.count, of: name) else {
         throw damaged("an entry is of another time than its transaction")
       }
       entries.append(entry)
     }
+    return entries
   }
 
   /// All transactions that are held, those of one replica in their order; before them what is kept of those at and below the floor, which have the sequence 0.
@@ -312,12 +321,28 @@ package struct JournalReader: JournalAddresses {
 
 }
 
-/// What a row of `magic_journal` says of the transaction that it begins, or goes on with.
-private struct TransactionRow {
+/// A transaction of which rows are still to come.
+private struct BegunTransaction {
   let name: TransactionName
   let root: ReplicaID
-  /// `nil` in a row that goes on.
-  let count: Int64?
+  let count: Int
+  /// Entries of earlier rows.
+  var taken = 0
+}
+
+/// Puts transactions together that come in parts.
+private struct WholeTransactions {
+  private var open: Transaction?
+
+  mutating func add(_ part: TransactionPart) -> Transaction? {
+    guard !part.isFirst || !part.isLast else { return part.transaction }
+    var transaction = open ?? part.transaction
+    open = nil
+    if !part.isFirst { transaction.entries += part.transaction.entries }
+    if part.isLast { return transaction }
+    open = transaction
+    return nil
+  }
 }
 
 /// The row that was read last: objects that were written together are mostly read together.

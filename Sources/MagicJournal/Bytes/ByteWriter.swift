@@ -11,6 +11,11 @@ package struct ByteWriter: Sendable {
     bytes.removeAll(keepingCapacity: true)
   }
 
+  /// Memory for so many bytes more, and no more than that.
+  mutating func reserve(_ count: Int) {
+    bytes.reserveCapacity(bytes.count + count)
+  }
+
   package mutating func byte(_ value: UInt8) {
     bytes.append(value)
   }

@@ -45,7 +45,7 @@ package struct CheckpointPartWriter: Sendable {
   package var isFull: Bool { body.isFull }
 
   package mutating func add(_ transaction: Transaction) {
-    body.add(transaction)
+    body.add(TransactionPart(transaction))
     entries += transaction.entries.count
   }
 

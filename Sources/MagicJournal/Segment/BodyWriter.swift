@@ -21,12 +21,15 @@ struct BodyWriter: Sendable {
   var isFull: Bool { size >= Limits.segmentCut }
   var isEmpty: Bool { size == 0 }
 
-  mutating func add(_ transaction: Transaction) {
-    columns.stamps.varint(transaction.name.stamp.bits - lastStamp.bits)
-    columns.tags.fixed(transaction.name.tag)
-    columns.roots.varint(roots.index(of: transaction.root))
-    columns.counts.varint(transaction.entries.count)
-    lastStamp = transaction.name.stamp
+  mutating func add(_ part: TransactionPart) {
+    let transaction = part.transaction
+    if part.isFirst {
+      columns.stamps.varint(transaction.name.stamp.bits - lastStamp.bits)
+      columns.tags.fixed(transaction.name.tag)
+      columns.roots.varint(roots.index(of: transaction.root))
+      columns.counts.varint(part.count)
+      lastStamp = transaction.name.stamp
+    }
     size += transaction.size
     for entry in transaction.entries { add(entry, of: transaction.name) }
   }
@@ -67,7 +70,9 @@ struct BodyWriter: Sendable {
     for root in roots.values { root.encode(to: &body) }
     body.varint(shapes.values.count)
     for shape in shapes.values { shape.encode(to: &body) }
-    for stream in columns.ordered(by: used.schema) { body.block(stream.bytes) }
+    let streams = columns.ordered(by: used.schema)
+    body.reserve(streams.reduce(0) { $0 + ByteWriter.length(ofVarint: UInt64($1.count)) + $1.count })
+    for stream in streams { body.block(stream.bytes) }
     guard body.count <= Limits.segmentBytes else {
       throw JournalError(.tooLarge, "a body of \(body.count) bytes is above the limit")
     }

@@ -1,7 +1,12 @@
 extension Segment {
   /// Reads a segment file. Nothing in it is believed before its check (S-1).
   package init(_ bytes: [UInt8]) throws(JournalError) {
-    var reader = try SegmentReader(bytes)
+    try self.init(SegmentReader(bytes))
+  }
+
+  /// All that a reader has not taken yet.
+  package init(_ reader: SegmentReader) throws(JournalError) {
+    var reader = reader
     var transactions: [Transaction] = []
     while let transaction = try reader.next() { transactions.append(transaction) }
     self.init(header: reader.header, schema: reader.schema, transactions: transactions)
@@ -19,6 +24,8 @@ package struct SegmentReader: Sendable {
   private var previous: TransactionName?
 
   package var schema: Schema { body.schema }
+  /// How many entries are still to come, at most.
+  package var mostEntries: Int { body.mostEntries }
 
   /// Checks all that can be checked without reading transactions (S-1).
   package init(_ bytes: [UInt8]) throws(JournalError) {
@@ -106,6 +113,8 @@ struct BodyReader: Sendable {
   var offset: Int { columns.stamps.offset }
 
   var isWithinTransaction: Bool { open != nil }
+  /// Each entry takes a byte of this stream at least.
+  var mostEntries: Int { columns.shapes.left }
 
   /// The next one.
   ///

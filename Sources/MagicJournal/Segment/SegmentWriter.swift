@@ -30,9 +30,15 @@ package struct SegmentWriter: Sendable {
 
   /// The transaction's sequence must be the one after the last that was added.
   package mutating func add(_ transaction: Transaction) {
-    precondition(transaction.replica == replica && transaction.sequence == first + UInt64(names.count), "a segment is a run")
-    names.append(transaction.name)
-    body.add(transaction)
+    add(TransactionPart(transaction))
+  }
+
+  /// The same in parts, which come one behind the other.
+  package mutating func add(_ part: TransactionPart) {
+    if part.isFirst { names.append(part.transaction.name) }
+    let last = first + UInt64(names.count) - 1
+    precondition(part.transaction.replica == replica && part.transaction.sequence == last, "a segment is a run")
+    body.add(part)
   }
 
   /// The file's bytes, and what to call it.

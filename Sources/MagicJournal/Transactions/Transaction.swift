@@ -21,6 +21,27 @@ package struct Transaction: Sendable, Equatable {
   package var size: Int { entries.reduce(0) { $0 + $1.size } }
 }
 
+/// Some of a transaction's entries, one behind the other: of a large one memory need not hold all.
+package struct TransactionPart: Sendable {
+  /// With these entries alone.
+  package let transaction: Transaction
+  /// How many come before them, and how many all are.
+  package let (before, count): (Int, Int)
+
+  package var isFirst: Bool { before == 0 }
+  package var isLast: Bool { before + transaction.entries.count == count }
+
+  package init(_ transaction: Transaction, before: Int, count: Int) {
+    self.transaction = transaction
+    (self.before, self.count) = (before, count)
+  }
+
+  /// All of it.
+  package init(_ transaction: Transaction) {
+    self.init(transaction, before: 0, count: transaction.entries.count)
+  }
+}
+
 /// What a transaction did to one object. Types and fields are indexes into a schema that stands beside it.
 package struct Entry: Sendable, Equatable {
   package var type: Int

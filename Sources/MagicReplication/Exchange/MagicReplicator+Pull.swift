@@ -263,19 +263,34 @@ extension FolderListing {
 
 /// The segment that is probably wanted next.
 private struct SegmentAhead {
-  private var reading: (file: SegmentFileName, work: Aside<Segment>)?
+  private enum Ahead: Sendable {
+    case segment(Segment)
+    /// Of which the entries are to be taken when it is wanted.
+    case reader(SegmentReader)
+  }
 
-  /// What a cut mostly leaves (S-8): of more, two at once may be more than memory has room for.
-  private static let maxBytes = Limits.segmentCut / 4 * 5
+  private var reading: (file: SegmentFileName, work: Aside<Ahead>)?
+
+  /// What a cut mostly leaves (S-8): of more, two at once may be more than memory has room for. Small entries take ten times as much there as in a body.
+  private static let (maxBytes, maxEntries) = (Limits.segmentCut / 4 * 5, 1 << 17)
 
   mutating func read(_ file: FolderListing.File) {
     guard reading?.file != file.name, file.header.bodyLength <= SegmentAhead.maxBytes else { return }
-    reading = (file.name, Aside { try FolderListing.segment(file) })
+    reading = (
+      file.name,
+      Aside {
+        let reader = try FolderListing.reader(file)
+        return reader.mostEntries <= SegmentAhead.maxEntries ? .segment(try FolderListing.segment(file, reader)) : .reader(reader)
+      }
+    )
   }
 
   mutating func take(_ file: FolderListing.File) throws -> Segment {
     guard let reading, reading.file == file.name else { return try FolderListing.segment(file) }
     self.reading = nil
-    return try reading.work.result()
+    switch try reading.work.result() {
+    case .segment(let segment): return segment
+    case .reader(let reader): return try FolderListing.segment(file, reader)
+    }
   }
 }

@@ -136,10 +136,10 @@ private struct JournalPush {
         try journal.segmentName(of: replica, run) == name.name
       else { continue }
       var writer = start(replica, name.first, try journal.name(before: name.first, of: replica))
-      try journal.forEachTransaction(of: replica, after: name.first - 1, through: name.last) { transaction in
-        writer.add(transaction)
-        report.transactions += 1
-        report.changes += transaction.entries.count
+      try journal.forEachPart(of: replica, after: name.first - 1, through: name.last) { part in
+        writer.add(part)
+        if part.isFirst { report.transactions += 1 }
+        report.changes += part.transaction.entries.count
       }
       try finish(writer, replica, run)
     }

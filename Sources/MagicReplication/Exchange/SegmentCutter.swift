@@ -48,12 +48,12 @@ package struct SegmentCutter {
       previous: try journal.name(before: run.lowerBound, of: replica))
     var (last, changes) = (run.lowerBound - 1, 0)
     do {
-      try journal.forEachTransaction(of: replica, after: last, through: run.upperBound) { transaction in
-        segment.add(transaction)
-        last = transaction.sequence
-        changes += transaction.entries.count
-        try meter?.moved(changes: transaction.entries.count)
-        if segment.isFull { throw IsFull() }
+      try journal.forEachPart(of: replica, after: last, through: run.upperBound) { part in
+        segment.add(part)
+        last = part.transaction.sequence
+        changes += part.transaction.entries.count
+        try meter?.moved(changes: part.transaction.entries.count)
+        if part.isLast, segment.isFull { throw IsFull() }
       }
     } catch is IsFull {}
     guard !segment.isEmpty else { return nil }

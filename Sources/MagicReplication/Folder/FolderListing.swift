@@ -331,15 +331,13 @@ struct FolderListing: Sendable {
   }
 
   /// Reads and checks a whole file.
-  static func segment(_ file: File) throws -> Segment {
-    let bytes = try DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)
+  static func segment(_ file: File) throws -> Segment { try segment(file, reader(file)) }
+
+  /// All that its reader gives.
+  static func segment(_ file: File, _ reader: SegmentReader) throws -> Segment {
     do {
-      let segment = try Segment(bytes)
-      guard segment.header == file.header, segment.name == file.name.name else {
-        throw JournalError(.damaged, "it holds other transactions than its name says")
-      }
-      return segment
-    } catch let error as JournalError {
+      return try Segment(reader)
+    } catch {
       throw MagicDataError(error, file.url.path)
     }
   }

@@ -280,7 +280,8 @@ private struct SegmentAhead {
       file.name,
       Aside {
         let reader = try FolderListing.reader(file)
-        return reader.mostEntries <= SegmentAhead.maxEntries ? .segment(try FolderListing.segment(file, reader)) : .reader(reader)
+        guard reader.mostEntries <= SegmentAhead.maxEntries else { return .reader(reader) }
+        return .segment(try FolderListing.segment(file, reader))
       }
     )
   }

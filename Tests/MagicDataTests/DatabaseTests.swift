@@ -149,6 +149,37 @@ import Testing
     await #expect { _ = try await NaiveFold(journalOf: magic) } throws: { ($0 as? MagicDataError)?.code == .notADatabase }
   }
 
+  /// The same of one that takes several rows: who asks for its run alone does not get a part of it for the whole.
+  @Test(arguments: [
+    "UPDATE magic_journal SET entries = entries - 1 WHERE id = 1",
+    "UPDATE magic_journal SET entries = entries + 1 WHERE entries IS NOT NULL", "UPDATE magic_run SET is_one = 0",
+    "UPDATE magic_journal SET entries = :boundary WHERE id = 1",
+    "UPDATE magic_journal SET entries = 3 WHERE id = 2",
+    "DELETE FROM magic_journal WHERE id = (SELECT max(id) FROM magic_journal)",
+    "UPDATE magic_journal SET tag = tag + 1 WHERE id = 2",
+  ]) func aLargeTransactionThatWasCutIsAnError(sql: String) async throws {
+    let magic = try await MagicData(path: folder["db"])
+    // Names of one length, so that all rows but the last have as many entries.
+    try await magic.update(contentsOf: (1_000..<1_400).map { Cat("\($0)", 4) })
+    let (replica, rows) = try await magic.store.read { db in
+      (try DatabaseState(db).replica, try Int.fetchOne(db, sql: "SELECT count(*) FROM magic_journal") ?? 0)
+    }
+    #expect(rows > 3)
+    let parts = try await magic.store.read { db in
+      var counts: [Int] = []
+      try JournalReader(db).forEachPart(of: replica, after: 0, through: 1) { counts.append($0.transaction.entries.count) }
+      return counts
+    }
+    #expect(parts.count == rows && parts.reduce(0, +) == 400)
+    let statement = sql.replacing(":boundary", with: "\(parts[0] + parts[1])")
+    try await magic.store.write { db in try db.execute(sql: statement) }
+    try await magic.store.read { db in
+      #expect(throws: MagicDataError.self) { try JournalReader(db).forEachPart(of: replica, after: 0, through: 1) { _ in } }
+      #expect(throws: MagicDataError.self) { try JournalReader(db).transactions(of: replica, from: 1, atMost: 1) }
+      #expect(throws: MagicDataError.self) { try JournalReader(db).forEachTransaction { _ in } }
+    }
+  }
+
   /// H-40: two openings of one file, as two processes have them.
   @Test func twoOpeningsOfOneFileLoseNothing() async throws {
     let (one, two) = (try await MagicData(path: folder["db"]), try await MagicData(path: folder["db"]))

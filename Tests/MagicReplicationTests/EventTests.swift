@@ -58,6 +58,20 @@ import Testing
     #expect(told == ["inStep"])
   }
 
+  /// A push reads a large transaction in parts, which are none of their own.
+  @Test func aLargeTransactionCountsOnceOnItsWay() async throws {
+    try await a.magic.update(contentsOf: (0..<2_000).map { Note("\($0)", "title \($0)") })
+    for replica in [a, b] {
+      let moved = try await events(of: replica) { try await $0.sync() }.compactMap { event in
+        if case .progress(let progress) = event { progress } else { nil }
+      }
+      #expect(moved.allSatisfy { $0.totalTransactions == 1 && $0.transactions <= 1 })
+      #expect(moved.last?.transactions == 1 && moved.last?.changes == 2_000)
+      #expect(moved.map(\.changes) == moved.map(\.changes).sorted())
+    }
+    try await expectEqual([a, b])
+  }
+
   /// H-44: what lost is told, with what it lost to.
   @Test func whatWasWrittenApartIsAConflictOnBothSides() async throws {
     try await write("first", by: a)

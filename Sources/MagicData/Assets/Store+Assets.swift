@@ -19,7 +19,7 @@ extension Store {
     do {
       for part in try await accessNow(doing, { db in try self.unsettledAssets(known, db) }) {
         try await begin()
-        try await accessNow(doing) { db in try SQL.committed(db) { db in try self.settle(part, db) } }
+        try await accessNow(doing) { db in try db.committed { db in try self.settle(part, db) } }
       }
     } catch {
       assets.putBack(known)

@@ -58,11 +58,11 @@ extension Store {
         }
         do {
           let result = try body(db)
-          try Store.failing(doing) { try SQL.commit(db) }
+          try Store.failing(doing) { try db.endWriting() }
           return .success(result)
         } catch {
           // SQLite may have rolled back by itself; if this fails as well, it does when the connection closes.
-          try? SQL.rollBack(db)
+          try? db.undoWriting()
           return .failure(error)
         }
       }

@@ -122,52 +122,6 @@ package struct SQL: ~Copyable {
 
   // MARK: Running
 
-  /// Runs statements that see the same moment.
-  static func atOneMoment<Result>(_ db: Database, _ body: (Database) throws -> Result) throws -> Result {
-    try db.cachedStatement(sql: "BEGIN").execute()
-    return try committed(db, body)
-  }
-
-  /// Within a transaction that has begun: it ends with `body`.
-  static func committed<Result>(_ db: Database, _ body: (Database) throws -> Result) throws -> Result {
-    do {
-      let result = try body(db)
-      try commit(db)
-      return result
-    } catch {
-      try rollBack(db)
-      throw error
-    }
-  }
-
-  // What GRDB has for these compiles them anew each time, which takes a tenth of a short transaction.
-
-  static func beginImmediate(_ db: Database) throws { try db.cachedStatement(sql: "BEGIN IMMEDIATE").execute() }
-  static func commit(_ db: Database) throws { try db.cachedStatement(sql: "COMMIT").execute() }
-
-  /// If SQLite has not done so by itself.
-  static func rollBack(_ db: Database) throws {
-    if db.isInsideTransaction { try db.cachedStatement(sql: "ROLLBACK").execute() }
-  }
-
-  /// Runs statements for so long at most; `nil` if they were not done by then.
-  static func within<Result>(_ duration: Duration, _ db: Database, _ body: () throws -> Result) throws -> Result? {
-    var limit = TimeLimit(end: .now + duration)
-    return try withUnsafeMutablePointer(to: &limit) { limit in
-      // A thousand of SQLite's own instructions take some ten microseconds.
-      sqlite3_progress_handler(
-        db.sqliteConnection, 1_000,
-        { limit in limit?.assumingMemoryBound(to: TimeLimit.self).pointee.isOver() ?? false ? 1 : 0 }, limit)
-      defer { sqlite3_progress_handler(db.sqliteConnection, 0, nil, nil) }
-      do {
-        return try body()
-      } catch {
-        guard limit.pointee.isSpent else { throw error }
-        return nil
-      }
-    }
-  }
-
   /// Moves to the next row; `false` after the last one.
   package mutating func step() throws -> Bool {
     switch sqlite3_step(pointer) {
@@ -280,19 +234,4 @@ package struct SQL: ~Copyable {
 
   // SQLite's SQLITE_TRANSIENT, a macro that Swift does not import: it copies what is bound.
   private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-}
-
-/// When statements are ended that are not done.
-private struct TimeLimit {
-  let end: ContinuousClock.Instant
-  private(set) var isSpent = false
-
-  init(end: ContinuousClock.Instant) {
-    self.end = end
-  }
-
-  mutating func isOver() -> Bool {
-    isSpent = isSpent || .now >= end
-    return isSpent
-  }
 }

@@ -69,30 +69,37 @@ extension Store {
 
   // MARK: Shortly, on a thread of Swift's pool
 
-  /// For what takes microseconds: off the caller's actor, but without the queue hops of GRDB's own asynchronous calls, which take longer
-  /// than that.
-  @inline(never) func readShortly<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
-    -> Result
-  {
-    guard database is DatabaseQueue else { return try await readNow(body) }
-    return try await exclusively { try await readNow(body) }
-  }
+  // Off the caller's actor, but without the queue hops of GRDB's own asynchronous calls, which take longer than most reads. GRDB's pool is not asked for a
+  // connection there: when it closes, it waits for reads that need such a thread to end.
 
-  /// For what mostly takes little and may take long: the first two milliseconds as `readShortly`, and what is not done by then once more as `read`.
-  @inline(never) func readBriefly<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
+  /// For what mostly takes little and may take long: on a thread of Swift's pool for a while, and what is not done by then once more as `read`. `body` only reads,
+  /// and keeps nothing of what it read the first time.
+  @inline(never) package func readBriefly<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result)
+    async throws
     -> Result
   {
-    guard database is DatabasePool else { return try await read(body) }
-    if let result = try await readNow(within: .milliseconds(2), body) { return result }
+    if let result = try await lookUpNow(within: surroundings.brief, body) { return result }
     return try await read(body)
   }
 
-  /// For one statement, which sees one moment by itself.
+  /// For one statement that takes microseconds, and sees one moment by itself.
   @inline(never) @concurrent func lookUp<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
     -> Result
   {
-    if let result = try Store.failing("the database could not be read", { try lookUpNow(body) }) { return result }
-    return try await readShortly(body)
+    let failed = "the database could not be read"
+    guard let lookUps else { return try await exclusively { try Store.failing(failed) { try database.read(body) } } }
+    if let result = try Store.failing(failed, { try lookUps.read(body) }) { return result }
+    return try await read(body)
+  }
+
+  /// `nil` if its statements took longer, or there is no connection.
+  @inline(never) @concurrent private func lookUpNow<Result: Sendable>(
+    within duration: Duration, _ body: @Sendable @escaping (Database) throws -> Result
+  ) async throws -> Result? {
+    try Task.checkCancellation()
+    return try Store.failing("the database could not be read") {
+      try lookUps?.read { db in try db.atOneMoment { db in try db.within(duration, body) } } ?? nil
+    }
   }
 
   /// Runs what takes long on a thread that nobody else waits for; `body` asks now and then whether it is still wanted.
@@ -117,32 +124,15 @@ extension Store {
     try Store.failing("the database could not be read") { try database.read(body) }
   }
 
-  @inline(never) @concurrent private func readNow<Result: Sendable>(
-    _ body: @Sendable @escaping (Database) throws -> Result
-  ) async throws -> Result {
-    try Store.failing("the database could not be read") { try database.read(body) }
-  }
-
-  /// `nil` if its statements took longer.
-  @inline(never) @concurrent private func readNow<Result: Sendable>(
-    within duration: Duration, _ body: @Sendable @escaping (Database) throws -> Result
-  ) async throws -> Result? {
-    try Task.checkCancellation()
-    return try Store.failing("the database could not be read") {
-      let limited = { db in try SQL.within(duration, db) { try body(db) } }
-      return try lookUpNow { db in try SQL.atOneMoment(db, limited) } ?? database.read(limited)
-    }
-  }
-
   /// A transaction for what takes microseconds. The caller has passed the gate.
   @inline(never) func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result
   {
     defer { commits.committed() }
     let failed = "the database could not be written"
-    let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? SQL.committed(db, body) : nil }
+    let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? db.committed(body) : nil }
     if let result { return result }
     try await beginInTurn()
-    return try await accessNow(failed) { db in try SQL.committed(db, body) }
+    return try await accessNow(failed) { db in try db.committed(body) }
   }
 
   /// Begins a transaction on the writer's connection.
@@ -153,10 +143,12 @@ extension Store {
 
   /// `false` if another process is writing, all that time.
   static func begins(_ db: Database, within seconds: TimeInterval) throws -> Bool {
+    // SQLite does not look whether it is given a connection.
+    guard db.sqliteConnection != nil else { throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "the database is closed") }
     sqlite3_busy_timeout(db.sqliteConnection, Int32(seconds * 1_000))
     defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(busySeconds * 1_000)) }
     do {
-      try SQL.beginImmediate(db)
+      try db.beginWriting()
       return true
     } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
       return false
@@ -166,7 +158,7 @@ extension Store {
   /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.
   @inline(never) private func beginInTurn() async throws {
     try await Store.failing("the database could not be written") {
-      try await database.writeWithoutTransaction { db in try SQL.beginImmediate(db) }
+      try await database.writeWithoutTransaction { db in try db.beginWriting() }
     }
   }
 

@@ -102,7 +102,7 @@ extension Store {
     guard try database.read(identity.isTwin) else { return }
     try? database.writeWithoutTransaction { db in
       guard try begins(db, within: 0) else { return }
-      try SQL.committed(db, identity.assure)
+      try db.committed(identity.assure)
     }
   }
 }

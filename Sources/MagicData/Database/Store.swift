@@ -12,8 +12,8 @@ package final class Store: Sendable {
   }
 
   package let database: any DatabaseWriter
-  /// For what takes little: the pool takes longer to hand out one of its own connections than a look-up takes.
-  private let lookUps = Locked<LookUps>(LookUps())
+  /// `nil` for a database in memory, which has one connection for everything.
+  let lookUps: LookUps?
   package let location: DatabaseLocation?
   package let surroundings: Surroundings
   /// Whether this opening made the database.
@@ -33,8 +33,8 @@ package final class Store: Sendable {
 
   /// How long a write waits for another process's before it gives up.
   static let busySeconds: TimeInterval = 10
-  /// A long read has its connection until a thread of Swift's pool is free. If short ones, on such threads, had to wait for that, none
-  /// might ever be: so there are connections left for them, which are opened only if they are needed.
+  /// A long read has its connection until a thread of Swift's pool is free. What blocks such a thread until it has a connection must not have to wait for
+  /// that: so there are some left for it, which are opened only if they are needed.
   private static let (maxLongReads, maxReads) = (5, 128)
   private static let writeCacheKilobytes = 16_000
 
@@ -48,6 +48,7 @@ package final class Store: Sendable {
       scratch = nil
       assets = AssetFolder(folder)
       database = try DatabaseQueue(configuration: Store.configuration(mustExist: false))
+      lookUps = nil
       gate = Gate(places: 1)
     case .temporary:
       let scratch = try ScratchFolder("data")
@@ -58,6 +59,7 @@ package final class Store: Sendable {
       identity = Identity(of: nil, surroundings)
       assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: false)
+      lookUps = Store.lookUps(location)
       gate = FileGates.gate(of: location.file)
     case .file(let location, let mustExist):
       scratch = nil
@@ -65,6 +67,7 @@ package final class Store: Sendable {
       identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
       database = try Store.open(location, mustExist: mustExist)
+      lookUps = Store.lookUps(location)
       gate = FileGates.gate(of: location.file)
     }
     do {
@@ -86,6 +89,8 @@ package final class Store: Sendable {
   }
 
   deinit {
+    // Before the pool's: the last connection that closes takes the WAL into the file, if it can write.
+    try? lookUps?.end()
     if scratch != nil { try? database.close() }
     // Of a database in memory there is a folder only if it had assets.
     if location == nil { try? FileManager.default.removeItem(at: assets.url) }
@@ -106,62 +111,20 @@ package final class Store: Sendable {
       DispatchQueue.global().async { [database, lookUps] in
         continuation.resume(
           with: Result {
-            try lookUps.withLock { try $0.end() }
+            let ended = Result { try lookUps?.end() }
             try database.close()
+            try ended.get()
           })
       }
     }
   }
 
-  /// Reads on a connection for look-ups; `nil` if others have them all, and for a database in memory, which has one connection for everything.
-  func lookUpNow<Result>(_ body: (Database) throws -> Result) throws -> Result? {
-    guard let location, database is DatabasePool else { return nil }
-    let connection: DatabaseQueue
-    switch lookUps.withLock({ $0.take() }) {
-    case .none: return nil
-    case .idle(let idle): connection = idle
-    case .new:
-      do {
-        var configuration = Store.configuration(mustExist: true)
-        configuration.readonly = true
-        connection = try DatabaseQueue(path: location.file.path, configuration: configuration)
-      } catch {
-        lookUps.withLock { $0.count -= 1 }
-        throw error
-      }
-    }
-    defer { lookUps.withLock { $0.giveBack(connection) } }
-    return try connection.unsafeRead(body)
-  }
-
-  private struct LookUps {
-    enum Taken {
-      case idle(DatabaseQueue)
-      /// To be made by who takes it.
-      case new
-      case none
-    }
-
-    private var idle: [DatabaseQueue] = []
-    var count = 0
-    private var isEnded = false
-    private static let most = 4
-
-    mutating func take() -> Taken {
-      if let connection = idle.popLast() { return .idle(connection) }
-      guard count < LookUps.most, !isEnded else { return .none }
-      count += 1
-      return .new
-    }
-
-    mutating func giveBack(_ connection: DatabaseQueue) {
-      if isEnded { try? connection.close() } else { idle.append(connection) }
-    }
-
-    /// Those that are in use are closed when they are given back.
-    mutating func end() throws {
-      isEnded = true
-      while let connection = idle.popLast() { try connection.close() }
+  private static func lookUps(_ location: DatabaseLocation) -> LookUps {
+    LookUps {
+      var configuration = Store.configuration(mustExist: true)
+      configuration.readonly = true
+      configuration.busyMode = .immediateError
+      return try DatabaseQueue(path: location.file.path, configuration: configuration)
     }
   }
 

@@ -5,6 +5,8 @@ package struct Surroundings: Sendable {
   /// The time of day in milliseconds since 1970.
   package var milliseconds: @Sendable () -> Int64
   package var random: @Sendable () -> UInt64
+  /// For so long a read may have a thread of Swift's pool.
+  package var brief = Duration.milliseconds(2)
 
   package init(milliseconds: @escaping @Sendable () -> Int64, random: @escaping @Sendable () -> UInt64) {
     self.milliseconds = milliseconds

@@ -28,7 +28,7 @@ package struct JournalReader: JournalAddresses {
     }
   }
 
-  /// The same, large ones in the parts in which they are stored. That a transaction lacks some is known only after those that are there.
+  /// The same, large ones in the parts in which they are stored.
   package func forEachPart(
     of replica: ReplicaID, after sequence: UInt64, through end: UInt64 = .max, _ body: (TransactionPart) throws -> Void
   ) throws {
@@ -130,12 +130,15 @@ package struct JournalReader: JournalAddresses {
       }
       guard var begun = open, begun.name == name else { throw damaged("a part of a transaction stands alone") }
       let entries = try entries(of: select.bytes(5), after: begun.taken, name)
-      guard !entries.isEmpty, entries.count <= begun.count - begun.taken else {
+      let left = begun.count - begun.taken - entries.count
+      // A row is a transaction, or all rows of the run are one. Whoever stops at the last entry has to know that it is the last.
+      let isLastRow = !run.run.isOne || id == run.lastRow + 1
+      guard !entries.isEmpty, left >= 0, (left == 0) == isLastRow else {
         throw damaged("a transaction lacks entries, or has too many")
       }
       try body(begun, entries)
       begun.taken += entries.count
-      open = begun.taken < begun.count ? begun : nil
+      open = isLastRow ? nil : begun
     }
     guard id == run.lastRow + 1 else { throw damaged("the journal lacks rows") }
     guard open == nil else { throw damaged("a transaction lacks entries") }

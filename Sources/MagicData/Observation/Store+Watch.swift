@@ -8,7 +8,7 @@ extension Store {
 
   /// The journal's last row.
   package func lastRow() async throws -> Int64 {
-    try await readShortly { db in try JournalPosition(db).row }
+    try await readBriefly { db in try JournalPosition(db).row }
   }
 
   package var isClosed: Bool { commits.isClosed }
@@ -51,6 +51,6 @@ extension Store {
 
   /// `PRAGMA data_version` would be as cheap, and means something only if the same connection is asked each time; GRDB's pool gives any.
   private var poll: @Sendable () async throws -> Int64 {
-    { [self] in try await readShortly { db in try JournalPosition(db).row } }
+    { [self] in try await readBriefly { db in try JournalPosition(db).row } }
   }
 }

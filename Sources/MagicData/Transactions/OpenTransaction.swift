@@ -26,7 +26,7 @@ final class OpenTransaction {
       }
       return OpenTransaction(store, progress)
     } catch {
-      try? await store.accessNow("the transaction could not be rolled back") { db in try SQL.rollBack(db) }
+      try? await store.accessNow("the transaction could not be rolled back") { db in try db.undoWriting() }
       throw error
     }
   }
@@ -189,7 +189,7 @@ final class OpenTransaction {
     try await connection { db in
       var transaction = LocalTransaction(db, id, progress)
       try transaction.finish(assets)
-      try SQL.commit(db)
+      try db.endWriting()
     }
     committed()
   }
@@ -204,7 +204,7 @@ final class OpenTransaction {
     rolledBack()
     // If this fails as well, SQLite has rolled back already, or does when the connection closes.
     try? await store.accessNow("the transaction could not be rolled back") { db in
-      try SQL.rollBack(db)
+      try db.undoWriting()
     }
   }
 

@@ -53,8 +53,7 @@ extension Scope {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
     if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
-    if key != nil { return try await read(shortly: true) { db in try Fetched(type, types, db, key: key) } }
-    return try await readBriefly { db in try Fetched(type, types, db) }
+    return try await readBriefly { db in try Fetched(type, types, db, key: key) }
   }
 
   /// The objects of rows that are read by whoever asks.

@@ -49,12 +49,11 @@ enum Scope {
     }
   }
 
-  /// - Parameter shortly: it takes microseconds.
   nonisolated(nonsending) func read<Result: Sendable>(
-    shortly: Bool = false, _ body: @Sendable @escaping (Connection) throws -> Result
+    _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     switch self {
-    case .database(let store): try await shortly ? store.readShortly(body) : store.read(body)
+    case .database(let store): try await store.read(body)
     case .observed(let store, let note):
       try await store.read { db in
         try note.note(db)
@@ -84,7 +83,7 @@ enum Scope {
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     if case .database(let store) = self { return try await store.lookUp(body) }
-    return try await read(shortly: true, body)
+    return try await readBriefly(body)
   }
 
   /// The same for who only reads: `nil` if the database has never had such objects. Nothing is made then.

@@ -52,7 +52,7 @@ package struct SegmentCutter {
         segment.add(part)
         last = part.transaction.sequence
         changes += part.transaction.entries.count
-        try meter?.moved(changes: part.transaction.entries.count)
+        try meter?.moved(changes: part.transaction.entries.count, transactions: part.isLast ? 1 : 0)
         if part.isLast, segment.isFull { throw IsFull() }
       }
     } catch is IsFull {}

@@ -1,0 +1,65 @@
+package import GRDB
+internal import GRDBSQLite
+
+/// As GRDB's own, which compile their statements anew each time: a tenth of a short transaction.
+extension Database {
+  func beginWriting() throws { try cachedStatement(sql: "BEGIN IMMEDIATE").execute() }
+  func endWriting() throws { try cachedStatement(sql: "COMMIT").execute() }
+
+  /// If SQLite has not done so by itself.
+  func undoWriting() throws {
+    if isInsideTransaction { try cachedStatement(sql: "ROLLBACK").execute() }
+  }
+
+  /// Runs statements that see the same moment.
+  func atOneMoment<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    try cachedStatement(sql: "BEGIN").execute()
+    return try committed(body)
+  }
+
+  /// Within a transaction that has begun: it ends with `body`.
+  func committed<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    do {
+      let result = try body(self)
+      try endWriting()
+      return result
+    } catch {
+      // What went wrong first is what counts.
+      try? undoWriting()
+      throw error
+    }
+  }
+
+  /// Runs statements for so long, or until SQLite looks up from what it is doing then; `nil` if they were not done by then.
+  package func within<Result>(_ duration: Duration, _ body: (Database) throws -> Result) throws -> Result? {
+    var limit = TimeLimit(end: .now + duration)
+    return try withUnsafeMutablePointer(to: &limit) { limit in
+      // A hundred of SQLite's instructions mostly take some microseconds. One that reads a large value takes its time.
+      sqlite3_progress_handler(
+        sqliteConnection, 100,
+        { limit in limit?.assumingMemoryBound(to: TimeLimit.self).pointee.isOver() ?? false ? 1 : 0 }, limit)
+      defer { sqlite3_progress_handler(sqliteConnection, 0, nil, nil) }
+      do {
+        return try body(self)
+      } catch {
+        guard limit.pointee.isSpent else { throw error }
+        return nil
+      }
+    }
+  }
+}
+
+/// When statements are ended that are not done.
+private struct TimeLimit {
+  let end: ContinuousClock.Instant
+  private(set) var isSpent = false
+
+  init(end: ContinuousClock.Instant) {
+    self.end = end
+  }
+
+  mutating func isOver() -> Bool {
+    isSpent = isSpent || .now >= end
+    return isSpent
+  }
+}

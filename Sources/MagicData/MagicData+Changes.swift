@@ -16,6 +16,6 @@ extension MagicData {
   /// - Throws: ``MagicDataError`` if the database cannot be read; `next()` as well.
   /// - Complexity: of an element, O(its objects); memory holds some hundreds of objects, or one transaction if that has more.
   public func changes() async throws -> MagicChangeSequence {
-    MagicChangeSequence(store, after: try await store.read { db in try JournalPosition(db) })
+    MagicChangeSequence(store, after: try await store.readBriefly { db in try JournalPosition(db) })
   }
 }

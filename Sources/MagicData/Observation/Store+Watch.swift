@@ -26,7 +26,7 @@ extension Store {
     do {
       while !commits.isClosed, !Task.isCancelled {
         let ticket = commits.ticket
-        let (news, after, seen) = try await read { [state] db in
+        let (news, after, seen) = try await readBriefly { [state] db in
           var state = state
           let news = try look(db, &state)
           return (news, state, try JournalPosition(db).row)

@@ -15,7 +15,7 @@ extension MagicReplicator {
 
   func push(_ remote: any OpenRemote, _ dataSet: DataSetID) async throws -> PushReport {
     var report = try await remote.deliver(magic, dataSet, source)
-    if try await magic.store.read({ db in try StoredSchema(db).hasAssets }) { try await sendAssets(remote, &report) }
+    if try await magic.store.readBriefly({ db in try StoredSchema(db).hasAssets }) { try await sendAssets(remote, &report) }
     if report.transactions > 0 || report.assets > 0 { source.tell(.sent(report)) }
     for file in report.unread { source.tell(.unread(file)) }
     return report
@@ -25,7 +25,7 @@ extension MagicReplicator {
 extension FolderRemote {
   package func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
     let store = magic.store
-    if try await !store.read({ db in try DatabaseState(db).isSettled }) {
+    if try await !store.readBriefly({ db in try DatabaseState(db).isSettled }) {
       try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { _, _ in }
       try makeSegments()
       // From here on something may flow, so both sides stand for one data set.

@@ -59,7 +59,8 @@ extension MagicReplicator {
     }
     // If the remote does not tell that it holds the same, what came meanwhile is not told from what the round moved: the next one begins at once, and has to find
     // nothing. If it finds the same again, as where a server holds back what comes from a clock that is ahead, there is time.
-    let (row, now) = try await magic.store.read { db in (try DatabaseState(db).lastRow, try JournalIndex(db).frontier()) }
+    let (row, now) = try await magic.store.readBriefly { db in (try DatabaseState(db).lastRow, try JournalIndex(db).frontier())
+    }
     let isInStep = remote.holds(now)
     if isInStep || held == now {
       try await waitForReason(after: row, remote, there, interval, atMost: isInStep ? pause : MagicReplicator.longest)

@@ -57,7 +57,7 @@ public struct MagicReplicator: Sendable {
 
   /// L-24, where it costs no more than the changes did.
   private func compareDigests(_ remote: any OpenRemote, moved: Int) async throws {
-    let frontier = try await magic.store.read { db in try JournalIndex(db).frontier() }
+    let frontier = try await magic.store.readBriefly { db in try JournalIndex(db).frontier() }
     let held = frontier.replicas.reduce(0) { $0 + Int(clamping: frontier[$1]) }
     guard moved > 0, moved >= held / 8, let theirs = try await remote.digest(at: frontier),
       let ours = try await magic.digest(at: frontier), ours != theirs
@@ -72,7 +72,7 @@ public struct MagicReplicator: Sendable {
   }
 
   func state() async throws -> DatabaseState {
-    try await magic.store.read { db in try DatabaseState(db) }
+    try await magic.store.readBriefly { db in try DatabaseState(db) }
   }
 
   /// The data set of a remote, which is made if there is none.

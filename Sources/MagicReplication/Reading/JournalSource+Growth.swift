@@ -39,7 +39,7 @@ extension JournalSource {
 
   private func mark() async throws -> Mark {
     switch self {
-    case .database(let magic): .row(try await magic.store.read { try DatabaseState($0).lastRow })
+    case .database(let magic): .row(try await magic.store.readBriefly { try DatabaseState($0).lastRow })
     case .folder(let remote): .names(try remote.fileNames())
     case .segment, .bundle, .export, .fetched: .row(0)
     }

@@ -14,7 +14,7 @@ package final class ServedDatabase: Served {
   package var text: String { magic.store.location?.file.path ?? "the database" }
 
   private func state() async throws -> DatabaseState {
-    try await magic.store.read { db in try DatabaseState(db) }
+    try await magic.store.readBriefly { db in try DatabaseState(db) }
   }
 
   package func replica() async throws -> ReplicaID? {
@@ -39,7 +39,7 @@ package final class ServedDatabase: Served {
   }
 
   package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
-    try await magic.store.read { db in
+    try await magic.store.readBriefly { db in
       let journal = JournalIndex(db)
       // The same look from the other side. What others wrote under the own id comes with their segments, and is left then.
       let theirs = Standing(runs.filter { $0.replica != client }.map { Standing.Part($0) })
@@ -68,7 +68,7 @@ package final class ServedDatabase: Served {
   package func acknowledged(_ dataSet: DataSetID, _ said: Data, by client: ReplicaID) async throws -> [Data] {
     let file = AckFile(said, of: client, dataSet)
     let store = magic.store
-    let held = try await store.read { db in
+    let held = try await store.readBriefly { db in
       let journal = JournalIndex(db)
       return try journal.named(journal.frontier())
     }
@@ -127,7 +127,7 @@ package final class ServedDatabase: Served {
   }
 
   package func frontier() async throws -> Frontier {
-    try await magic.store.read { db in try JournalIndex(db).frontier() }
+    try await magic.store.readBriefly { db in try JournalIndex(db).frontier() }
   }
 
   package func digest(at frontier: Frontier) async throws -> String? { try await magic.digest(at: frontier) }

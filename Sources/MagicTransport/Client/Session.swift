@@ -129,7 +129,7 @@ final class Session: Sendable {
     let changes = changes.count
     compared.withLock { $0 = nil }
     // Of ids that are closed the server may have other transactions.
-    let (runs, own, branches) = try await magic.store.read { db in
+    let (runs, own, branches) = try await magic.store.readBriefly { db in
       let branches = try Branches(db)
       let closings = branches.closings
       return (try JournalIndex(db).heldRuns().filter { closings[$0.replica] == nil }, try DatabaseState(db).replica, branches)
@@ -143,7 +143,7 @@ final class Session: Sendable {
       throw Forked(error: error)
     }
     let there = try reading { () throws(WireError) in try answer.standing() }
-    return try await magic.store.read { db in
+    return try await magic.store.readBriefly { db in
       let journal = JournalIndex(db)
       let held = try journal.frontier()
       let found = try there.difference(own: own, held) { try journal.name(at: $0, of: $1) }
@@ -180,7 +180,7 @@ final class Session: Sendable {
       return known
     }
     guard let known, known.changes == changes.count else { return try await compare(magic) }
-    let (held, named) = try await magic.store.read { db in
+    let (held, named) = try await magic.store.readBriefly { db in
       let journal = JournalIndex(db)
       let held = try journal.frontier()
       return (held, try journal.named(held))
@@ -406,7 +406,7 @@ extension Session: OpenRemote {
       return try reading { () throws(WireError) in try answer.blocks() }
     }
     // A closing that it was told of has moved something, and no commit to the journal says so.
-    let held = try await magic.store.read { db in try JournalIndex(db).frontier() }
+    let held = try await magic.store.readBriefly { db in try JournalIndex(db).frontier() }
     if pushed.replicas.contains(where: { held[$0] < pushed[$0]?.sequence ?? 0 }) { changes.tell() }
   }
 
@@ -427,7 +427,7 @@ extension Session: OpenRemote {
   private func settle(_ held: Frontier, _ magic: MagicData) async throws -> (Standing, isSame: Bool) {
     let there = try await settle(held)
     // Of somebody else's transactions under the same numbers the next question tells, which comes soon if this is not known to be in step.
-    let found = try await magic.store.read { [replica] db in
+    let found = try await magic.store.readBriefly { [replica] db in
       try there.difference(own: replica, held) { try JournalIndex(db).name(at: $0, of: $1) }
     }
     guard found == Standing.Difference() else {

@@ -69,7 +69,7 @@ extension SocketRemote: Remote {
     while true {
       do {
         try await magic.store.assureReplica()
-        let state = try await magic.store.read { db in try DatabaseState(db) }
+        let state = try await magic.store.readBriefly { db in try DatabaseState(db) }
         let hello = Hello(replica: state.replica, dataSet: state.isSettled ? state.dataSet : nil, token: token)
         let (channel, program) = try await connect()
         defer { program?.end() }

@@ -51,4 +51,14 @@ final class PositionNote: Sendable {
     let now = try JournalPosition(db)
     noted.withLock { $0 = $0 ?? now }
   }
+
+  /// The same read, which notes the position first.
+  func noting<Result>(
+    _ body: @Sendable @escaping (Connection) throws -> Result
+  ) -> @Sendable (Connection) throws -> Result {
+    { db in
+      try self.note(db)
+      return try body(db)
+    }
+  }
 }

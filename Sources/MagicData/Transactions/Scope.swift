@@ -49,41 +49,44 @@ enum Scope {
     }
   }
 
+  // Something has to follow the read within each of these: else Swift 6.3's optimizer takes the way back to the caller's actor for one that nobody needs
+  // (`IsolationTests`).
+
   nonisolated(nonsending) func read<Result: Sendable>(
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
+    let result: Result
     switch self {
-    case .database(let store): try await store.read(body)
-    case .observed(let store, let note):
-      try await store.read { db in
-        try note.note(db)
-        return try body(db)
-      }
-    case .transaction(let open): try await open.access(body)
+    case .database(let store): result = try await store.read(body)
+    case .observed(let store, let note): result = try await store.read(note.noting(body))
+    case .transaction(let open): result = try await open.access(body)
     }
+    try Task.checkCancellation()
+    return result
   }
 
   /// What mostly takes little, and may take long.
   nonisolated(nonsending) func readBriefly<Result: Sendable>(
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
+    let result: Result
     switch self {
-    case .database(let store): try await store.readBriefly(body)
-    case .observed(let store, let note):
-      try await store.readBriefly { db in
-        try note.note(db)
-        return try body(db)
-      }
-    case .transaction: try await read(body)
+    case .database(let store): result = try await store.readBriefly(body)
+    case .observed(let store, let note): result = try await store.readBriefly(note.noting(body))
+    case .transaction(let open): result = try await open.access(body)
     }
+    try Task.checkCancellation()
+    return result
   }
 
   /// One statement that takes microseconds.
   nonisolated(nonsending) func lookUp<Result: Sendable>(
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
-    if case .database(let store) = self { return try await store.lookUp(body) }
-    return try await readBriefly(body)
+    guard case .database(let store) = self else { return try await readBriefly(body) }
+    let result = try await store.lookUp(body)
+    try Task.checkCancellation()
+    return result
   }
 
   /// The same for who only reads: `nil` if the database has never had such objects. Nothing is made then.

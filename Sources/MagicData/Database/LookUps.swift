@@ -63,7 +63,8 @@ final class LookUps: @unchecked Sendable {
     changed.withLock {
       state.used -= 1
       if let connection { state.idle.append(connection) }
-      changed.broadcast()
+      // Nobody waits before.
+      if state.isEnded { changed.broadcast() }
     }
   }
 }

@@ -54,6 +54,7 @@ final class LookUps: @unchecked Sendable {
       return (true, state.idle.popLast())
     }
     guard isFree else { return nil }
+    // What is the matter with the file, GRDB's pool finds out and says.
     if let connection = idle ?? (try? open()) { return connection }
     giveBack(nil)
     return nil

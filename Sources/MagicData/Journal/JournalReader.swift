@@ -123,8 +123,7 @@ package struct JournalReader: JournalAddresses {
       id += 1
       let name = TransactionName(stamp: select.stamp(1), tag: UInt32(truncatingIfNeeded: select.integer(2)))
       if !select.isNull(4) {
-        guard open == nil else { throw damaged("a transaction lacks entries") }
-        guard !run.run.isOne || id == run.run.first + 1 else { throw damaged("a large transaction has two beginnings") }
+        guard open == nil else { throw damaged("a large transaction has two beginnings") }
         guard 1...Int64(Limits.entries) ~= select.integer(4) else { throw damaged("a transaction has an impossible length") }
         open = BegunTransaction(name: name, root: try select.identifier(3), count: select.int(4))
       }
@@ -141,7 +140,6 @@ package struct JournalReader: JournalAddresses {
       open = isLastRow ? nil : begun
     }
     guard id == run.lastRow + 1 else { throw damaged("the journal lacks rows") }
-    guard open == nil else { throw damaged("a transaction lacks entries") }
   }
 
   private func entries(of data: [UInt8], after taken: Int, _ name: TransactionName) throws -> [Entry] {
@@ -338,13 +336,10 @@ private struct WholeTransactions {
   private var open: Transaction?
 
   mutating func add(_ part: TransactionPart) -> Transaction? {
-    guard !part.isFirst || !part.isLast else { return part.transaction }
-    var transaction = open ?? part.transaction
-    open = nil
-    if !part.isFirst { transaction.entries += part.transaction.entries }
-    if part.isLast { return transaction }
-    open = transaction
-    return nil
+    if part.isFirst { open = part.transaction } else { open?.entries += part.transaction.entries }
+    guard part.isLast else { return nil }
+    defer { open = nil }
+    return open
   }
 }
 

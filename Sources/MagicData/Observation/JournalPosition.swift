@@ -46,7 +46,7 @@ final class PositionNote: Sendable {
 
   var position: JournalPosition? { noted.withLock { $0 } }
 
-  func note(_ db: Connection) throws {
+  private func note(_ db: Connection) throws {
     guard position == nil else { return }
     let now = try JournalPosition(db)
     noted.withLock { $0 = $0 ?? now }

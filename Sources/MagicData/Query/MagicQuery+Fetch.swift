@@ -17,7 +17,7 @@ extension MagicQuery {
   public nonisolated(nonsending) func count() async throws -> Int {
     guard let (scope, types) = try await mapped(in: try scope) else { return 0 }
     let plan = plan
-    return try await scope.readBriefly { db in
+    return try await scope.read { db in
       var select = try QueryText.count(plan, types, db).statement(db)
       return try select.step() ? select.int(0) : 0
     }

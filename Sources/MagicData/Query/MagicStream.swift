@@ -54,7 +54,7 @@ public struct MagicStream<Object: MagicObject>: AsyncSequence {
         let before = cursor
         let type = queried.type
         let types = type.layout.hasRelations ? try await scope.typesForReading(of: type) : []
-        let (fetched, after) = try await scope.readBriefly { db in
+        let (fetched, after) = try await scope.read { db in
           var cursor = before
           let rows = try cursor.next(queried, db)
           return (try Scope.Fetched(rows, type, types, db), cursor)

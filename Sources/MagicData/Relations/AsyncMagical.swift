@@ -271,7 +271,7 @@ struct StoredProperty {
     let scope = Scope.database(origin)
     guard let type = try await scope.mappedForReading(owner) else { return ([], FetchedObjects()) }
     let (zIndex, index) = (zIndex, index)
-    let links = try await scope.readBriefly { db in try type.shownLinks(of: zIndex, index, db) }
+    let links = try await scope.read { db in try type.shownLinks(of: zIndex, index, db) }
     return (links, try await fetch(links, target))
   }
 
@@ -281,7 +281,7 @@ struct StoredProperty {
     guard let type = try await scope.mappedForReading(target) else { return FetchedObjects() }
     let types = try await scope.typesForReading(of: type)
     let zIndexes = Array(Set(links.map(\.target))).sorted()
-    let graph = try await scope.readBriefly { db in
+    let graph = try await scope.read { db in
       try FetchedGraph(FetchedRows(type, db, at: zIndexes), types, db)
     }
     return try scope.makeAll(graph)

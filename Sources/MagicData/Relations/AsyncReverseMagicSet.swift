@@ -90,7 +90,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
     guard let type = try await scope.mappedForReading(Element.self) else { return ([], nil) }
     let types = try await scope.typesForReading(of: type)
     let (zIndex, size) = (record.place.zIndex, AsyncReverseMagicSet.batchSize)
-    let (graph, end) = try await scope.readBriefly { db in
+    let (graph, end) = try await scope.read { db in
       let owners = try type.owners(of: zIndex, in: property, after: last, limit: size, db)
       return (try FetchedGraph(FetchedRows(type, db, at: owners), types, db), owners.count == size ? owners.last : nil)
     }

@@ -53,7 +53,7 @@ extension Scope {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
     if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
-    return try await readBriefly { db in try Fetched(type, types, db, key: key) }
+    return try await read { db in try Fetched(type, types, db, key: key) }
   }
 
   /// The objects of rows that are read by whoever asks.
@@ -61,7 +61,7 @@ extension Scope {
     _ type: MappedType, _ rows: @Sendable @escaping (Connection) throws -> FetchedRows
   ) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
-    return try await readBriefly { db in try Fetched(rows(db), type, types, db) }
+    return try await read { db in try Fetched(rows(db), type, types, db) }
   }
 
   nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {

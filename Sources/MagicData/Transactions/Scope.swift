@@ -52,21 +52,8 @@ enum Scope {
   // Something has to follow the read within each of these: else Swift 6.3's optimizer takes the way back to the caller's actor for one that nobody needs
   // (`IsolationTests`).
 
-  nonisolated(nonsending) func read<Result: Sendable>(
-    _ body: @Sendable @escaping (Connection) throws -> Result
-  ) async throws -> Result {
-    let result: Result
-    switch self {
-    case .database(let store): result = try await store.read(body)
-    case .observed(let store, let note): result = try await store.read(note.noting(body))
-    case .transaction(let open): result = try await open.access(body)
-    }
-    try Task.checkCancellation()
-    return result
-  }
-
   /// What mostly takes little, and may take long.
-  nonisolated(nonsending) func readBriefly<Result: Sendable>(
+  nonisolated(nonsending) func read<Result: Sendable>(
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     let result: Result
@@ -83,7 +70,7 @@ enum Scope {
   nonisolated(nonsending) func lookUp<Result: Sendable>(
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
-    guard case .database(let store) = self else { return try await readBriefly(body) }
+    guard case .database(let store) = self else { return try await read(body) }
     let result = try await store.lookUp(body)
     try Task.checkCancellation()
     return result

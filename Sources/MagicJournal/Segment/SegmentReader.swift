@@ -285,8 +285,8 @@ private struct SpokenObjects {
     init(_ entry: Entry) { (type, key) = (entry.type, entry.key) }
   }
 
-  /// 0 for none.
-  private var hashes: [UInt64] = []
+  /// Of each hash the lower half, which does not choose its place; 0 for none.
+  private var hashes: [UInt32] = []
   private var objects: Set<Object>?
   /// From a hash to its place.
   private let shift: Int
@@ -306,14 +306,15 @@ private struct SpokenObjects {
   /// `false` for an object that is known, or, until objects are compared, that may be.
   mutating func insert(_ entry: Entry) -> Bool {
     guard objects == nil else { return objects?.insert(Object(entry)).inserted ?? false }
-    let hash = entry.key.mixed(entry.type)
+    let hash = entry.key.hash(seed: UInt64(entry.type))
+    let low = max(UInt32(truncatingIfNeeded: hash), 1)
     var place = Int(hash >> UInt64(shift))
     for _ in 0..<SpokenObjects.maxSteps {
       if hashes[place] == 0 {
-        hashes[place] = hash
+        hashes[place] = low
         return true
       }
-      if hashes[place] == hash { return false }
+      if hashes[place] == low { return false }
       place = (place + 1) & (hashes.count - 1)
     }
     return false
@@ -329,39 +330,6 @@ private struct SpokenObjects {
 
 extension ObjectKey {
   fileprivate var isPrimary: Bool { if case .primary = self { true } else { false } }
-
-  /// A hash that is not 0, and good enough where nobody means harm.
-  fileprivate func mixed(_ type: Int) -> UInt64 {
-    var hash = UInt64(type) &+ 0x9e37_79b9_7f4a_7c15
-    func mix(_ word: UInt64) {
-      hash = (hash ^ word) &* 0xbf58_476d_1ce4_e5b9
-      hash ^= hash >> 32
-    }
-    switch self {
-    case .primary(.integer(let number)): mix(UInt64(bitPattern: number))
-    case .primary(.text(var text)):
-      text.withUTF8 { bytes in
-        let bytes = UnsafeRawBufferPointer(bytes)
-        var offset = 0
-        while offset + 8 <= bytes.count {
-          mix(bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-          offset += 8
-        }
-        var rest = UInt64(bytes.count)
-        while offset < bytes.count {
-          rest = rest << 8 | UInt64(bytes[offset])
-          offset += 1
-        }
-        mix(rest)
-      }
-    case .primary(let value): mix(UInt64(truncatingIfNeeded: value.hashValue))
-    case .birth(let birth):
-      mix(birth.transaction.stamp.bits)
-      mix(UInt64(birth.transaction.tag) << 32 | UInt64(birth.ordinal))
-    }
-    mix(0)
-    return max(hash, 1)
-  }
 }
 
 extension ByteReader {

@@ -99,6 +99,46 @@ extension ObjectKey {
   }
 }
 
+extension ObjectKey {
+  /// The same on every machine, unlike Swift's own, and good enough where nobody means harm. All bits are mixed.
+  package func hash(seed: UInt64) -> UInt64 {
+    var hash = seed &+ 0x9e37_79b9_7f4a_7c15
+    switch self {
+    case .primary(.integer(let number)): hash.mix(UInt64(bitPattern: number))
+    case .primary(.text(var text)): text.withUTF8 { hash.mix(UnsafeRawBufferPointer($0)) }
+    case .primary(let value): value.encoded.withUnsafeBytes { hash.mix($0) }
+    case .birth(let birth):
+      hash.mix(birth.transaction.stamp.bits)
+      hash.mix(UInt64(birth.transaction.tag) << 32 | UInt64(birth.ordinal))
+    }
+    // MurmurHash3's last step.
+    hash = (hash ^ hash >> 33) &* 0xff51_afd7_ed55_8ccd
+    hash = (hash ^ hash >> 33) &* 0xc4ce_b9fe_1a85_ec53
+    return hash ^ hash >> 33
+  }
+}
+
+extension UInt64 {
+  fileprivate mutating func mix(_ word: UInt64) {
+    self = (self ^ word) &* 0xbf58_476d_1ce4_e5b9
+    self ^= self >> 32
+  }
+
+  fileprivate mutating func mix(_ bytes: UnsafeRawBufferPointer) {
+    var offset = 0
+    while offset + 8 <= bytes.count {
+      mix(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+      offset += 8
+    }
+    var rest = UInt64(bytes.count)
+    while offset < bytes.count {
+      rest = rest << 8 | UInt64(bytes[offset])
+      offset += 1
+    }
+    mix(rest)
+  }
+}
+
 extension Birth: Comparable {
   /// As their bytes do: the earlier one first.
   public static func < (left: Birth, right: Birth) -> Bool {

@@ -21,8 +21,8 @@ struct ObjectSample {
     fileprivate let slots: [UInt64]
 
     init(_ type: TypeSchema) {
-      seed = type.name.text.utf8.reduce(ObjectKey.hashStart) { ($0 ^ UInt64($1)) &* ObjectKey.hashPrime }
-      slots = type.slots.map { UInt64($0) &* ObjectKey.hashPrime }
+      seed = type.name.text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* ObjectSample.prime }
+      slots = type.slots.map { UInt64($0) &* ObjectSample.prime }
     }
   }
 
@@ -33,6 +33,8 @@ struct ObjectSample {
   private var mask: UInt64 = 0
 
   private static let most = 100_000
+  /// Of FNV-1a.
+  private static let prime: UInt64 = 0x100_0000_01b3
   /// Before all that is written (C-4).
   private static let never = Version(stamp: .earliest, root: ReplicaID(0, 0))
 
@@ -52,7 +54,7 @@ struct ObjectSample {
         for element in elements { add(slot ^ element.key.hash(seed: slot), object, name, version, element.key.storedLength) }
       case .dictionary(let elements):
         for element in elements {
-          let cell = element.name.reduce(slot) { ($0 ^ UInt64($1)) &* ObjectKey.hashPrime }
+          let cell = element.name.reduce(slot) { ($0 ^ UInt64($1)) &* ObjectSample.prime }
           add(cell, object, name, version, element.name.count + (element.key?.storedLength ?? 1))
         }
       default: add(slot, object, name, version, field.value.encodedLength)
@@ -169,25 +171,6 @@ extension UInt64 {
 }
 
 extension ObjectKey {
-  static let hashStart: UInt64 = 0xcbf2_9ce4_8422_2325
-  static let hashPrime: UInt64 = 0x100_0000_01b3
-
-  /// The same on every machine, unlike Swift's own. FNV-1a, with its bits mixed once more, since the lowest ones choose.
-  func hash(seed: UInt64) -> UInt64 {
-    var hash = seed
-    func add(_ number: UInt64) { hash = (hash ^ number) &* ObjectKey.hashPrime }
-    switch self {
-    case .primary(.integer(let number)): add(UInt64(bitPattern: number))
-    case .primary(.text(let text)): for byte in text.utf8 { add(UInt64(byte)) }
-    case .primary(let value): for byte in value.encoded { add(UInt64(byte)) }
-    case .birth(let birth):
-      add(birth.transaction.stamp.bits)
-      add(UInt64(birth.transaction.tag) << 32 | UInt64(birth.ordinal))
-    }
-    hash = (hash ^ hash >> 33) &* 0xff51_afd7_ed55_8ccd
-    return hash ^ hash >> 33
-  }
-
   var storedLength: Int {
     switch self {
     case .primary(let value): value.encodedLength

@@ -35,7 +35,7 @@ extension MagicData {
   public nonisolated(nonsending) func update<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
   ) async throws {
-    try await transaction { transaction in try await transaction.update(contentsOf: objects, progress: progress) }
+    try await transaction { transaction in try await transaction.updateWhole(objects, progress) }
   }
 
   /// Removes many objects in one transaction: all are removed, or none.
@@ -45,6 +45,6 @@ extension MagicData {
   public nonisolated(nonsending) func remove<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
   ) async throws {
-    try await transaction { transaction in try await transaction.remove(contentsOf: objects, progress: progress) }
+    try await transaction { transaction in try await transaction.removeWhole(objects, progress) }
   }
 }

@@ -158,6 +158,33 @@ import Testing
   }
 
   /// J-2.
+  /// Parts have no savepoints of their own: the first ones are undone by that of the call they belong to.
+  @Test func ofManyThatFailNoPartIsLeftAndTheTransactionGoesOn() async throws {
+    let held = (0..<1_100).map { Cat("held \($0)", 1) }
+    try await magic.update(contentsOf: held)
+    let before = try await journal().count
+    func fail(_ part: Int) -> [Cat] {
+      for cat in held { cat.weight = Double(part) }
+      return held + (0..<1_500).map { Cat("\(part) \($0)", 1) } + [Cat()]
+    }
+    try await magic.transaction { tx in
+      try await tx.update(Cat("before", 1))
+      await #expect(throws: MagicDataError.self) { try await tx.update(contentsOf: fail(2)) }
+      await #expect(throws: MagicDataError.self) { try await tx.remove(contentsOf: held + [Cat("never saved", 1)]) }
+      try await tx.update(contentsOf: [held[0], Cat("after", 1)])
+    }
+    try magic.blocking.transaction { tx in
+      #expect(throws: MagicDataError.self) { try tx.update(contentsOf: fail(3)) }
+      #expect(throws: MagicDataError.self) { try tx.remove(contentsOf: held + [Cat("never saved", 1)]) }
+      try tx.update(contentsOf: [held[1], Cat("after all", 1)])
+    }
+    await #expect(throws: MagicDataError.self) { try await magic.update(contentsOf: fail(4)) }
+    #expect(throws: MagicDataError.self) { try magic.blocking.update(contentsOf: fail(5)) }
+    let weights = try await magic.object(of: Cat.self).map(\.weight)
+    #expect(weights == [2, 3] + Array(repeating: 1, count: 1_101))
+    #expect(try await journal().count == before + 2)
+  }
+
   @Test func anObjectHasOneEntryTheNetEffect() async throws {
     try await magic.update(Cat("Tom", 4))
     try await magic.transaction { tx in

@@ -16,15 +16,8 @@ public final class MagicBlockingTransaction {
   public func update<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
   ) throws {
-    let scope = try place.scope
-    try place.open.nestedBlocking {
-      var parts = Parts(objects)
-      while let part = parts.next() {
-        try scope.blockingUpdate(part: part)
-        progress?(parts.taken)
-        try Task.checkCancellation()
-      }
-    }
+    _ = try place.scope
+    try place.open.nestedBlocking { try updateWhole(objects, progress) }
   }
 
   /// Removes an object; see ``MagicData/remove(_:)``.
@@ -36,15 +29,8 @@ public final class MagicBlockingTransaction {
   public func remove<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
   ) throws {
-    let scope = try place.scope
-    try place.open.nestedBlocking {
-      var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
-      while let part = parts.next() {
-        try scope.blockingRemove(part: part, &seen)
-        progress?(parts.taken)
-        try Task.checkCancellation()
-      }
-    }
+    _ = try place.scope
+    try place.open.nestedBlocking { try removeWhole(objects, progress) }
   }
 
   /// Removes all objects of a type.
@@ -83,5 +69,33 @@ public final class MagicBlockingTransaction {
   public func transaction<Result>(_ body: (MagicBlockingTransaction) throws -> Result) throws -> Result {
     _ = try place.scope
     return try place.open.nestedBlocking { try body(MagicBlockingTransaction(place.open)) }
+  }
+}
+
+extension MagicBlockingTransaction {
+  /// If it throws, whoever calls it undoes what was done.
+  func updateWhole<Object: MagicObject>(_ objects: some Sequence<Object>, _ progress: ((_ saved: Int) -> Void)?) throws {
+    let scope = Scope.transaction(place.open)
+    try place.open.asOneWholeBlocking {
+      var parts = Parts(objects)
+      while let part = parts.next() {
+        try scope.blockingUpdate(part: part)
+        progress?(parts.taken)
+        try Task.checkCancellation()
+      }
+    }
+  }
+
+  /// If it throws, whoever calls it undoes what was done.
+  func removeWhole<Object: MagicObject>(_ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?) throws {
+    let scope = Scope.transaction(place.open)
+    try place.open.asOneWholeBlocking {
+      var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
+      while let part = parts.next() {
+        try scope.blockingRemove(part: part, &seen)
+        progress?(parts.taken)
+        try Task.checkCancellation()
+      }
+    }
   }
 }

@@ -26,7 +26,7 @@ extension MagicData {
     public func update<Object: MagicObject>(
       contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
     ) throws {
-      try transaction { transaction in try transaction.update(contentsOf: objects, progress: progress) }
+      try transaction { transaction in try transaction.updateWhole(objects, progress) }
     }
 
     /// Removes an object; see ``MagicData/remove(_:)``.
@@ -38,7 +38,7 @@ extension MagicData {
     public func remove<Object: MagicObject>(
       contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
     ) throws {
-      try transaction { transaction in try transaction.remove(contentsOf: objects, progress: progress) }
+      try transaction { transaction in try transaction.removeWhole(objects, progress) }
     }
 
     /// Removes all objects of a type in one transaction.

@@ -28,7 +28,14 @@ extension OpenTransaction {
 
   /// One access to the connection, which leaves nothing of itself if it throws.
   func accessBlocking<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-    try connectionBlocking { db in try Store.whole(db, body) }
+    try connectionBlocking { db in isOneWhole ? try body(db) : try Store.whole(db, body) }
+  }
+
+  func asOneWholeBlocking<Result>(_ body: () throws -> Result) throws -> Result {
+    let before = isOneWhole
+    isOneWhole = true
+    defer { isOneWhole = before }
+    return try body()
   }
 
   func changeBlocking<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {

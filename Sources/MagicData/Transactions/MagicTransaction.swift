@@ -19,26 +19,8 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func update<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
   ) async throws {
-    let scope = try place.scope
-    try await place.open.nested {
-      var parts = Parts(objects)
-      var line = SaveLine(scope, place.open)
-      do {
-        while let part = parts.next() {
-          try await line.save(part)
-          let done = line.isOnItsWay ? parts.taken - part.count : parts.taken
-          if done > 0 { progress?(done) }
-          try Task.checkCancellation()
-        }
-        if line.isOnItsWay {
-          try await line.settle()
-          progress?(parts.taken)
-        }
-      } catch {
-        await line.stop()
-        throw error
-      }
-    }
+    _ = try place.scope
+    try await place.open.nested { try await updateWhole(objects, progress) }
   }
 
   /// Removes an object; see ``MagicData/remove(_:)``.
@@ -50,15 +32,8 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func remove<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
   ) async throws {
-    let scope = try place.scope
-    try await place.open.nested {
-      var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
-      while let part = parts.next() {
-        try await scope.remove(part: part, &seen)
-        progress?(parts.taken)
-        try Task.checkCancellation()
-      }
-    }
+    _ = try place.scope
+    try await place.open.nested { try await removeWhole(objects, progress) }
   }
 
   /// Removes all objects of a type.
@@ -93,5 +68,48 @@ public final class MagicTransaction {
   ) async throws -> Result {
     _ = try place.scope
     return try await place.open.nested { try await body(MagicTransaction(place.open)) }
+  }
+}
+
+extension MagicTransaction {
+  /// If it throws, whoever calls it undoes what was done.
+  nonisolated(nonsending) func updateWhole<Object: MagicObject>(
+    _ objects: some Sequence<Object>, _ progress: ((_ saved: Int) -> Void)?
+  ) async throws {
+    let open = place.open
+    try await open.asOneWhole {
+      var parts = Parts(objects)
+      var line = SaveLine(.transaction(open), open)
+      do {
+        while let part = parts.next() {
+          try await line.save(part)
+          let done = line.isOnItsWay ? parts.taken - part.count : parts.taken
+          if done > 0 { progress?(done) }
+          try Task.checkCancellation()
+        }
+        if line.isOnItsWay {
+          try await line.settle()
+          progress?(parts.taken)
+        }
+      } catch {
+        await line.stop()
+        throw error
+      }
+    }
+  }
+
+  /// If it throws, whoever calls it undoes what was done.
+  nonisolated(nonsending) func removeWhole<Object: MagicObject>(
+    _ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?
+  ) async throws {
+    let scope = Scope.transaction(place.open)
+    try await place.open.asOneWhole {
+      var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
+      while let part = parts.next() {
+        try await scope.remove(part: part, &seen)
+        progress?(parts.taken)
+        try Task.checkCancellation()
+      }
+    }
   }
 }

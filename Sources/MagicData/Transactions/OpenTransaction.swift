@@ -16,6 +16,8 @@ final class OpenTransaction {
   let held: Connection?
   /// An actor's methods may come in between each other at each `await`.
   private var isInUse = false
+  /// Whether whoever runs it undoes all of what is being done if any of it fails.
+  var isOneWhole = false
 
   /// The caller has passed the gate.
   nonisolated(nonsending) static func begin(_ store: Store) async throws -> OpenTransaction {
@@ -42,7 +44,18 @@ final class OpenTransaction {
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     try Task.checkCancellation()
-    return try await connection { db in try Store.whole(db, body) }
+    return try await connection { [isOneWhole] db in isOneWhole ? try body(db) : try Store.whole(db, body) }
+  }
+
+  /// Runs `body`, of which all is undone if it throws, with no savepoint for what it is made of: SQLite copies into a file what each page was
+  /// before a savepoint's first change of it, and many parts of a large change change the same pages.
+  nonisolated(nonsending) func asOneWhole<Result>(
+    _ body: nonisolated(nonsending) () async throws -> Result
+  ) async throws -> Result {
+    let before = isOneWhole
+    isOneWhole = true
+    defer { isOneWhole = before }
+    return try await body()
   }
 
   nonisolated(nonsending) func change<Result: Sendable>(
@@ -54,18 +67,17 @@ final class OpenTransaction {
     return result
   }
 
-  /// A change that goes on while its caller does something else: nobody uses the transaction until it has been taken.
+  /// A part of one whole that goes on while its caller does something else: nobody uses the transaction until it has been taken.
   func start<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) throws -> Task<(Result, LocalTransaction.Progress), any Error> {
     try checkFree()
     try Task.checkCancellation()
+    precondition(isOneWhole, "somebody has to undo it")
     isInUse = true
     let (store, before) = (store, progress)
     return Task {
-      try await OpenTransaction.goOn(store) { db in
-        try Store.whole(db) { db in try LocalTransaction.change(db, store.id, from: before, body) }
-      }
+      try await OpenTransaction.goOn(store) { db in try LocalTransaction.change(db, store.id, from: before, body) }
     }
   }
 

@@ -59,10 +59,15 @@ package struct SQL: ~Copyable {
   }
 
   package mutating func bind(_ bytes: [UInt8]) throws {
+    try bytes.withUnsafeBytes { try bind(copied: $0) }
+  }
+
+  mutating func bind(copied bytes: UnsafeRawBufferPointer) throws {
     bound += 1
     try check(
       bytes.isEmpty
-        ? sqlite3_bind_zeroblob(pointer, bound, 0) : sqlite3_bind_blob(pointer, bound, bytes, Int32(bytes.count), SQL.copied))
+        ? sqlite3_bind_zeroblob(pointer, bound, 0)
+        : sqlite3_bind_blob(pointer, bound, bytes.baseAddress, Int32(bytes.count), SQL.copied))
   }
 
   package mutating func bind(_ identifier: Identifier) throws {

@@ -73,8 +73,8 @@ struct RunWriter: ~Copyable {
   private(set) var number: Int64?
   /// What was done to it.
   private(set) var operation = Entry.Operation.update
-  /// What names it, if that is its birth: no run has it beforehand.
-  private var birth: Birth?
+  /// What names it, encoded, if that is its birth: no run has it beforehand.
+  private var birth = ByteWriter()
   private let type: MappedType
   private var statement: SQL?
   /// What the statement is for.
@@ -101,7 +101,10 @@ struct RunWriter: ~Copyable {
 
   /// - Returns: where the object is; `nil` if it is not as it should be, and nothing was written.
   mutating func write(_ object: ObjectRun.Object, _ birth: Birth?, until end: Int, last: EntryPlace) throws -> Int64? {
-    self.birth = birth
+    if let birth {
+      self.birth.removeAll()
+      ObjectKey.birth(birth).encode(to: &self.birth)
+    }
     operation = isBorn && object.place == nil ? .birth : .update
     let isNew = object.place == nil
     if statement == nil || use.written != object.written || use.isNew != isNew { try prepare(object.written, isNew) }
@@ -131,7 +134,10 @@ struct RunWriter: ~Copyable {
   }
 
   private mutating func bindKey(_ object: ObjectRun.Object) throws {
-    if let birth { return try statement!.bind(birth.bytes) }
+    if isBorn {
+      // Behind the byte that says what it is.
+      return try birth.bytes.withUnsafeBytes { try statement!.bind(copied: UnsafeRawBufferPointer(rebasing: $0[1...])) }
+    }
     var position = object.key
     let key = Value.Encoded(bytes, &position)
     if type.hasNumbers, case .integer(let number) = key { self.number = number }
@@ -159,7 +165,7 @@ struct RunWriter: ~Copyable {
 
   /// Key and fields of the entry.
   func withEntry(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Void) rethrows {
-    if let birth { return try ObjectKey.birth(birth).encoded.withUnsafeBytes { try withEntry(key: $0, body) } }
+    if isBorn { return try birth.bytes.withUnsafeBytes { try withEntry(key: $0, body) } }
     try withEntry(key: UnsafeRawBufferPointer(rebasing: bytes[object.key]), body)
   }
 

@@ -34,6 +34,10 @@ package struct ByteWriter: Sendable {
     bytes.append(contentsOf: more)
   }
 
+  package mutating func append(_ more: UnsafeRawBufferPointer) {
+    bytes.append(contentsOf: more)
+  }
+
   package mutating func append(text: String) {
     var text = text
     text.withUTF8 { bytes.append(contentsOf: $0) }
@@ -75,5 +79,10 @@ package struct ByteWriter: Sendable {
   package mutating func block(_ value: some Collection<UInt8>) {
     varint(value.count)
     bytes.append(contentsOf: value)
+  }
+
+  package mutating func block(_ value: [UInt8]) {
+    varint(value.count)
+    append(value)
   }
 }

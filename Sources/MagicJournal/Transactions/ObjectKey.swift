@@ -17,9 +17,13 @@ public struct Birth: Hashable, Sendable {
   /// 16 bytes, as a table and a digest have them (J-18, M-11).
   package var bytes: [UInt8] {
     var writer = ByteWriter()
+    encode(to: &writer)
+    return writer.bytes
+  }
+
+  func encode(to writer: inout ByteWriter) {
     transaction.encode(to: &writer)
     writer.fixed(ordinal)
-    return writer.bytes
   }
 
   package init(bytes: [UInt8]) throws(JournalError) {
@@ -52,7 +56,7 @@ extension ObjectKey {
     case .primary(let value): value.encode(to: &writer)
     case .birth(let birth):
       writer.byte(ObjectKey.birthForm)
-      writer.append(birth.bytes)
+      birth.encode(to: &writer)
     }
   }
 

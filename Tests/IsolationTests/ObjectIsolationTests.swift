@@ -133,7 +133,16 @@ struct PlainValue: MagicConvertible, Sendable {
       line.stops[0].note = MagicAsset(value: "text")
       try await magic.update(line)
     }
-    try await stays("update of many") { try await magic.update(contentsOf: [Plain("a"), Plain("b")]) }
+    try await stays("update of many") {
+      try await magic.update(contentsOf: [Plain("a"), Plain("b")]) { _ in #expect(MainQueue.isCurrent) }
+    }
+    try await stays("remove of many") {
+      let more = [Plain("e"), Plain("f")]
+      try await magic.update(contentsOf: more)
+      #expect(MainQueue.isCurrent)
+      try await magic.remove(contentsOf: more) { _ in #expect(MainQueue.isCurrent) }
+    }
+    try await stays("update of graphs") { try await magic.update(contentsOf: [Line()]) { _ in #expect(MainQueue.isCurrent) } }
     try await stays("transaction") {
       try await magic.transaction { tx in
         #expect(MainQueue.isCurrent)
@@ -152,6 +161,11 @@ struct PlainValue: MagicConvertible, Sendable {
         }
         #expect(MainQueue.isCurrent)
         try await tx.removeAll(of: Stop.self)
+        #expect(MainQueue.isCurrent)
+        let many = [Plain("g"), Plain("h")]
+        try await tx.update(contentsOf: many) { _ in #expect(MainQueue.isCurrent) }
+        #expect(MainQueue.isCurrent)
+        try await tx.remove(contentsOf: many) { _ in #expect(MainQueue.isCurrent) }
         #expect(MainQueue.isCurrent)
       }
     }

@@ -157,15 +157,19 @@ import Testing
     #expect(try await journal() == [["update weight lives", "update weight lives"]])
   }
 
-  /// J-2.
   /// Parts have no savepoints of their own: the first ones are undone by that of the call they belong to.
   @Test func ofManyThatFailNoPartIsLeftAndTheTransactionGoesOn() async throws {
     let held = (0..<1_100).map { Cat("held \($0)", 1) }
     try await magic.update(contentsOf: held)
     let before = try await journal().count
+    // The database finds the fault, in the third part.
+    try await magic.store.write { db in
+      try db.execute(
+        sql: "CREATE TRIGGER refuse BEFORE INSERT ON Cat WHEN NEW.name = 'bad' BEGIN SELECT RAISE(ABORT, 'bad'); END")
+    }
     func fail(_ part: Int) -> [Cat] {
       for cat in held { cat.weight = Double(part) }
-      return held + (0..<1_500).map { Cat("\(part) \($0)", 1) } + [Cat()]
+      return held + (0..<1_500).map { Cat("\(part) \($0)", 1) } + [Cat("bad", 1)] + (0..<1_500).map { Cat("more \($0)", 1) }
     }
     try await magic.transaction { tx in
       try await tx.update(Cat("before", 1))
@@ -178,13 +182,33 @@ import Testing
       #expect(throws: MagicDataError.self) { try tx.remove(contentsOf: held + [Cat("never saved", 1)]) }
       try tx.update(contentsOf: [held[1], Cat("after all", 1)])
     }
-    await #expect(throws: MagicDataError.self) { try await magic.update(contentsOf: fail(4)) }
+    await #expect { try await magic.update(contentsOf: fail(4)) } throws: { "\($0)".contains("bad") }
     #expect(throws: MagicDataError.self) { try magic.blocking.update(contentsOf: fail(5)) }
     let weights = try await magic.object(of: Cat.self).map(\.weight)
     #expect(weights == [2, 3] + Array(repeating: 1, count: 1_101))
     #expect(try await journal().count == before + 2)
+    // Every instance knows what is stored of it.
+    try await magic.update(contentsOf: held)
+    #expect(try await magic.object(of: Cat.self).filter { $0.weight == 5 }.count == 1_100)
   }
 
+  /// A nested transaction that is over is not the next one at its place.
+  @Test func whatANestedBodyWasGivenIsOfNoUseInTheNextOne() async throws {
+    try magic.blocking.transaction { tx in
+      var over: MagicBlockingTransaction?
+      try tx.transaction { over = $0 }
+      try tx.transaction { next in
+        #expect(throws: MagicDataError.self) { try over?.update(Cat("Tom", 1)) }
+        try next.update(Cat("Kit", 1))
+      }
+      try tx.update(contentsOf: [Cat("Ada", 1)]) { _ in
+        #expect(throws: MagicDataError.self) { try over?.update(Cat("Tom", 1)) }
+      }
+    }
+    #expect(try await cats() == ["Kit": 1, "Ada": 1])
+  }
+
+  /// J-2.
   @Test func anObjectHasOneEntryTheNetEffect() async throws {
     try await magic.update(Cat("Tom", 4))
     try await magic.transaction { tx in

@@ -16,7 +16,7 @@ public final class MagicBlockingTransaction {
   public func update<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
   ) throws {
-    _ = try place.scope
+    try place.check()
     try place.open.nestedBlocking { try updateWhole(objects, progress) }
   }
 
@@ -29,7 +29,7 @@ public final class MagicBlockingTransaction {
   public func remove<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
   ) throws {
-    _ = try place.scope
+    try place.check()
     try place.open.nestedBlocking { try removeWhole(objects, progress) }
   }
 
@@ -67,7 +67,7 @@ public final class MagicBlockingTransaction {
   /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on.
   @discardableResult
   public func transaction<Result>(_ body: (MagicBlockingTransaction) throws -> Result) throws -> Result {
-    _ = try place.scope
+    try place.check()
     return try place.open.nestedBlocking { try body(MagicBlockingTransaction(place.open)) }
   }
 }
@@ -75,27 +75,23 @@ public final class MagicBlockingTransaction {
 extension MagicBlockingTransaction {
   /// If it throws, whoever calls it undoes what was done.
   func updateWhole<Object: MagicObject>(_ objects: some Sequence<Object>, _ progress: ((_ saved: Int) -> Void)?) throws {
-    let scope = Scope.transaction(place.open)
-    try place.open.asOneWholeBlocking {
-      var parts = Parts(objects)
-      while let part = parts.next() {
-        try scope.blockingUpdate(part: part)
-        progress?(parts.taken)
-        try Task.checkCancellation()
-      }
+    let scope = Scope.transaction(place.open, isPart: true)
+    var parts = Parts(objects)
+    while let part = parts.next() {
+      try scope.blockingUpdate(part: part)
+      progress?(parts.taken)
+      try Task.checkCancellation()
     }
   }
 
   /// If it throws, whoever calls it undoes what was done.
   func removeWhole<Object: MagicObject>(_ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?) throws {
-    let scope = Scope.transaction(place.open)
-    try place.open.asOneWholeBlocking {
-      var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
-      while let part = parts.next() {
-        try scope.blockingRemove(part: part, &seen)
-        progress?(parts.taken)
-        try Task.checkCancellation()
-      }
+    let scope = Scope.transaction(place.open, isPart: true)
+    var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
+    while let part = parts.next() {
+      try scope.blockingRemove(part: part, &seen)
+      progress?(parts.taken)
+      try Task.checkCancellation()
     }
   }
 }

@@ -27,19 +27,16 @@ extension OpenTransaction {
   }
 
   /// One access to the connection, which leaves nothing of itself if it throws.
-  func accessBlocking<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-    try connectionBlocking { db in isOneWhole ? try body(db) : try Store.whole(db, body) }
+  ///
+  /// - Parameter isPart: whether that is undone by whoever asks.
+  func accessBlocking<Result>(isPart: Bool = false, _ body: (Connection) throws -> Result) throws -> Result {
+    try connectionBlocking { db in isPart ? try body(db) : try db.whole(body) }
   }
 
-  func asOneWholeBlocking<Result>(_ body: () throws -> Result) throws -> Result {
-    let before = isOneWhole
-    isOneWhole = true
-    defer { isOneWhole = before }
-    return try body()
-  }
-
-  func changeBlocking<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {
-    let (result, after) = try accessBlocking { db in try LocalTransaction.change(db, store.id, from: progress, body) }
+  func changeBlocking<Result>(isPart: Bool, _ body: (inout LocalTransaction) throws -> Result) throws -> Result {
+    let (result, after) = try accessBlocking(isPart: isPart) { db in
+      try LocalTransaction.change(db, store.id, from: progress, body)
+    }
     progress = after
     return result
   }

@@ -92,15 +92,16 @@ extension Scope {
 
   private func blockingChange<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {
     switch self {
-    case .database(let store), .observed(let store, _): try OpenTransaction.run(blocking: store) { try $0.changeBlocking(body) }
-    case .transaction(let open): try open.changeBlocking(body)
+    case .database(let store), .observed(let store, _):
+      try OpenTransaction.run(blocking: store) { try $0.changeBlocking(isPart: true, body) }
+    case .transaction(let open, let isPart): try open.changeBlocking(isPart: isPart, body)
     }
   }
 
   private func blockingRead<Result>(_ body: (Connection) throws -> Result) throws -> Result {
     switch self {
     case .database(let store), .observed(let store, _): try store.readBlocking(body)
-    case .transaction(let open): try open.accessBlocking(body)
+    case .transaction(let open, _): try open.accessBlocking(body)
     }
   }
 
@@ -115,7 +116,7 @@ extension Scope {
     if let mapped = store.known(type) { return mapped }
     let layout = try store.layout(type)
     switch self {
-    case .transaction(let open):
+    case .transaction(let open, _):
       return try open.mappedBlocking(type, layout)
     case .database(let store), .observed(let store, _):
       if let mapped = try store.readBlocking({ db in try MappedType.find(layout, db) }) {

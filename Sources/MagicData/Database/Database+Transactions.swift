@@ -30,6 +30,25 @@ extension Database {
     }
   }
 
+  /// Within a transaction: all that `body` does, or nothing.
+  package func whole<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    // Else this would begin one, which is not immediate.
+    guard isInsideTransaction else { throw MagicDataError(.failed, "a part of a transaction was begun outside of one") }
+    try cachedStatement(sql: "SAVEPOINT magic").execute()
+    do {
+      let result = try body(self)
+      try cachedStatement(sql: "RELEASE magic").execute()
+      return result
+    } catch {
+      // What went wrong first is what counts. SQLite may have rolled everything back by itself.
+      if isInsideTransaction {
+        try? cachedStatement(sql: "ROLLBACK TO magic").execute()
+        try? cachedStatement(sql: "RELEASE magic").execute()
+      }
+      throw error
+    }
+  }
+
   /// Runs statements for so long, or until SQLite looks up from what it is doing then; `nil` if they were not done by then.
   package func within<Result>(_ duration: Duration, _ body: (Database) throws -> Result) throws -> Result? {
     var limit = TimeLimit(end: .now + duration)

@@ -127,7 +127,7 @@ extension DatabaseState {
       return double
     }
     do {
-      try Store.whole(db) { db in
+      try db.whole { db in
         let doubles = try JournalWriter.row(of: double, db)
         if common < count { try move(doubles, from: common + 1, to: branch, from: held + 1, db) }
         try JournalCompaction.drop(doubles, db)

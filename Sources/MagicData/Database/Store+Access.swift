@@ -162,17 +162,6 @@ extension Store {
     }
   }
 
-  /// Within a transaction: all that `body` does, or nothing.
-  package static func whole<Result>(_ db: Connection, _ body: (Connection) throws -> Result) throws -> Result {
-    var result: Result?
-    try db.inSavepoint {
-      result = try body(db)
-      return .commit
-    }
-    guard let result else { throw MagicDataError(.failed, "an access to the database gave no result") }
-    return result
-  }
-
   /// The writer's connection, with no transaction begun or ended.
   @inline(never) @concurrent func accessNow<Result: Sendable>(
     _ doing: String, _ body: @Sendable @escaping (Database) throws -> Result

@@ -73,7 +73,7 @@ struct RunWriter: ~Copyable {
   private(set) var number: Int64?
   /// What was done to it.
   private(set) var operation = Entry.Operation.update
-  /// What names it, encoded, if that is its birth: no run has it beforehand.
+  /// What names it, encoded, if that is its birth: no run has that of a new object.
   private var birth = ByteWriter()
   private let type: MappedType
   private var statement: SQL?

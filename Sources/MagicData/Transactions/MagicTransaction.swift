@@ -19,7 +19,7 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func update<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ saved: Int) -> Void)? = nil
   ) async throws {
-    _ = try place.scope
+    try place.check()
     try await place.open.nested { try await updateWhole(objects, progress) }
   }
 
@@ -32,7 +32,7 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func remove<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
   ) async throws {
-    _ = try place.scope
+    try place.check()
     try await place.open.nested { try await removeWhole(objects, progress) }
   }
 
@@ -66,7 +66,7 @@ public final class MagicTransaction {
   public nonisolated(nonsending) func transaction<Result>(
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result
   ) async throws -> Result {
-    _ = try place.scope
+    try place.check()
     return try await place.open.nested { try await body(MagicTransaction(place.open)) }
   }
 }
@@ -77,24 +77,22 @@ extension MagicTransaction {
     _ objects: some Sequence<Object>, _ progress: ((_ saved: Int) -> Void)?
   ) async throws {
     let open = place.open
-    try await open.asOneWhole {
-      var parts = Parts(objects)
-      var line = SaveLine(.transaction(open), open)
-      do {
-        while let part = parts.next() {
-          try await line.save(part)
-          let done = line.isOnItsWay ? parts.taken - part.count : parts.taken
-          if done > 0 { progress?(done) }
-          try Task.checkCancellation()
-        }
-        if line.isOnItsWay {
-          try await line.settle()
-          progress?(parts.taken)
-        }
-      } catch {
-        await line.stop()
-        throw error
+    var parts = Parts(objects)
+    var line = SaveLine(.transaction(open, isPart: true), open)
+    do {
+      while let part = parts.next() {
+        try await line.save(part)
+        let done = line.isOnItsWay ? parts.taken - part.count : parts.taken
+        if done > 0 { progress?(done) }
+        try Task.checkCancellation()
       }
+      if line.isOnItsWay {
+        try await line.settle()
+        progress?(parts.taken)
+      }
+    } catch {
+      await line.stop()
+      throw error
     }
   }
 
@@ -102,14 +100,12 @@ extension MagicTransaction {
   nonisolated(nonsending) func removeWhole<Object: MagicObject>(
     _ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?
   ) async throws {
-    let scope = Scope.transaction(place.open)
-    try await place.open.asOneWhole {
-      var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
-      while let part = parts.next() {
-        try await scope.remove(part: part, &seen)
-        progress?(parts.taken)
-        try Task.checkCancellation()
-      }
+    let scope = Scope.transaction(place.open, isPart: true)
+    var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
+    while let part = parts.next() {
+      try await scope.remove(part: part, &seen)
+      progress?(parts.taken)
+      try Task.checkCancellation()
     }
   }
 }

@@ -9,15 +9,14 @@ final class OpenTransaction {
   var memories: [InstanceMemory] = []
   var progress: LocalTransaction.Progress
   private var types: [(type: any MagicObject.Type, mapped: MappedType)] = []
-  /// How many nested transactions are open: only the innermost may be used.
-  private(set) var depth = 0
+  /// Of the innermost nested transaction that is open, which alone may be used: each has a higher one than all before it.
+  private(set) var level = 0
+  private var lastLevel = 0
   private(set) var isOver = false
   /// Of one whose body blocks: it runs within one access to the connection.
   let held: Connection?
   /// An actor's methods may come in between each other at each `await`.
   private var isInUse = false
-  /// Whether whoever runs it undoes all of what is being done if any of it fails.
-  var isOneWhole = false
 
   /// The caller has passed the gate.
   nonisolated(nonsending) static func begin(_ store: Store) async throws -> OpenTransaction {
@@ -40,40 +39,31 @@ final class OpenTransaction {
   }
 
   /// One access to the connection, which leaves nothing of itself if it throws.
+  ///
+  /// - Parameter isPart: whether that is undone by whoever asks.
   nonisolated(nonsending) func access<Result: Sendable>(
-    _ body: @Sendable @escaping (Connection) throws -> Result
+    isPart: Bool = false, _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     try Task.checkCancellation()
-    return try await connection { [isOneWhole] db in isOneWhole ? try body(db) : try Store.whole(db, body) }
-  }
-
-  /// Runs `body`, of which all is undone if it throws, with no savepoint for what it is made of: SQLite copies into a file what each page was
-  /// before a savepoint's first change of it, and many parts of a large change change the same pages.
-  nonisolated(nonsending) func asOneWhole<Result>(
-    _ body: nonisolated(nonsending) () async throws -> Result
-  ) async throws -> Result {
-    let before = isOneWhole
-    isOneWhole = true
-    defer { isOneWhole = before }
-    return try await body()
+    return try await connection { db in isPart ? try body(db) : try db.whole(body) }
   }
 
   nonisolated(nonsending) func change<Result: Sendable>(
-    _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
+    isPart: Bool, _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     let (id, before) = (store.id, progress)
-    let (result, after) = try await access { db in try LocalTransaction.change(db, id, from: before, body) }
+    let (result, after) = try await access(isPart: isPart) { db in try LocalTransaction.change(db, id, from: before, body) }
     progress = after
     return result
   }
 
-  /// A part of one whole that goes on while its caller does something else: nobody uses the transaction until it has been taken.
+  /// A change that goes on while its caller does something else: nobody uses the transaction until it has been taken. What it leaves if it throws is undone by
+  /// whoever asks.
   func start<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) throws -> Task<(Result, LocalTransaction.Progress), any Error> {
     try checkFree()
     try Task.checkCancellation()
-    precondition(isOneWhole, "somebody has to undo it")
     isInUse = true
     let (store, before) = (store, progress)
     return Task {
@@ -150,8 +140,8 @@ final class OpenTransaction {
     let savepoint = savepoint
     try Task.checkCancellation()
     try await connection { db in try db.execute(sql: savepoint.begin) }
-    depth += 1
-    defer { depth -= 1 }
+    let outer = descend()
+    defer { level = outer }
     do {
       let result = try await body()
       try Task.checkCancellation()
@@ -177,7 +167,7 @@ final class OpenTransaction {
   }
 
   var savepoint: Savepoint {
-    let name = "magic_\(depth)"
+    let name = "magic_\(level)"
     return Savepoint(
       begin: "SAVEPOINT \(name)", release: "RELEASE \(name)", rollback: "ROLLBACK TO \(name); RELEASE \(name)",
       progress: progress, memories: memories.count, types: types.count)
@@ -191,9 +181,17 @@ final class OpenTransaction {
 
   /// Runs `body` as the innermost.
   func deeper<Result>(_ body: () throws -> Result) rethrows -> Result {
-    depth += 1
-    defer { depth -= 1 }
+    let outer = descend()
+    defer { level = outer }
     return try body()
+  }
+
+  /// - Returns: the level to come back to.
+  private func descend() -> Int {
+    let outer = level
+    lastLevel += 1
+    level = lastLevel
+    return outer
   }
 
   nonisolated(nonsending) func commit() async throws {

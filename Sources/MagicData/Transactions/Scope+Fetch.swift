@@ -95,7 +95,7 @@ extension Scope {
     _ object: UnsafeMutablePointer<Object>, _ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store
   ) throws {
     try Instance.make(object, layout, rows, row, in: store)
-    if case .transaction(let open) = self {
+    if case .transaction(let open, _) = self {
       open.memories.append(try Instance(at: object, layout).memoryOfNothing(in: store))
     }
   }

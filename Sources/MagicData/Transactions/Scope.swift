@@ -6,12 +6,14 @@ enum Scope {
   case database(Store)
   /// The same, for a fetch that is to know where the journal was.
   case observed(Store, PositionNote)
-  case transaction(OpenTransaction)
+  /// - Parameter isPart: of a call that undoes all that it did if any of it fails: then what it is made of has no savepoints of its own. SQLite
+  ///   copies into a file what each page was before a savepoint's first change of it, and the parts of a large call change the same pages.
+  case transaction(OpenTransaction, isPart: Bool = false)
 
   var store: Store {
     switch self {
     case .database(let store), .observed(let store, _): store
-    case .transaction(let open): open.store
+    case .transaction(let open, _): open.store
     }
   }
 
@@ -32,7 +34,7 @@ enum Scope {
   ) async throws -> Result {
     switch self {
     case .database(let store), .observed(let store, _): try await store.change(body)
-    case .transaction(let open): try await open.change(body)
+    case .transaction(let open, let isPart): try await open.change(isPart: isPart, body)
     }
   }
 
@@ -60,7 +62,7 @@ enum Scope {
     switch self {
     case .database(let store): result = try await store.readBriefly(body)
     case .observed(let store, let note): result = try await store.readBriefly(note.noting(body))
-    case .transaction(let open): result = try await open.access(body)
+    case .transaction(let open, _): result = try await open.access(body)
     }
     try Task.checkCancellation()
     return result
@@ -89,7 +91,7 @@ enum Scope {
     if let mapped = store.known(type) { return mapped }
     let layout = try store.layout(type)
     switch self {
-    case .transaction(let open):
+    case .transaction(let open, _):
       return try await open.mapped(type, layout)
     case .database(let store), .observed(let store, _):
       // A type that is known costs no wait for whoever writes.
@@ -130,6 +132,6 @@ enum Scope {
 
   /// Puts the instance's memory back if the transaction is rolled back.
   func onRollback(_ memory: @autoclosure () -> InstanceMemory) {
-    if case .transaction(let open) = self { open.memories.append(memory()) }
+    if case .transaction(let open, _) = self { open.memories.append(memory()) }
   }
 }

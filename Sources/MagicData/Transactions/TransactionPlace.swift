@@ -1,23 +1,27 @@
-/// How deep within a transaction the body is that was given it: only the innermost may use it.
+/// Where within a transaction the body is that was given it: only the innermost may use it.
 struct TransactionPlace {
   let open: OpenTransaction
-  private let depth: Int
+  private let level: Int
 
   init(_ open: OpenTransaction) {
     self.open = open
-    depth = open.depth
+    level = open.level
   }
 
   var scope: Scope {
     get throws {
-      guard depth == open.depth else {
-        throw MagicDataError(
-          .transaction,
-          depth < open.depth
-            ? "within a nested transaction, use the one that its body was given"
-            : "the nested transaction is over; what its body was given is of no use afterwards")
-      }
+      try check()
       return .transaction(open)
+    }
+  }
+
+  func check() throws {
+    guard level == open.level else {
+      throw MagicDataError(
+        .transaction,
+        level < open.level
+          ? "within a nested transaction, use the one that its body was given"
+          : "the nested transaction is over; what its body was given is of no use afterwards")
     }
   }
 }

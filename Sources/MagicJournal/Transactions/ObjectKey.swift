@@ -106,7 +106,8 @@ extension ObjectKey {
 extension ObjectKey {
   /// The same on every machine, unlike Swift's own, and good enough where nobody means harm. All bits are mixed.
   package func hash(seed: UInt64) -> UInt64 {
-    var hash = seed &+ 0x9e37_79b9_7f4a_7c15
+    // Small seeds and small numbers are not to meet.
+    var hash = (seed &+ 1) &* 0x9e37_79b9_7f4a_7c15
     switch self {
     case .primary(.integer(let number)): hash.mix(UInt64(bitPattern: number))
     case .primary(.text(var text)): text.withUTF8 { hash.mix(UnsafeRawBufferPointer($0)) }
@@ -115,14 +116,18 @@ extension ObjectKey {
       hash.mix(birth.transaction.stamp.bits)
       hash.mix(UInt64(birth.transaction.tag) << 32 | UInt64(birth.ordinal))
     }
-    // MurmurHash3's last step.
-    hash = (hash ^ hash >> 33) &* 0xff51_afd7_ed55_8ccd
-    hash = (hash ^ hash >> 33) &* 0xc4ce_b9fe_1a85_ec53
-    return hash ^ hash >> 33
+    return hash.mixed
   }
 }
 
 extension UInt64 {
+  /// With all bits mixed (MurmurHash3's last step).
+  package var mixed: UInt64 {
+    var hash = (self ^ self >> 33) &* 0xff51_afd7_ed55_8ccd
+    hash = (hash ^ hash >> 33) &* 0xc4ce_b9fe_1a85_ec53
+    return hash ^ hash >> 33
+  }
+
   fileprivate mutating func mix(_ word: UInt64) {
     self = (self ^ word) &* 0xbf58_476d_1ce4_e5b9
     self ^= self >> 32

@@ -104,7 +104,7 @@ extension FolderListing {
     while true {
       var listing = self
       do {
-        let merged = try Store.whole(db) { try listing.merge(into: $0, beside: beside, milliseconds, events) }
+        let merged = try db.whole { try listing.merge(into: $0, beside: beside, milliseconds, events) }
         self = listing
         return merged
       } catch let uncovered as Uncovered {

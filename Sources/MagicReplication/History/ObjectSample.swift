@@ -64,6 +64,7 @@ struct ObjectSample {
   }
 
   private mutating func add(_ cell: UInt64, _ object: Int, _ name: UInt64, _ version: Version, _ size: Int) {
+    // Some of the bits choose.
     let (index, isNew) = cells.index(of: (name ^ cell &* 0x9e37_79b9_7f4a_7c15).mixed)
     guard !isNew else {
       cells[index] = Cell(object: name, version: version, bytes: size)
@@ -158,15 +159,6 @@ private struct HashTable<Element> {
     var index = Int(truncatingIfNeeded: hash >> 20) & (hashes.count - 1)
     while hashes[index] != 0, hashes[index] != hash { index = (index + 1) & (hashes.count - 1) }
     return index
-  }
-}
-
-extension UInt64 {
-  /// With its bits mixed (MurmurHash3's last step), since some of them choose.
-  fileprivate var mixed: UInt64 {
-    var hash = (self ^ self >> 33) &* 0xff51_afd7_ed55_8ccd
-    hash = (hash ^ hash >> 33) &* 0xc4ce_b9fe_1a85_ec53
-    return hash ^ hash >> 33
   }
 }
 

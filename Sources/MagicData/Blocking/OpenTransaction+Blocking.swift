@@ -48,15 +48,14 @@ extension OpenTransaction {
 
   func nestedBlocking<Result>(_ body: () throws -> Result) throws -> Result {
     let savepoint = savepoint
-    try connectionBlocking { db in try db.execute(sql: savepoint.begin) }
+    try connectionBlocking { db in try db.beginPart() }
     do {
       let result = try deeper(body)
-      try connectionBlocking { db in try db.execute(sql: savepoint.release) }
+      try connectionBlocking { db in try db.endPart() }
       return result
     } catch {
       rewind(to: savepoint)
-      // SQLite may have rolled everything back already; what went wrong first is what counts.
-      try? connectionBlocking { db in try db.execute(sql: savepoint.rollback) }
+      held?.undoPart()
       throw error
     }
   }

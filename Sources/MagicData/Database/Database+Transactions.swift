@@ -34,18 +34,31 @@ extension Database {
   package func whole<Result>(_ body: (Database) throws -> Result) throws -> Result {
     // Else this would begin one, which is not immediate.
     guard isInsideTransaction else { throw MagicDataError(.failed, "a part of a transaction was begun outside of one") }
-    try cachedStatement(sql: "SAVEPOINT magic").execute()
+    try beginPart()
     do {
       let result = try body(self)
-      try cachedStatement(sql: "RELEASE magic").execute()
+      try endPart()
       return result
     } catch {
-      // What went wrong first is what counts. SQLite may have rolled everything back by itself.
-      if isInsideTransaction {
-        try? cachedStatement(sql: "ROLLBACK TO magic").execute()
-        try? cachedStatement(sql: "RELEASE magic").execute()
-      }
+      undoPart()
       throw error
+    }
+  }
+
+  // Parts stand within each other: SQLite means the innermost of a name.
+  func beginPart() throws { try cachedStatement(sql: "SAVEPOINT magic").execute() }
+  func endPart() throws { try cachedStatement(sql: "RELEASE magic").execute() }
+
+  /// Undoes what was done since the part began, or, if that cannot be, the whole transaction: no half of a part is ever committed.
+  func undoPart() {
+    // SQLite may have rolled everything back by itself.
+    guard isInsideTransaction else { return }
+    do {
+      try cachedStatement(sql: "ROLLBACK TO magic").execute()
+      try endPart()
+    } catch {
+      // What went wrong first is what its caller hears of, and this fails only with a connection that can do nothing any more.
+      try? undoWriting()
     }
   }
 

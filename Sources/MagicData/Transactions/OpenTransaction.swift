@@ -139,39 +139,29 @@ final class OpenTransaction {
   ) async throws -> Result {
     let savepoint = savepoint
     try Task.checkCancellation()
-    try await connection { db in try db.execute(sql: savepoint.begin) }
+    try await connection { db in try db.beginPart() }
     let outer = descend()
     defer { level = outer }
     do {
       let result = try await body()
       try Task.checkCancellation()
-      try await connection { db in try db.execute(sql: savepoint.release) }
+      try await connection { db in try db.endPart() }
       return result
     } catch {
       rewind(to: savepoint)
-      // SQLite may have rolled everything back already; what went wrong first is what counts.
-      try? await store.accessNow("the transaction could not go on") { db in
-        if db.isInsideTransaction { try db.execute(sql: savepoint.rollback) }
-      }
+      // Of a connection that is closed everything is undone already; what went wrong first is what counts.
+      try? await store.accessNow("the transaction could not go on") { db in db.undoPart() }
       throw error
     }
   }
 
   /// Where a nested transaction began.
   struct Savepoint: Sendable {
-    let begin: String
-    let release: String
-    let rollback: String
     fileprivate let progress: LocalTransaction.Progress
     fileprivate let (memories, types): (Int, Int)
   }
 
-  var savepoint: Savepoint {
-    let name = "magic_\(level)"
-    return Savepoint(
-      begin: "SAVEPOINT \(name)", release: "RELEASE \(name)", rollback: "ROLLBACK TO \(name); RELEASE \(name)",
-      progress: progress, memories: memories.count, types: types.count)
-  }
+  var savepoint: Savepoint { Savepoint(progress: progress, memories: memories.count, types: types.count) }
 
   func rewind(to savepoint: Savepoint) {
     progress = savepoint.progress

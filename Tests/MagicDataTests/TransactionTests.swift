@@ -142,6 +142,37 @@ import Testing
     #expect(try await journal().map(\.count) == [2, 1])
   }
 
+  /// All savepoints have one name: the innermost is meant.
+  @Test func theInnermostOfNestedTransactionsIsRolledBackAlone() async throws {
+    try await magic.transaction { tx in
+      try await tx.update(Cat("first", 1))
+      try await tx.transaction { tx in
+        try await tx.update(Cat("second", 2))
+        await #expect(throws: Stop.self) {
+          try await tx.transaction { tx in
+            try await tx.update(Cat("third", 3))
+            throw Stop()
+          }
+        }
+        try await tx.update(Cat("fourth", 4))
+      }
+    }
+    #expect(try await cats() == ["first": 1, "second": 2, "fourth": 4])
+    try magic.blocking.transaction { tx in
+      try tx.transaction { tx in
+        try tx.update(Cat("fifth", 5))
+        #expect(throws: Stop.self) {
+          try tx.transaction { tx in
+            try tx.update(Cat("sixth", 6))
+            throw Stop()
+          }
+        }
+      }
+    }
+    #expect(try await cats() == ["first": 1, "second": 2, "fourth": 4, "fifth": 5])
+    #expect(try await journal().map(\.count) == [3, 1])
+  }
+
   /// One operation that fails leaves nothing of itself, and the transaction goes on.
   @Test func afterAFailedOperationATransactionCanGoOn() async throws {
     try await magic.transaction { tx in

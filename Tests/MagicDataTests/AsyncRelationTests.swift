@@ -58,6 +58,104 @@ private struct Album: MagicObject {
     return owners
   }
 
+  /// The memory of a member that has given way may be the next object's.
+  @Test func whatComesAfterAMemberGaveWayIsAdded() async throws {
+    try await magic.update(contentsOf: (0..<50).map { Photo("old \($0)") })
+    var set = MagicalSet(try await magic.object(of: Photo.self))
+    var added = 0
+    for photo in try await magic.object(of: Photo.self) where set.insert(photo) { added += 1 }
+    #expect(added == 0)
+    for number in 0..<200 where set.insert(Photo("new \(number)")) { added += 1 }
+    #expect(added == 200)
+    #expect(set.count == 250)
+    #expect(Set(set.map(\.name)).count == 250)
+    for photo in try await magic.object(of: Photo.self) { #expect(set.contains(photo)) }
+  }
+
+  /// What another object has not fetched cannot be given away, and is not dropped without a word.
+  @Test func whatAnotherObjectAsksForIsRefused() async throws {
+    let a = Album("a")
+    a.later = AsyncMagical(value: [Photo("one")])
+    try await magic.update(a)
+    try await magic.update(Album("b"))
+    let (first, second, new) = (try await album("a"), try await album("b"), Album("c"))
+    for other in [second, new] {
+      other.later = first.later
+      await #expect { try await magic.update(other) } throws: {
+        ($0 as? MagicDataError)?.code == .value && "\($0)".contains("get()")
+      }
+      other.later = AsyncMagical(value: try await first.later.get())
+      try await magic.update(other)
+    }
+    // Its own is what it was.
+    first.later = first.later
+    try await magic.update(first)
+    for id in ["a", "b", "c"] { #expect(try await album(id).later.get().map(\.name) == ["one"]) }
+  }
+
+  /// L-8: of a dictionary an older app reads what it can.
+  @Test func aKeyThatOnlyANewerAppKnowsHidesNoOwner() async throws {
+    enum Level: String, Codable { case low, high }
+    struct Newer: MagicObject {
+      static var magicName: String { "Shelf" }
+      @PrimaryMagicValue var id: String
+      @MagicValue var byLevel: [String: Photo] = [:]
+      init() {}
+    }
+    struct Older: MagicObject {
+      static var magicName: String { "Shelf" }
+      @PrimaryMagicValue var id: String
+      @MagicValue var byLevel: [Level: Photo] = [:]
+      init() {}
+    }
+    let newer = Newer()
+    newer.id = "s"
+    newer.byLevel = ["low": Photo("low"), "unheard of": Photo("new")]
+    try await magic.update(newer)
+    try await magic.close()
+    let older = try await MagicData(path: folder["db"])
+    let shelf = try await older.object(of: Older.self, primary: "s")
+    #expect(shelf.byLevel.mapValues(\.name) == [.low: "low"])
+    shelf.byLevel[.high] = Photo("high")
+    try await older.update(shelf)
+    try await older.close()
+    let again = try await MagicData(path: folder["db"]).object(of: Newer.self, primary: "s")
+    #expect(again.byLevel.mapValues(\.name) == ["low": "low", "high": "high", "unheard of": "new"])
+  }
+
+  /// Owners that cannot be shown do not end a reverse.
+  @Test func aReverseGoesOnBehindOwnersThatCannotBeShown() async throws {
+    enum Colour: String, MagicalCodable { case red }
+    struct Frame: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var colour: Colour
+      @OptionMagicValue var picture: Picture?
+      init() {}
+    }
+    struct Picture: MagicObject {
+      @MagicValue var name: String
+      @ReverseMagicValue(\Frame.$picture) var frames: AsyncReverseMagicSet<Frame>
+      init() {}
+    }
+    let picture = Picture()
+    picture.name = "one"
+    try await magic.update(picture)
+    try await magic.update(
+      contentsOf: (0..<600).map { number in
+        let frame = Frame()
+        (frame.id, frame.colour, frame.picture) = ("\(number)", .red, picture)
+        return frame
+      })
+    // As a newer app would have written it.
+    try await magic.store.write { db in
+      try db.execute(sql: "UPDATE Frame SET colour = CAST('\"mauve\"' AS BLOB) WHERE z_index <= 550")
+    }
+    let fetched = try #require(try await magic.object(of: Picture.self).first)
+    var owners = 0
+    for try await _ in fetched.frames { owners += 1 }
+    #expect(owners == 50)
+  }
+
   @Test func aReverseFindsEveryKindOfOwner() async throws {
     let (one, two) = (Photo("one"), Photo("two"))
     #expect(one.albums == [])

@@ -431,6 +431,35 @@ import Testing
     #expect(try await cats() == ["Tom": 5])
   }
 
+  /// What was there before is the same object, whatever was undone of it.
+  @Test func anInstanceFetchedInARolledBackTransactionStillMeansItsObject() async throws {
+    let session = Session()
+    session.title = "before"
+    try await magic.update(session)
+    func fetched(_ change: String?) async throws -> Session {
+      var fetched: Session?
+      await #expect(throws: Stop.self) {
+        try await magic.transaction { tx in
+          if let change {
+            session.title = change
+            try await tx.update(session)
+          }
+          fetched = try await tx.object(of: Session.self).first
+          throw Stop()
+        }
+      }
+      return try #require(fetched)
+    }
+    for change in [nil, "undone"] {
+      let instance = try await fetched(change)
+      instance.title = "after \(change ?? "nothing")"
+      try await magic.update(instance)
+      #expect(try await magic.object(of: Session.self).map(\.title) == ["after \(change ?? "nothing")"])
+    }
+    try await magic.remove(try await fetched("undone again"))
+    #expect(try await magic.object(of: Session.self).isEmpty)
+  }
+
   @Test func aRollbackLeavesWhatAnotherDatabaseHolds() async throws {
     let other = try await MagicData(type: .memory)
     let session = Session()

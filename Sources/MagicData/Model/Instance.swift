@@ -189,7 +189,15 @@ struct Instance {
           baseline: state.isEdited ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot)))
       return
     }
-    guard !held.isMissing, !relation.isAsked(held) else {
+    if let asked = relation.asked(held), state.isEdited, record.map({ !asked.isOf($0, index) }) ?? true {
+      throw MagicDataError(
+        .value,
+        """
+        \(layout.name).\(layout.properties[index].name) was set to what \(asked.name) of another object has in the database and did not fetch yet; set \
+        what its get() gives
+        """)
+    }
+    guard !held.isMissing, relation.asked(held) == nil else {
       object.missing.insert(index)
       return
     }
@@ -223,7 +231,7 @@ struct Instance {
   private func baseline(_ relation: any RelationCodec, _ storage: Storage, _ slot: Int) throws -> [RelationSave.Member]? {
     guard case .held(let held)? = storage.stored(at: slot) else { return storage[slot].isStored ? [] : nil }
     // What was never fetched is told from what the database holds.
-    if relation.isAsked(held) { return nil }
+    if relation.asked(held) != nil { return nil }
     guard let links = held.links else { return [] }
     guard !held.isMissing else { return links.map { RelationSave.Member(key: nil, link: $0) } }
     return try zip(relation.members(of: held).instances, links).map { member, link in
@@ -392,7 +400,13 @@ struct Instance {
       // The number of an object that is there means it.
       forget { layout.isAutomatic($0) && isThere }
     }
-    record = if case .known(let before, _) = content { before } else { nil }
+    record =
+      switch content {
+      case .known(let before, _): before
+      // What nothing else names is the same object all the same, if it was there before; what it holds now is not known.
+      case .nothing where isThere && layout.primary == nil: record?.withoutEntries
+      case .new, .nothing: nil
+      }
   }
 
   private func forget(isEdited: (Int) -> Bool) {

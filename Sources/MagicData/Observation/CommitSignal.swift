@@ -62,7 +62,8 @@ final class CommitSignal: Sendable {
   ///   - seen: the journal's last row that was seen then.
   ///   - poll: the journal's last row; `nil` if no other process can write.
   func wait(after ticket: Ticket, seen: Int64, poll: (@Sendable () async throws -> Int64)?) async throws {
-    guard let poll, takesPoll() else { return await sleep(after: ticket, seen: seen) }
+    guard let poll else { return await sleep(after: ticket, seen: seen) }
+    guard takesPoll() else { return await sleep(after: ticket, seen: seen, whilePolled: true) }
     defer { leavePoll() }
     while isQuiet(since: ticket), !Task.isCancelled {
       await sleepForAWhile(after: ticket, seen: seen)
@@ -82,13 +83,13 @@ final class CommitSignal: Sendable {
     }
   }
 
-  /// Wakes one of the others, if there are any, to go on with it.
+  /// Wakes the others: one of them goes on with it. Of a single one nobody knows whether it waits again.
   private func leavePoll() {
-    let next = state.withLock { state in
+    let woken = state.withLock { state in
       state.isPolled = false
-      return state.waiting.first.flatMap { state.waiting.removeValue(forKey: $0.key) }
+      return state.takeAll()
     }
-    next?.continuation.resume()
+    for waiter in woken { waiter.continuation.resume() }
   }
 
   private func isQuiet(since ticket: Ticket) -> Bool {
@@ -110,7 +111,8 @@ final class CommitSignal: Sendable {
     }
   }
 
-  private func sleep(after ticket: Ticket, seen: Int64) async {
+  /// - Parameter whilePolled: not at all if the one who polled has just left.
+  private func sleep(after ticket: Ticket, seen: Int64, whilePolled: Bool = false) async {
     let id = state.withLock { state in
       state.lastID += 1
       return state.lastID
@@ -119,7 +121,9 @@ final class CommitSignal: Sendable {
       await withCheckedContinuation { continuation in
         let isAsleep = state.withLock { state in
           // A task is marked as cancelled before its handler runs, and the handler waits for this lock.
-          guard state.commits == ticket.commits, !state.isClosed, !Task.isCancelled else { return false }
+          guard state.commits == ticket.commits, !state.isClosed, !Task.isCancelled, !whilePolled || state.isPolled else {
+            return false
+          }
           state.waiting[id] = Waiter(seen: seen, continuation: continuation)
           return true
         }

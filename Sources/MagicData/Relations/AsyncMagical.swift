@@ -241,9 +241,11 @@ struct AsyncCodec<Wrapped: Magical>: RelationCodec {
     .held(HeldRelation(AsyncMagical<Wrapped>(property), stored: nil))
   }
 
-  func isAsked(_ held: Held) -> Bool {
-    guard let held = held as? HeldRelation<AsyncMagical<Wrapped>>, case .stored = held.value.state else { return false }
-    return true
+  func asked(_ held: Held) -> StoredProperty? {
+    guard let held = held as? HeldRelation<AsyncMagical<Wrapped>>, case .stored(let property) = held.value.state else {
+      return nil
+    }
+    return property
   }
 }
 
@@ -254,6 +256,10 @@ struct StoredProperty {
   let zIndex: Int64
   let index: Int
   let name: String
+
+  func isOf(_ record: Record, _ index: Int) -> Bool {
+    origin.id == record.database && zIndex == record.place.zIndex && self.index == index
+  }
 
   /// The links to objects that have a row. On the caller's thread.
   func links(of target: any MagicObject.Type) throws -> [Link] {
@@ -269,10 +275,16 @@ struct StoredProperty {
   /// All objects of the property.
   nonisolated(nonsending) func fetch(_ target: any MagicObject.Type) async throws -> ([Link], FetchedObjects) {
     let scope = Scope.database(origin)
-    guard let type = try await scope.mappedForReading(owner) else { return ([], FetchedObjects()) }
-    let (zIndex, index) = (zIndex, index)
-    let links = try await scope.read { db in try type.shownLinks(of: zIndex, index, db) }
-    return (links, try await fetch(links, target))
+    guard let type = try await scope.mappedForReading(owner), let targets = try await scope.mappedForReading(target) else {
+      return ([], FetchedObjects())
+    }
+    let (zIndex, index, types) = (zIndex, index, try await scope.typesForReading(of: targets))
+    // Links and objects of one moment.
+    let (links, graph) = try await scope.read { db in
+      let links = try type.shownLinks(of: zIndex, index, db)
+      return (links, try FetchedGraph(FetchedRows(targets, db, at: Array(Set(links.map(\.target))).sorted()), types, db))
+    }
+    return (links, try scope.makeAll(graph))
   }
 
   /// The objects that some links lead to.

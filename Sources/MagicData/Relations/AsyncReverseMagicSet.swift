@@ -47,7 +47,8 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
 
     /// The next owner. They are fetched some hundred at a time.
     public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
-      if batch.isEmpty, !isOver {
+      // Of many owners none may be one that can be shown.
+      while batch.isEmpty, !isOver {
         isOver = true
         let (objects, last) = try await set.batch(after: last)
         isOver = last == nil

@@ -105,6 +105,10 @@ struct Member {
     storage = instance?.first
   }
 
+  func isSame(as other: Member) -> Bool {
+    identity != nil && identity == other.identity || saved != nil && saved == other.saved
+  }
+
   /// Once it is saved. Of two databases' objects the z indexes mean nothing to each other.
   var saved: SavedMember? {
     storage?.header.record.map { SavedMember(database: $0.database, zIndex: $0.place.zIndex) }
@@ -128,11 +132,11 @@ private final class MemberIndex {
 
   /// - Parameter elements: all members, of which an index that was not asked yet knows nothing.
   func find(_ member: Member, in elements: [some MagicObject]) -> Int? {
-    if places == nil {
-      var places = MemberPlaces()
-      for (place, element) in elements.enumerated() { places.set(Member(element), at: place) }
-      self.places = places
-    }
+    if places == nil { places = MemberPlaces(of: elements) }
+    guard let place = places?.find(member) else { return nil }
+    if Member(elements[place]).isSame(as: member) { return place }
+    // It was another one's, which has given way, and whose memory may be this one's by now; or a rollback has taken its z index back.
+    places = MemberPlaces(of: elements)
     return places?.find(member)
   }
 
@@ -148,6 +152,10 @@ private struct MemberPlaces {
   private var bySaved: [SavedMember: Int] = [:]
   /// Members that had no z index when they came: they may have one by now.
   private var unsaved: [(member: Member, place: Int)] = []
+
+  init(of elements: [some MagicObject]) {
+    for (place, element) in elements.enumerated() { set(Member(element), at: place) }
+  }
 
   mutating func find(_ member: Member) -> Int? {
     if let identity = member.identity, let place = byIdentity[identity] { return place }

@@ -10,15 +10,15 @@ protocol RelationCodec: Sendable {
   func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot?
   /// What a property holds whose objects are fetched when they are asked for; `nil` for those that come with their owner.
   func slot(asking property: StoredProperty) -> Slot?
-  /// Whether a slot holds only the way to ask.
-  func isAsked(_ held: Held) -> Bool
+  /// Of a slot that holds only the way to ask: whom it asks.
+  func asked(_ held: Held) -> StoredProperty?
   /// Whether its objects are fetched when they are asked for.
   var isAsync: Bool { get }
 }
 
 extension RelationCodec {
   func slot(asking property: StoredProperty) -> Slot? { nil }
-  func isAsked(_ held: Held) -> Bool { false }
+  func asked(_ held: Held) -> StoredProperty? { nil }
   var isAsync: Bool { false }
 }
 
@@ -64,10 +64,20 @@ struct ManyCodec<Members: RelationMembers & Magical>: RelationCodec {
       }
       shown.removeLast(links.count - count)
     }
-    let names = kind == .dictionary ? shown.map(\.name) : []
-    let held = HeldRelation(try Members(members: members, names: names), stored: shown)
-    held.hidden = hidden
-    return .held(held)
+    guard kind == .dictionary else {
+      let held = HeldRelation(try Members(members: members, names: []), stored: shown)
+      held.hidden = hidden
+      return .held(held)
+    }
+    do {
+      return .held(HeldRelation(try Members(members: members, names: shown.map(\.name)), stored: shown))
+    } catch let error as MagicDataError where error.code == .value {
+      // What a newer app knows by a key that this one cannot read is hidden as well.
+      let readable = shown.indices.filter { (try? Members(members: [members[$0]], names: [shown[$0].name])) != nil }
+      shown = readable.map { shown[$0] }
+      return .held(
+        HeldRelation(try Members(members: readable.map { members[$0] }, names: shown.map(\.name)), stored: shown))
+    }
   }
 }
 

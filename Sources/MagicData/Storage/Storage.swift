@@ -17,6 +17,11 @@ struct Record {
     birth.map { .birth($0) } ?? primary.map { .primary($0) }
   }
 
+  /// The same object, of whose entries nothing is known.
+  var withoutEntries: Record {
+    Record(database: database, keeper: keeper, place: ObjectPlace(zIndex: place.zIndex, last: .none), birth: birth)
+  }
+
   /// What an object asks for more of itself.
   var store: Store {
     get throws {

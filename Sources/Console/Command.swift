@@ -9,39 +9,40 @@ package struct Outcome: Sendable {
   /// For programs: the members of the summary.
   package var content: any Encodable & Sendable
   package var status = ExitCode.success
-  /// Standard output carried something else, so the result goes to standard error.
-  package var isOutputTaken = false
 
   package init(
-    text: String, content: any Encodable & Sendable = Empty(), status: ExitCode = .success, isOutputTaken: Bool = false
+    text: String, content: any Encodable & Sendable = Empty(), status: ExitCode = .success
   ) {
-    (self.text, self.content) = (text, content)
-    (self.status, self.isOutputTaken) = (status, isOutputTaken)
+    (self.text, self.content, self.status) = (text, content, status)
   }
 }
 
 /// A command that can be interrupted, and prints its result in one place.
 package protocol Command: AsyncParsableCommand, Sendable {
   var output: OutputOptions { get }
+  /// Whether standard output carries something else than results, which then go to standard error.
+  var isOutputTaken: Bool { get }
   func perform() async throws -> Outcome
 }
 
 extension Command {
+  package var isOutputTaken: Bool { false }
+
   package func run() async throws {
     let name = Self.configuration.commandName ?? Self._commandName
     let run = await Interruption { try await perform() }
     do {
       let outcome = try run.result.get()
-      try output.summary(name, outcome)
+      try output.summary(name, outcome, isOutputTaken)
       if outcome.status != .success { throw outcome.status }
     } catch is CancellationError {
       let status = ExitCode(128 + (run.signal ?? SIGINT))
       if !output.quiet { Terminal.say("interrupted; everything is whole, and the next run goes on from here") }
-      output.failure(name, "cancelled", "interrupted", status)
+      output.failure(name, "cancelled", "interrupted", status, isOutputTaken)
       throw status
     } catch let error as MagicDataError {
       Terminal.say(error.message, .red)
-      output.failure(name, "\(error.code)", error.message, error.code.exitCode)
+      output.failure(name, "\(error.code)", error.message, error.code.exitCode, isOutputTaken)
       throw error.code.exitCode
     }
   }

@@ -26,20 +26,21 @@ package struct OutputOptions: ParsableArguments {
   }
 
   /// The last line.
-  func summary(_ command: String, _ outcome: Outcome) throws {
-    let handle: FileHandle = outcome.isOutputTaken ? .standardError : .standardOutput
+  func summary(_ command: String, _ outcome: Outcome, _ isOutputTaken: Bool) throws {
+    let handle: FileHandle = isOutputTaken ? .standardError : .standardOutput
     if json {
       try event("summary", Summary(command: command, exit: outcome.status.rawValue, content: outcome.content), to: handle)
-    } else if !outcome.text.isEmpty, !(outcome.isOutputTaken && quiet) {
+    } else if !outcome.text.isEmpty, !(isOutputTaken && quiet) {
       try OutputOptions.print(Data(outcome.text.utf8), to: handle)
     }
   }
 
-  func failure(_ command: String, _ code: String, _ message: String, _ status: ExitCode) {
+  func failure(_ command: String, _ code: String, _ message: String, _ status: ExitCode, _ isOutputTaken: Bool) {
     guard json else { return }
     // Whoever cannot be told this learns it from the exit code.
     try? event(
-      "summary", Summary(command: command, exit: status.rawValue, content: Failure(error: .init(code: code, message: message))))
+      "summary", Summary(command: command, exit: status.rawValue, content: Failure(error: .init(code: code, message: message))),
+      to: isOutputTaken ? .standardError : .standardOutput)
   }
 
   package static func encoded(_ object: some Encodable) throws -> Data {

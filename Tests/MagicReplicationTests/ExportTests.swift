@@ -34,6 +34,31 @@ import Testing
     #expect(found.withLock { $0 } == [[.text("one"), .text("two")], [.text("one"), .text("two")]])
   }
 
+  /// X-6: what stands twice, or after what it comes before, is refused with all that follows: merged, it would be a journal that nobody can read.
+  @Test func transactionsThatDoNotRiseAreRefused() async throws {
+    let folder = try TemporaryFolder()
+    let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
+    func line(_ sequence: Int, _ stamp: Int, _ object: String) -> String {
+      let entry = #"{"type":"T","op":"update","object":"\#(object)","fields":{}}"#
+      return
+        #"{"transaction":{"replica":"\#(root)","sequence":\#(sequence),"stamp":"\#(stamp)","tag":1,"root":"\#(root)","entries":[\#(entry)]}}"#
+    }
+    let head = [
+      #"{"magicdata":"journal","format":1,"dataSet":"\#(id)"}"#,
+      #"{"type":{"id":"T","name":"T","primary":{"name":"id","kind":"text"},"fields":[]}}"#,
+    ]
+    let (first, second) = (line(1, 65_536, "a"), line(2, 131_072, "b"))
+    for (name, third) in [second, first, line(3, 131_072, "c"), line(3, 70_000, "c"), line(1, 200_000, "c")].enumerated() {
+      let lines = head + [first, second, third, line(4, 300_000, "d"), #"{"end":{"transactions":4}}"#]
+      try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder["\(name).jsonl"])
+      let magic = try await MagicData(type: .temporary)
+      let report = try await magic.rebuild(from: [.export(folder["\(name).jsonl"])], RebuildPlan())
+      #expect(report.transactions == 2)
+      #expect(report.read.unread.map(\.message).first?.contains("line 5") == true, "\(report.read)")
+      #expect(try await DatabaseCheck(magic).faults == [])
+    }
+  }
+
   /// A sign is no digit of an escape.
   @Test(arguments: [#""\u+041""#, #""\u-041""#, #""\u004""#, #""\u00é""#]) func anEscapeHasFourDigits(text: String) {
     #expect(throws: JSONValue.Failure.self) { try JSONValue(Array(text.utf8)) }

@@ -64,6 +64,25 @@ private struct Ticket: MagicObject {
     #expect(result.output.contains("Note inserted has a row, against its journal"))
   }
 
+  /// What is lost of the journal is said, the rest is shown, and nothing is settled by what is left.
+  @Test func aJournalThatLacksRowsIsReadAsFarAsItGoes() async throws {
+    for id in ["x", "y", "z"] { try await fixture.write(id, to: "a", id: id) }
+    try sql("DELETE FROM magic_journal WHERE id = 2", in: "a")
+    let verified = try Tool.replay.run("verify", path("a"))
+    #expect(verified.status == 4, "\(verified)")
+    #expect(verified.output.contains("the journal lacks rows") && verified.output.contains("Note y has an entry"))
+    for command in [["state"], ["diff", "--from", "2025-01-01"]] {
+      let lines = try fixture.json(command[0], [path("a")] + command.dropFirst(), status: 3)
+      #expect(lines.dropLast().texts("object") == ["x", "z"], "\(lines)")
+      #expect(lines.events("unread").texts("message").first?.contains("Note y") == true, "\(lines)")
+    }
+    for side in ["journal", "tables"] {
+      let repaired = try Tool.replay.run("verify", path("a"), "--repair", side)
+      #expect(repaired.status == 1 && repaired.errors.contains("the journal lacks rows"), "\(repaired)")
+    }
+    #expect(try await titles("a") == ["x": "x", "y": "y", "z": "z"])
+  }
+
   @Test func theJournalSettlesWhatSQLChanged() async throws {
     try await tamper()
     #expect(try Tool.replay.run("verify", path("a"), "--repair", "journal").output.hasPrefix("settled 3 objects"))

@@ -17,6 +17,11 @@ private struct Work: MagicObject {
   @MagicValue var readers: MagicalSet<Author> = []
   @OptionMagicValue var cover: MagicAsset<String>?
   init() {}
+
+  init(_ number: Int) {
+    self.number = number
+    title = "work \(number)"
+  }
 }
 
 @Suite(.timeLimit(.minutes(15))) struct ReplayStateTests {
@@ -83,6 +88,36 @@ private struct Work: MagicObject {
     #expect(
       try Tool.replay.run("state", path("b"), "--at", "2025-06-15T18:30:00Z", "--csv").output
         == Tool.replay.run("state", path("a"), "--at", "2025-06-15T18:30:00Z", "--csv").output)
+  }
+
+  /// RFC 4180: line ends and quotes within values, and one line of names, however late a field was first set.
+  @Test func whatIsCommaSeparatedCanBeReadBack() async throws {
+    let titles = ["a\nb", "a\rb", "a\r\nb", "a,\u{301}b", "a\"\u{301}b", "plain", " \"\" "]
+    try await fixture.work("a") { magic in
+      for (number, title) in titles.enumerated() { try await magic.update(Note("\(number)", title)) }
+      try await magic.update(contentsOf: (0..<1_100).map { Work($0) })
+      let author = Author()
+      (author.id, author.name) = ("x", "late")
+      let last = Work(5_000)
+      last.author = author
+      try await magic.update(last)
+    }
+    try Data(Tool.replay.run("state", path("a"), "--csv").output.utf8).write(to: fixture.folder["csv"])
+    let script = """
+      import csv, json, sys
+      rows = list(csv.reader(open(sys.argv[1], newline='', encoding='utf-8')))
+      print(json.dumps({"titles": [row[2] for row in rows if row[0] == 'Note'], "heads": [row for row in rows if row[0] == 'type'],
+        "widths": sorted(set((row[0], len(row)) for row in rows if row[0] != 'type'))}))
+      """
+    let read = try Tool.python.run("-c", script, path("csv"))
+    let found = try #require(JSONSerialization.jsonObject(with: Data(read.output.utf8)) as? [String: Any], "\(read.errors)")
+    #expect((found["titles"] as? [String])?.map { Array($0.utf8) } == titles.map { Array($0.utf8) })
+    #expect(
+      found["heads"] as? [[String]] == [
+        ["type", "object", "name"], ["type", "object", "title"],
+        ["type", "object", "number", "author", "cover", "readers", "title"],
+      ])
+    #expect((found["widths"] as? [[Any]])?.compactMap { $0[1] as? Int } == [3, 3, 7])
   }
 
   @Test func twoMomentsAndTwoSourcesAreCompared() async throws {

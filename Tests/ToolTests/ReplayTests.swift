@@ -50,14 +50,22 @@ struct ReplayFixture {
   }
 
   /// The lines of JSON of a command; the last one is the summary.
-  func json(_ arguments: String..., status: Int32 = 0, environment: [String: String] = [:]) throws -> [[String: Any]] {
+  func json(
+    _ command: String, _ arguments: [String], status: Int32 = 0, environment: [String: String] = [:]
+  ) throws -> [[String: Any]] {
     let pipe = Pipe()
-    let process = try Tool.replay.start(arguments + ["--json"], output: pipe, environment: environment)
+    let process = try Tool.replay.start([command] + arguments + ["--json"], output: pipe, environment: environment)
     let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     #expect(process.terminationStatus == status, "\(arguments): \(output)")
     return try output.split(separator: "\n").map {
       try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
     }
+  }
+
+  func json(
+    _ command: String, _ arguments: String..., status: Int32 = 0, environment: [String: String] = [:]
+  ) throws -> [[String: Any]] {
+    try json(command, arguments, status: status, environment: environment)
   }
 }
 
@@ -197,6 +205,22 @@ extension [[String: Any]] {
     }
   }
 
+  /// S-1: what was not checked is shown, and never merged.
+  @Test func nothingOfADamagedSegmentIsApplied() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.work("a") { magic in
+      for number in 0..<300 { try await magic.update(Note("\(number)", String(UUID().uuidString.dropLast()))) }
+    }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let cut = path("cut.segment")
+    try Data(contentsOf: URL(fileURLWithPath: try f.segments("remote")[0])).dropLast(2_000).write(to: URL(fileURLWithPath: cut))
+    let applied = try f.json("apply", cut, "--into", path("new"), status: 3)
+    #expect(applied.last?["transactions"] as? Int == 0)
+    #expect(applied.events("unread").texts("message").first?.contains("nothing of it can be taken") == true)
+    let shown = try Tool.replay.run("state", cut)
+    #expect(shown.status == 3 && shown.lines.count > 1)
+  }
+
   @Test func whatIsWholeInAFolderAndABundleIsShown() async throws {
     let (f, path) = (fixture, fixture.path)
     for title in ["1", "2", "3"] {
@@ -287,6 +311,29 @@ extension [[String: Any]] {
     #expect(process.terminationStatus == 0)
     try Tool.sync.run("push", path("a"), path("remote"))
     #expect(try Tool.replay.run("log", f.segments("remote")[0], "--follow").errors.contains("does not grow"))
+  }
+
+  /// What came before the moment that was asked for does not come later.
+  @Test(arguments: ["a", "remote"], [["--since", "2025-06-15T16:00:00Z"], ["--limit", "0"]])
+  func whatIsFollowedBeginsWhereItIsAskedTo(source: String, window: [String]) async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.write("old", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let pipe = Pipe()
+    let process = try Tool.replay.start(["log", path(source), "--follow", "--json"] + window, output: pipe)
+    // It has looked by then, and looks five times a second.
+    try await Task.sleep(for: .seconds(2))
+    try await f.write("new", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    var read = ""
+    while !read.contains(#""new""#) {
+      let more = pipe.fileHandleForReading.availableData
+      guard !more.isEmpty else { break }
+      read += String(decoding: more, as: UTF8.self)
+    }
+    kill(process.processIdentifier, SIGINT)
+    #expect(process.terminationStatus == 0)
+    #expect(read.contains(#""new""#) && !read.contains(#""old""#), "\(read)")
   }
 
   @Test func everyCommandHasExamples() throws {

@@ -14,6 +14,9 @@ final class ExportReader {
   private var isAtEnd = false
   private var line = 0
   private var transactions = 0
+  /// Of the transactions that were read.
+  private var lastVersion: Version?
+  private var lasts: [ReplicaID: (sequence: UInt64, stamp: Stamp)] = [:]
   private var isOver = false
   /// By the names that lines have for them.
   private var types: [JSONName: Int] = [:]
@@ -62,7 +65,7 @@ final class ExportReader {
           try learn(type)
         } else if let transaction = object["transaction"] {
           transactions += 1
-          return try read(transaction)
+          return try inOrder(read(transaction))
         } else if let end = object["end"] {
           isOver = true
           guard end["transactions"]?.integer == Int64(transactions) else { throw damaged("transactions are missing before it") }
@@ -180,6 +183,20 @@ final class ExportReader {
       entries.append(entry)
     }
     return Transaction(replica: replica, sequence: UInt64(sequence), name: name, root: root, entries: entries)
+  }
+
+  ///
+  private func inOrder(_ transaction: Transaction) throws -> Transaction {
+    let (version, last) = (transaction.version, lasts[transaction.replica])
+    guard lastVersion.map({ $0 <= version }) ?? true,
+      last.map({ $0.sequence < transaction.sequence && $0.stamp < version.stamp }) ?? true
+    else {
+      throw damaged(
+        "transaction \(transaction.replica):\(transaction.sequence) stands after one that it comes before, or twice")
+    }
+    lastVersion = version
+    lasts[transaction.replica] = (transaction.sequence, version.stamp)
+    return transaction
   }
 
   private struct Spoken: Hashable {

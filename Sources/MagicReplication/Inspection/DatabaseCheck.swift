@@ -17,6 +17,8 @@ package struct DatabaseCheck: Sendable {
   private(set) var found: [ObjectFault] = []
   /// Of objects.
   private(set) var faultyNumbers = 0
+  /// Why the journal cannot be read to its end: then nothing can be mended by it.
+  private(set) var journalFault: MagicDataError?
   /// Whether SQLite finds its own file whole.
   private(set) var isFileWhole = true
 
@@ -37,12 +39,17 @@ package struct DatabaseCheck: Sendable {
     let journal = try JournalReader(db)
     // Every transaction can be read, and they follow each other.
     var written = 0
-    try journal.forEachTransaction { transaction in
-      try Task.checkCancellation()
-      written += transaction.entries.count
-      for entry in transaction.entries where journal.schema.types[entry.type].schema.hasNumbers {
-        numbers[entry.type, default: Numbers()].add(entry)
+    do {
+      try journal.forEachTransaction { transaction in
+        try Task.checkCancellation()
+        written += transaction.entries.count
+        for entry in transaction.entries where journal.schema.types[entry.type].schema.hasNumbers {
+          numbers[entry.type, default: Numbers()].add(entry)
+        }
       }
+    } catch let error as MagicDataError where error.code == .notADatabase {
+      journalFault = error
+      report(error.message)
     }
     var digest = Digest()
     for type in journal.schema.types {
@@ -51,11 +58,11 @@ package struct DatabaseCheck: Sendable {
       try table.forEachRow { try check($0, $1, table, journal, isShown: true, &ofType, &digest) }
       try table.forEachAbsent { try check($0, $1, table, journal, isShown: false, &ofType, &digest) }
       for fault in try table.orphanLinks() { report(fault) }
-      if type.schema.hasNumbers { try checkNumbers(table) }
+      if type.schema.hasNumbers, journalFault == nil { try checkNumbers(table) }
       ofType.finish(&digest)
     }
     // Entries that are in no object's chain would be in no fold.
-    if entries != written {
+    if entries != written, journalFault == nil {
       report("the journal has \(written) entries, and objects know of \(entries)")
       try findLost(journal, db)
     }

@@ -25,6 +25,7 @@ extension MagicData {
           .notADatabase, "the database file is damaged (\(integrity[0])); restore it from a copy, or clone a remote")
       }
       let check = try DatabaseCheck(db)
+      if let fault = check.journalFault { throw fault }
       count.withLock { $0 = check.found.count + check.faultyNumbers }
       let repairer = try Repairer(db)
       for type in try JournalReader(db).schema.types { try ObjectTable(type, db).removeOrphanLinks() }

@@ -36,8 +36,9 @@ extension JournalSource {
     let (reached, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       // These are the other thread's until all is handed to it.
       nonisolated(unsafe) var (filter, last) = (selection.filter, LastEntries(after == nil ? selection.limit : nil))
-      nonisolated(unsafe) var reached = Reached(after ?? Frontier())
       var window = try selection.window(journal)
+      // What is left out is not wanted later either.
+      nonisolated(unsafe) var reached = Reached(after ?? (window.isAll ? Frontier() : journal.end))
       if let after { (window.after, window.last, window.since, window.hasKept) = (after, nil, nil, false) }
       let isAll = filter.isEmpty
       try journal.forEachPart(window, checkCancelled) { transaction, schema in

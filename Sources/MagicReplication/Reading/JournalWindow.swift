@@ -13,10 +13,15 @@ package struct JournalWindow: Sendable {
   package var hasKept = true
   /// So many of the last transactions of each replica are enough.
   package var last: Int?
+  /// Whether of a damaged segment is shown what its bytes still tell. Who merges believes nothing before its check (S-1).
+  var salvages = true
   /// A transaction of more entries may come in parts: several in a row with its name and so many entries at most.
   var atOnce = Int.max
 
   package init() {}
+
+  /// Whether no moment or number leaves transactions out.
+  var isAll: Bool { since == nil && until == nil && last == nil }
 
   package func has(_ id: ReplicaID) -> Bool {
     replicas.isEmpty || replicas.contains { id.description.hasPrefix($0) }

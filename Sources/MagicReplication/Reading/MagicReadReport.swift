@@ -24,7 +24,7 @@ public struct MagicReadReport: Sendable, Equatable {
         UnreadFile(
           path: remote, code: .failed,
           message:
-            "the clock of replica \($0.replica) is \($0.aheadMilliseconds / 1_000) s ahead, and what it wrote since was not fetched"
+            "the clock of replica \($0.replica) is \($0.aheadMilliseconds / 1_000) s ahead, and what it wrote since was left out"
         )
       }
     missing = pull.parked

@@ -41,8 +41,8 @@ package final class OpenJournal {
     _ body: @Sendable @escaping (OpenJournal, _ checkCancelled: @escaping () throws -> Void) throws -> Result
   ) async throws -> (Result, MagicReadReport) {
     try await Store.atLength { checkCancelled in
-      var (parts, bundles, said): ([Part], [URL], [MagicDataError]) = ([], [], [])
-      defer { for folder in bundles { try? FileManager.default.removeItem(at: folder) } }
+      var (parts, bundles, said): ([Part], [ScratchFolder], [MagicDataError]) = ([], [], [])
+      defer { withExtendedLifetime(bundles) {} }
       var databases: [(magic: MagicData, path: String)] = []
       var fetched = MagicReadReport()
       for source in sources {
@@ -64,9 +64,9 @@ package final class OpenJournal {
         case .folder(let remote):
           parts.append(try .folder(remote))
         case .bundle(let file):
-          let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "magic-bundle-\(UUID().uuidString.lowercased())")
-          bundles.append(folder)
+          let scratch = try ScratchFolder("bundle")
+          bundles.append(scratch)
+          let folder = scratch.url.appendingPathComponent("remote", isDirectory: true)
           let remote = try BundleFile.folder(of: file, at: folder, hasContents: false, checkCancelled) { said.append($0) }
           parts.append(try .folder(remote))
         case .export(let file):
@@ -115,6 +115,23 @@ package final class OpenJournal {
   /// Above it no stamp of a database among them is: what was folded stays folded (L-22).
   var clock: Int64 {
     parts.map { if case .database(_, _, let state, _, _, _) = $0 { state.lastStamp.milliseconds } else { 0 } }.max() ?? 0
+  }
+
+  /// The last transaction of each replica.
+  var end: Frontier {
+    var end = Frontier()
+    for part in parts {
+      switch part {
+      case .database(_, _, _, let frontier, _, _):
+        for replica in frontier.replicas { end[replica] = max(end[replica], frontier[replica]) }
+      case .folder(let listing, _, _):
+        for replica in listing.replicas {
+          end[replica] = max(end[replica], listing.runs[replica]?.files.map(\.name.last).max() ?? 0)
+        }
+      case .segment, .export: break
+      }
+    }
+    return end
   }
 
   // MARK: What was given up

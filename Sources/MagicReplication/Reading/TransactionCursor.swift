@@ -99,8 +99,10 @@ final class SegmentCursor: TransactionCursor {
       reader = try SegmentReader(bytes)
     } catch {
       let code = MagicDataError(error, path).code
-      guard error.code == .damaged, let salvaged = try? SegmentReader(salvaging: bytes) else {
-        troubles.add(UnreadFile(path: path, code: code, message: "\(path): nothing of it can be shown: \(error)"))
+      guard window.salvages, error.code == .damaged, let salvaged = try? SegmentReader(salvaging: bytes) else {
+        troubles.add(
+          UnreadFile(
+            path: path, code: code, message: "\(path): nothing of it can be \(window.salvages ? "shown" : "taken"): \(error)"))
         return nil
       }
       troubles.add(UnreadFile(path: path, code: code, message: "\(path): \(error). What is shown of it was not checked"))

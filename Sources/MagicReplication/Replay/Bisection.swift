@@ -29,15 +29,14 @@ package struct Bisection: Sendable {
   /// - Parameter test: is given the path of a database that it may do with what it likes; `false` if something is not as it should be.
   package func run(_ test: (_ path: String, _ transactions: Int) async throws -> Bool) async throws -> (Result, MagicReadReport)
   {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magic-bisect-\(UUID().uuidString.lowercased())")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let scratch = try ScratchFolder("bisect")
+    defer { withExtendedLifetime(scratch) {} }
     let ((versions, givenUp), report) = try await versions()
     var tries = 0
     func passes(_ count: Int) async throws -> Bool {
       try Task.checkCancellation()
       tries += 1
-      let place = folder.appendingPathComponent("\(tries)")
+      let place = scratch.url.appendingPathComponent("\(tries)")
       defer { try? FileManager.default.removeItem(at: place) }
       try await MagicData.build(at: DatabaseLocation(place)) { magic in
         var plan = RebuildPlan()

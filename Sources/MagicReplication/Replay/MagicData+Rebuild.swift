@@ -9,9 +9,8 @@ extension MagicData {
   /// The database stays a replica of its own. What is a run of each replica (`RebuildPlan.isRun`) belongs to the sources' data set, under its own addresses. Anything else is a data set of its
   /// own, which numbers what it took anew: under the old addresses, others would take it for the transactions that it lacks.
   package func rebuild(from sources: [JournalSource], _ plan: RebuildPlan) async throws -> RebuildReport {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magic-bundle-\(UUID().uuidString.lowercased())")
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let (sources, damaged) = try await MagicData.unpacked(sources, in: folder, hasContents: plan.fetchesAssets)
+    let (sources, scratch, damaged) = try await MagicData.unpacked(sources, hasContents: plan.fetchesAssets)
+    defer { withExtendedLifetime(scratch) {} }
     let (store, now) = (store, store.surroundings.milliseconds())
     var (report, read) = try await OpenJournal.read(sources) { journal, checkCancelled in
       try store.writeInTurnBlocking { db in
@@ -35,22 +34,23 @@ extension MagicData {
     return report
   }
 
-  /// Bundles as folders, so that their contents are at hand.
+  /// Bundles as folders, so that their contents are at hand, and where these are.
   private static func unpacked(
-    _ sources: [JournalSource], in folder: URL, hasContents: Bool
-  ) async throws -> ([JournalSource], [UnreadFile]) {
+    _ sources: [JournalSource], hasContents: Bool
+  ) async throws -> ([JournalSource], [ScratchFolder], [UnreadFile]) {
     try await Store.atLength { checkCancelled in
-      var damaged: [UnreadFile] = []
-      let sources = try sources.enumerated().map { number, source -> JournalSource in
+      var (folders, damaged): ([ScratchFolder], [UnreadFile]) = ([], [])
+      let sources = try sources.map { source -> JournalSource in
         guard case .bundle(let file) = source else { return source }
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let place = folder.appendingPathComponent("\(number)")
+        let scratch = try ScratchFolder("bundle")
+        folders.append(scratch)
+        let place = scratch.url.appendingPathComponent("remote", isDirectory: true)
         return .folder(
           try BundleFile.folder(of: file, at: place, hasContents: hasContents, checkCancelled) {
             damaged.append(UnreadFile(path: file.path, code: $0.code, message: $0.message))
           })
       }
-      return (sources, damaged)
+      return (sources, folders, damaged)
     }
   }
 
@@ -126,7 +126,8 @@ private struct Rebuilder {
   private mutating func part(_ transaction: Transaction, _ schema: SourceSchema) -> Transaction? {
     let replica = transaction.replica
     guard transaction.sequence > 0 else { return transaction }
-    guard !stopped.contains(replica) else { return nil }
+    // In their own order, or one that comes by chance after it would be lacking.
+    guard !stopped.contains(replica), !merger.holdsBack(transaction) else { return nil }
     let next = read[replica] + 1
     read[replica] = max(read[replica], transaction.sequence)
     if transaction.sequence > next, plan.isRun {
@@ -146,7 +147,6 @@ private struct Rebuilder {
   }
 
   private mutating func merge(_ transaction: Transaction, _ schema: SourceSchema) throws {
-    guard merger.heldBack[transaction.replica] == nil else { return }
     let types: [LearntType]
     if let known = learnt[ObjectIdentifier(schema)] {
       types = known.types

@@ -9,14 +9,17 @@ package struct ObjectAt: Sendable, Equatable {
   }
 
   package let type: String
+  /// Of all fields that the type is known to have, and whether its objects may have numbers.
+  package let fieldNames: [String]
+  package let mayHaveNumber: Bool
   package let key: ObjectKey
   /// That it has claimed, and what that comes to (M-16).
   package let number: Int64?
   /// What it shows (M-14), in the order in which fields were learnt.
   package let fields: [Field]
 
-  init(_ state: ObjectState, _ key: ObjectKey, number: Int64?, of type: TypeSchema) {
-    self.type = type.name.text
+  init(_ state: ObjectState, _ key: ObjectKey, number: Int64?, of type: TypeSchema, _ fieldNames: [String]) {
+    (self.type, self.fieldNames, mayHaveNumber) = (type.name.text, fieldNames, type.hasNumbers)
     (self.key, self.number) = (key, number)
     fields = state.row.filter { $0.value != .null }.map { Field(name: type.fields[$0.field].name.text, value: $0.value) }
   }
@@ -48,9 +51,12 @@ extension Value {
 struct StateReader {
   private let journal: JournalReader
   private let db: Connection
+  /// By type.
+  private let fieldNames: [[String]]
 
   init(_ db: Connection) throws {
     (self.db, journal) = (db, try JournalReader(db))
+    fieldNames = journal.schema.types.map { $0.schema.fields.map(\.name.text) }
   }
 
   /// By name.
@@ -99,7 +105,7 @@ struct StateReader {
     guard state.isAlive else { return nil }
     var number: Int64?
     if case .birth(let birth) = key { number = lost[birth] ?? state.claim }
-    return ObjectAt(state, key, number: number, of: type.schema)
+    return ObjectAt(state, key, number: number, of: type.schema, fieldNames[type.id])
   }
 }
 
@@ -108,19 +114,40 @@ extension JournalSource {
   package func forEachObject(
     at moment: MagicMoment?, type name: String?, _ body: @Sendable @escaping (ObjectAt) throws -> Void
   ) async throws -> MagicReadReport {
-    try await withDatabase { magic in
+    let path = path
+    let (unread, report) = try await withDatabase { magic in
       let moment = try await magic.stamp(at: moment)
-      try await magic.store.read { db in
-        let reader = try StateReader(db)
+      return try await magic.store.read { db in
+        let (reader, troubles) = (try StateReader(db), Troubles())
         for type in reader.types where name == nil || type.schema.name.text == name {
-          let lost = try reader.lostNumbers(of: type, at: moment)
+          let lost = try reader.reading(type, path, troubles) { try reader.lostNumbers(of: type, at: moment) } ?? [:]
           try reader.forEachObject(of: type) { key, place in
             try Task.checkCancellation()
-            if let object = try reader.object(key, place, of: type, at: moment, lost) { try body(object) }
+            let object = try reader.reading(type, path, troubles, key: key) {
+              try reader.object(key, place, of: type, at: moment, lost)
+            }
+            if let object = object ?? nil { try body(object) }
           }
         }
+        return troubles.report
       }
-    }.1
+    }
+    return report.joined(unread)
+  }
+}
+
+extension StateReader {
+  /// What is damaged is said, and the rest is read.
+  func reading<Result>(
+    _ type: StoredType, _ path: String, _ troubles: Troubles, key: ObjectKey? = nil, _ body: () throws -> Result
+  ) throws -> Result? {
+    do {
+      return try body()
+    } catch let error as MagicDataError where error.code == .notADatabase {
+      let what = "\(type.schema.name)\(key.map { " \($0.text)" } ?? "")"
+      troubles.add(UnreadFile(path: path, code: error.code, message: "\(path), \(what): \(error.message)"))
+      return nil
+    }
   }
 }
 

@@ -43,21 +43,30 @@ extension JournalSource {
   package func differences(
     from: MagicMoment, to: MagicMoment?, type name: String?, _ body: @Sendable @escaping (ObjectDifference) throws -> Void
   ) async throws -> MagicReadReport {
-    try await withDatabase { magic in
+    let path = path
+    let (unread, report) = try await withDatabase { magic in
       let (from, to) = (try await magic.stamp(at: from), try await magic.stamp(at: to))
-      try await magic.store.read { db in
-        let reader = try StateReader(db)
+      return try await magic.store.read { db in
+        let (reader, troubles) = (try StateReader(db), Troubles())
         for type in reader.types where name == nil || type.schema.name.text == name {
-          let lost = (try reader.lostNumbers(of: type, at: from), try reader.lostNumbers(of: type, at: to))
+          let lost = try reader.reading(type, path, troubles) {
+            (try reader.lostNumbers(of: type, at: from), try reader.lostNumbers(of: type, at: to))
+          }
           try reader.forEachObject(of: type) { key, place in
             try Task.checkCancellation()
-            let before = try reader.object(key, place, of: type, at: from, lost.0)
-            let after = try reader.object(key, place, of: type, at: to, lost.1)
-            if let difference = ObjectDifference(before, after) { try body(difference) }
+            let states = try reader.reading(type, path, troubles, key: key) {
+              (
+                before: try reader.object(key, place, of: type, at: from, lost?.0 ?? [:]),
+                after: try reader.object(key, place, of: type, at: to, lost?.1 ?? [:])
+              )
+            }
+            if let states, let difference = ObjectDifference(states.before, states.after) { try body(difference) }
           }
         }
+        return troubles.report
       }
-    }.1
+    }
+    return report.joined(unread)
   }
 
   /// Hands out what differs between two sources.

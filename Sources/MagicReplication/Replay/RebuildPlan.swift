@@ -12,6 +12,8 @@ package struct RebuildPlan: Sendable {
   package var skipped: [MagicMoment] = []
   /// Merges in another order, which follows from this number.
   package var seed: UInt64?
+  /// Whether a damaged segment is taken as far as its bytes still tell: for what is shown and thrown away.
+  var salvages = false
   /// Whether contents of assets come along.
   var fetchesAssets = true
   /// Merges no transaction above this version: of those of `until` the one that comes last.
@@ -24,7 +26,7 @@ package struct RebuildPlan: Sendable {
 
   func window(_ journal: OpenJournal) throws -> JournalWindow {
     var window = JournalWindow()
-    window.replicas = replicas
+    (window.replicas, window.salvages) = (replicas, salvages)
     window.until = try until.map { try journal.stamp(at: $0, replicas) }
     if let givenUp = journal.givenUp {
       guard isRun, replicas.isEmpty else {

@@ -101,12 +101,7 @@ struct TargetOptions: ParsableArguments {
     }
     let (report, digest, seed) = force ? try await database.replace(body) : try await database.useOrBuild(body)
     try output.tell(report.read)
-    for replica in report.pull.heldBack {
-      Terminal.say(
-        "the clock of replica \(replica.replica) is \(replica.aheadMilliseconds / 1_000) s ahead, and what it wrote since was left out",
-        .yellow)
-    }
-    for file in report.pull.unread { Terminal.say(file.message, .yellow) }
+    try output.tell(MagicReadReport(report.pull, from: database.path))
     let content = Content(report, database.path, digest, seed)
     return Outcome(text: content.text, content: content, status: report.isComplete ? .success : .partlyDone)
   }

@@ -12,7 +12,7 @@ struct Export: Command {
 
       Examples:
         magic-replay export notes > notes.jsonl
-        magic-replay export /mnt/share/notes --until 2026-01-31 | gzip > january.jsonl.gz
+        magic-replay export /mnt/share/notes --until 2026-02-01 | gzip > january.jsonl.gz
       """)
 
   @OptionGroup var source: SourceArgument
@@ -30,6 +30,8 @@ struct Export: Command {
 
   func validate() throws { _ = try checking { try selection() } }
 
+  var isOutputTaken: Bool { true }
+
   func perform() async throws -> Outcome {
     let lines = LineWriter()
     let (count, report) = try await source.open().export(selection()) { try lines.line($0) }
@@ -37,7 +39,7 @@ struct Export: Command {
     report.say()
     return Outcome(
       text: output.json ? "" : "exported \(count.counted("transaction"))", content: ["transactions": count],
-      status: report.isComplete ? .success : .partlyDone, isOutputTaken: true)
+      status: report.isComplete ? .success : .partlyDone)
   }
 }
 

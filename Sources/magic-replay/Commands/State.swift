@@ -54,9 +54,10 @@ final class ObjectPrinter: @unchecked Sendable {
   private let lines = LineWriter()
   private(set) var count = 0
   private var type: String?
+  private var names: [String] = []
   private var columns: [String] = []
   private var widths: [Int] = []
-  /// The first objects of a type, of which the columns follow.
+  /// The first objects of a type, of which the columns of a table follow.
   private var ahead: [ObjectAt] = []
 
   private static let lookAhead = 1_000
@@ -69,9 +70,14 @@ final class ObjectPrinter: @unchecked Sendable {
   func add(_ object: ObjectAt) throws {
     count += 1
     guard form != .json else { return try lines.line(json(object)) }
-    if type != object.type {
+    // Two types may have one name, and other primary values.
+    if type != object.type || names != object.fieldNames {
       try begin()
-      type = object.type
+      (type, names) = (object.type, object.fieldNames)
+      if form == .csv {
+        columns = ["type", "object"] + (object.mayHaveNumber ? ["number"] : []) + Set(names).sorted()
+        try line(columns)
+      }
     }
     if columns.isEmpty {
       ahead.append(object)
@@ -91,12 +97,10 @@ final class ObjectPrinter: @unchecked Sendable {
     if !ahead.isEmpty {
       let names = ahead.reduce(into: Set<String>()) { $0.formUnion($1.fields.map(\.name)) }
       columns = (ahead.contains { $0.number != nil } ? ["type", "object", "number"] : ["type", "object"]) + names.sorted()
-      if form == .table {
-        widths = columns.map(\.count)
-        for object in ahead {
-          for (index, cell) in cells(object).enumerated() {
-            widths[index] = min(max(widths[index], cell.count), ObjectPrinter.maxWidth)
-          }
+      widths = columns.map(\.count)
+      for object in ahead {
+        for (index, cell) in cells(object).enumerated() {
+          widths[index] = min(max(widths[index], cell.count), ObjectPrinter.maxWidth)
         }
       }
       try line(columns)
@@ -108,7 +112,7 @@ final class ObjectPrinter: @unchecked Sendable {
 
   private func row(_ object: ObjectAt) throws {
     let known = Set(columns)
-    let more = object.fields.map(\.name).filter { !known.contains($0) }
+    let more = form == .csv ? [] : object.fields.map(\.name).filter { !known.contains($0) }
     // Columns that came up later stand behind, under a line of names of their own.
     if !more.isEmpty {
       columns += more
@@ -131,9 +135,7 @@ final class ObjectPrinter: @unchecked Sendable {
 
   private func line(_ cells: [String]) throws {
     if form == .csv {
-      return try lines.line(
-        cells.map { $0.contains { ",\"\r\n".contains($0) || $0 == "\r\n" } ? "\"\($0.replacing("\"", with: "\"\""))\"" : $0 }
-          .joined(separator: ",") + "\r")
+      return try lines.line(cells.map(\.quotedForCSV).joined(separator: ",") + "\r")
     }
     let padded = zip(cells, widths).map { cell, width in
       cell.count > width ? String(cell.prefix(width - 1)) + "…" : cell + String(repeating: " ", count: width - cell.count)
@@ -148,5 +150,16 @@ final class ObjectPrinter: @unchecked Sendable {
     let fields = object.fields.map { "\(Value.text($0.name).json):\($0.value.shownJSON)" }.joined(separator: ",")
     return
       "{\"event\":\"object\",\"type\":\(Value.text(object.type).json),\"object\":\(Value.text(object.object).json)\(number),\"fields\":{\(fields)}}"
+  }
+}
+
+extension String {
+  /// RFC 4180. By bytes: a line end, or what a combining mark stands behind, is no character of its own.
+  fileprivate var quotedForCSV: String {
+    guard utf8.contains(where: { ",\"\r\n".utf8.contains($0) }) else { return self }
+    let quote = UInt8(ascii: "\"")
+    var bytes = [quote]
+    for byte in utf8 { bytes += byte == quote ? [quote, quote] : [byte] }
+    return String(decoding: bytes + [quote], as: UTF8.self)
   }
 }

@@ -8,7 +8,7 @@ struct Verify: Command {
     commandName: "verify",
     abstract: "Folds a journal and compares it with the tables; checks checksums, gaps, links and assets.",
     discussion: """
-      Reads everything. Exit code 4: a database's tables are not what its journal folds to, as after a change by SQL; 3: something is damaged or missing, the rest is whole. --repair \
+      Of a database everything is read; of a folder or bundle the journal, as `log` reads it (magic-sync verify looks at each file of a folder, whether it counts or not). Exit code 4: a database's tables are not what its journal folds to, as after a change by SQL; 3: something is damaged or missing, the rest is whole. --repair \
       settles the former in one transaction: with `journal`, rows become what the journal says; with `tables`, what the rows say becomes changes of this replica, which others merge.
 
       Examples:

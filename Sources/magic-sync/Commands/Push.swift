@@ -22,6 +22,8 @@ struct Push: Command {
   @OptionGroup var remote: RemoteArgument
   @OptionGroup var output: OutputOptions
 
+  var isOutputTaken: Bool { remote.isPipe }
+
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)
@@ -38,7 +40,6 @@ struct Push: Command {
     }
     let exchanged = Exchanged(madeRemote: isNew, pushed: Moved(report))
     return Outcome(
-      text: exchanged.sentences(database.path, place.text), content: exchanged, status: report.status,
-      isOutputTaken: place.isPipe)
+      text: exchanged.sentences(database.path, place.text), content: exchanged, status: report.status)
   }
 }

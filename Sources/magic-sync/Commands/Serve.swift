@@ -63,6 +63,8 @@ struct Serve: Command {
   @OptionGroup var output: OutputOptions
 
   private var isStdio: Bool { stdio || Twin.flag("STDIO") }
+  /// By what goes to and from the client.
+  var isOutputTaken: Bool { isStdio }
 
   func validate() throws {
     guard isStdio != !listen.isEmpty else { throw ValidationError("name where to listen with --listen, or give --stdio.") }
@@ -122,7 +124,7 @@ struct Serve: Command {
     if isStdio {
       // Standard output is the client's.
       try await server.run(input: dup(STDIN_FILENO), output: dup(STDOUT_FILENO))
-      return Outcome(text: "", content: Empty(), isOutputTaken: true)
+      return Outcome(text: "")
     }
     let output = output
     @Sendable func say(_ event: String, _ address: String) {

@@ -17,8 +17,25 @@ struct RemoteArgument: ParsableArguments {
 
   @OptionGroup var connection: ConnectionOptions
 
+  var isPipe: Bool { address == "-" }
+
   func place(in database: CommandDatabase) async throws -> RemotePlace {
     try await RemotePlace.meant(by: address, in: database, connection.options)
+  }
+}
+
+struct AcceptOption: ParsableArguments {
+  @Option(
+    name: .customLong("accept"),
+    help: ArgumentHelp(
+      """
+      Merge what this replica wrote with a clock that is ahead: its id, or how that begins. The database's own clock goes on from there. May be given several \
+      times. (MAGIC_SYNC_ACCEPT)
+      """, valueName: "id"))
+  private var ids: [String] = []
+
+  var replicas: Set<String> {
+    Set((ids.isEmpty ? Twin.text("ACCEPT").map { [$0] } ?? [] : ids).map { $0.lowercased() })
   }
 }
 

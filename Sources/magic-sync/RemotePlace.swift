@@ -74,8 +74,9 @@ enum RemotePlace: Sendable {
       if use == .pull { try remote.check() }
       return try await body(remote)
     }
+    let lock = try await lock(use)
     let scratch = try ScratchFolder("bundle")
-    defer { withExtendedLifetime(scratch) {} }
+    defer { withExtendedLifetime((lock, scratch)) {} }
     let folder = scratch.url.appendingPathComponent("remote", isDirectory: true)
     let remote = FolderRemote(folder)
     let name = isPipe ? "the bundle" : text
@@ -91,15 +92,21 @@ enum RemotePlace: Sendable {
     }
   }
 
+  /// Of a bundle that may be written anew.
+  private func lock(_ use: Use) async throws -> BundleLock? {
+    guard case .bundle(let file) = self, use != .pull else { return nil }
+    let parent = file.deletingLastPathComponent()
+    guard FileManager.default.fileExists(atPath: parent.path) else {
+      throw MagicDataError(.notFound, "there is no folder \(parent.path); make it first")
+    }
+    return try await BundleLock(file)
+  }
+
   private func unpack(into remote: FolderRemote, _ use: Use) throws -> Bool {
     switch self {
     case .bundle(let file):
       guard FileManager.default.fileExists(atPath: file.path) else {
         guard use != .pull else { throw MagicDataError(.notFound, "there is no bundle \(file.path)") }
-        let parent = file.deletingLastPathComponent()
-        guard FileManager.default.fileExists(atPath: parent.path) else {
-          throw MagicDataError(.notFound, "there is no folder \(parent.path); make it first")
-        }
         return false
       }
       try BundleFile.unpack(file, into: remote)

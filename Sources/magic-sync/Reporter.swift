@@ -121,7 +121,8 @@ actor Reporter {
     Terminal.say(
       """
       the clock of replica \(replica.replica) is \(ahead) ahead. What it wrote since waits in the remote until that time has \
-      come; the rest was merged. Set its clock right
+      come; the rest was merged. Set its clock right; a database's stamps never go back, so to have what it wrote and writes before then, merge it with \
+      --accept \(replica.replica.prefix(8)), here and wherever else it waits
       """, .yellow)
   }
 

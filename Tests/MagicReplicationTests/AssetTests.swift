@@ -108,6 +108,36 @@ struct Photo: MagicObject {
     #expect(!FileManager.default.fileExists(atPath: other))
   }
 
+  /// H-38, F-15: the only copy of a content that nobody else has got yet outlasts a merge that lets go of it.
+  @Test func whatAMergeLetsGoOfBeforeItWasSentIsSent() async throws {
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await a.magic.update(Photo("p", "first"))
+    try await settle([a, b, c])
+    let edited = try await photo(b)
+    edited.content = .init(value: "only here")
+    try await b.magic.update(edited)
+    let path = try #require(try await photo(b).content?.path)
+    world.advance(1)
+    try await a.magic.remove(try await photo(a))
+    try await a.replicator.sync()
+    world.advance(1)
+    let wanted = try await photo(c)
+    wanted.title = "still wanted"
+    try await c.magic.update(wanted)
+    // A pull alone takes nothing away, whatever is written after it.
+    try await b.replicator.pull()
+    try await b.magic.update(Photo("other", "other"))
+    #expect(FileManager.default.fileExists(atPath: path))
+    #expect(try await b.replicator.sync().push.assets == 2)
+    #expect(!FileManager.default.fileExists(atPath: path))
+    try await settle([a, b, c])
+    for replica in [a, b, c] {
+      #expect(try await photo(replica).content?.value == "only here")
+      #expect(try await photo(replica).title == "still wanted")
+    }
+    try await expectEqual([a, b, c])
+  }
+
   /// F-15: what no row names is neither sent nor fetched.
   @Test func whatOnlyHistoryNamesStaysWhereItIs() async throws {
     for content in ["first", "second", "third"] {

@@ -235,6 +235,96 @@ import Testing
     #expect(try await b.notes()["n"]?.title == "from the future")
   }
 
+  /// H-2, C-5: stamps never go back, so whose clock was ahead writes ahead ever after. Whoever accepts it has all of it, and goes on from there.
+  @Test func aReplicaWhoseClockWasAheadCanBeAccepted() async throws {
+    try await settle([a, b])
+    let years: Int64 = 10 * 365 * 86_400_000
+    var ahead = try Replica(folder["ahead"], folder["remote"], world, skew: years)
+    try await ahead.replicator.sync()
+    try await ahead.magic.update(Note("n", "from the future"))
+    try await ahead.replicator.push()
+    try await ahead.magic.close()
+    ahead = try Replica(folder["ahead"], folder["remote"], world)
+    try await ahead.magic.update(Note("later", "when the clock was right again"))
+    try await ahead.replicator.sync()
+    let waiting = try await b.replicator.sync().pull.heldBack
+    #expect(waiting.count == 1)
+    #expect(try await b.notes().isEmpty)
+    // Somebody else's id changes nothing.
+    #expect(try await b.replicator.pull(accepting: [String(repeating: "0", count: 32)]).heldBack == waiting)
+    let accepted = try await b.replicator.sync(accepting: [String(try #require(waiting.first).replica.prefix(8))])
+    #expect(accepted.pull.heldBack.isEmpty)
+    #expect(try await b.notes().keys.sorted() == ["later", "n"])
+    #expect(try await b.replicator.pull().heldBack.isEmpty)
+    // What it writes from here on is ahead as well.
+    try await b.magic.update(Note("m", "from b"))
+    try await b.replicator.push()
+    let both = try await a.replicator.pull().heldBack
+    #expect(both.count == 2)
+    #expect(try await a.replicator.pull(accepting: Set(both.map(\.replica))).transactions == 3)
+    try await settle([a, b, ahead])
+    try await expectEqual([a, b, ahead])
+  }
+
+  /// H-31, F-8: a service may bring the segments first.
+  @Test func aRemoteThatHasNotWhollyComeIsNoNewOne() async throws {
+    try await a.magic.update(Note("n", "x"))
+    try await a.replicator.push()
+    let (marker, aside) = (folder["remote/magicdata.json"], folder["aside"])
+    try FileManager.default.moveItem(at: marker, to: aside)
+    try await b.magic.update(Note("m", "y"))
+    let before = try folder.contents().filter { $0.key.hasPrefix("remote/") }
+    func expectBusy() async throws {
+      for exchange in [{ _ = try await b.replicator.sync() }, { _ = try await b.replicator.pull() }] {
+        await #expect { try await exchange() } throws: { ($0 as? MagicDataError)?.code == .busy }
+      }
+      #expect(try folder.contents().filter { $0.key.hasPrefix("remote/") && !$0.key.hasSuffix(".icloud") } == before)
+    }
+    try await expectBusy()
+    // Nor is one of which nothing is there but what a service puts in its place.
+    try FileManager.default.moveItem(at: folder["remote/segments"], to: folder["segments"])
+    try Data().write(to: folder["remote/.magicdata.json.icloud"])
+    await #expect { try await b.replicator.sync() } throws: { ($0 as? MagicDataError)?.code == .busy }
+    try FileManager.default.removeItem(at: folder["remote/.magicdata.json.icloud"])
+    try FileManager.default.moveItem(at: folder["segments"], to: folder["remote/segments"])
+    try FileManager.default.moveItem(at: aside, to: marker)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+  }
+
+  /// H-21: more fields than a type can have keep back who wrote them, and nobody else.
+  @Test func whatIsMoreThanADatabaseMayHaveKeepsNothingElseBack() async throws {
+    let dataSet = String(repeating: "1", count: 32)
+    for (number, name) in ["one", "two"].enumerated() {
+      let (replica, first) = (String(repeating: "\(number + 2)", count: 32), number * 600)
+      let fields = (first..<first + 600).map { #"{"id":"f\#($0)","name":"f\#($0)","kind":"integer"}"# }.joined(separator: ",")
+      let values = (first..<first + 600).map { #""f\#($0)":1"# }.joined(separator: ",")
+      let entry = #"{"type":"T","op":"update","object":"\#(name)","fields":{\#(values)}}"#
+      let lines = [
+        #"{"magicdata":"journal","format":1,"dataSet":"\#(dataSet)"}"#,
+        #"{"type":{"id":"T","name":"T","primary":{"name":"id","kind":"text"},"fields":[\#(fields)]}}"#,
+        #"{"transaction":{"replica":"\#(replica)","sequence":1,"stamp":"\#(65_536 * (number + 1))","tag":1,"root":"\#(replica)","entries":[\#(entry)]}}"#,
+        #"{"end":{"transactions":1}}"#,
+      ]
+      try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder["\(name).jsonl"])
+      let magic = try await MagicData(path: folder[name])
+      _ = try await magic.rebuild(from: [.export(folder["\(name).jsonl"])], RebuildPlan())
+      try await MagicReplicator(magic, remote: FolderRemote(folder["remote-\(name)"])).push()
+      try await magic.close()
+    }
+    // As a service would bring them together.
+    let segments = folder["remote-two/segments"]
+    for name in try FileManager.default.contentsOfDirectory(atPath: segments.path) {
+      try FileManager.default.copyItem(at: segments.appendingPathComponent(name), to: folder["remote-one/segments/" + name])
+    }
+    let c = try Replica(folder["c"], folder["remote-one"], world)
+    try await c.magic.update(Note("n", "mine"))
+    let (pull, push) = try await c.replicator.sync()
+    #expect((pull.transactions, push.transactions) == (1, 1))
+    #expect(pull.unread.map(\.code) == [.tooLarge], "\(pull)")
+    #expect(try await DatabaseCheck(c.magic).faults == [])
+  }
+
   @Test func placesThatCannotBeRemotesAreRefused() async throws {
     try await a.magic.update(Note("n", "x"))
     try FileManager.default.createDirectory(at: folder["full"], withIntermediateDirectories: false)

@@ -241,6 +241,27 @@ import Testing
     try await place.stop()
   }
 
+  /// H-32, F-16: a content that has rotted is noticed by who asks for it, and written anew by who has it.
+  @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func aDamagedContentIsMended(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    let text = String(repeating: "once upon a time ", count: 20_000)
+    try await a.magic.update(Photo("1", text))
+    try await a.replicator.push()
+    let assets = place.files.appendingPathComponent("assets")
+    let names = try FileManager.default.subpathsOfDirectory(atPath: assets.path).filter { $0.count > 64 }
+    let file = assets.appendingPathComponent(try #require(names.first))
+    var bytes = try Data(contentsOf: file)
+    bytes[bytes.count / 2] ^= 1
+    try bytes.write(to: file)
+    #expect(try await b.replicator.pull().missingAssets == 1)
+    #expect(try await a.replicator.push().assets == 1)
+    #expect(try await b.replicator.pull().assets == 1)
+    #expect(try await b.magic.object(of: Photo.self, primary: "1").content?.load() == text)
+    #expect(try await a.replicator.push().assets == 0)
+    try await place.stop()
+  }
+
   /// H-9: a wiped remote lacks something, and no more.
   @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func aWipedRemoteIsFilledAgain(kind: RemoteKind) async throws {
     let place = try await Place(kind)

@@ -298,5 +298,62 @@ struct Note: MagicObject {
     #expect(result.status == 3)
     #expect(result.errors.contains("days"), "\(result.errors)")
     #expect(result.output.contains("pushed nothing"))
+    let id = try #require(result.errors.components(separatedBy: "--accept ").last?.prefix(8))
+    let accepted = try Tool.sync.run("sync", path("a"), path("remote"), "--accept", String(id))
+    #expect(accepted.status == 0 && accepted.output.contains("pulled 1 transaction"), "\(accepted)")
+  }
+
+  /// H-30: what two programs add to one bundle at once is in it.
+  @Test func whatTwoAddToABundleAtOnceIsInIt() async throws {
+    try await write("first", to: "a")
+    try Tool.sync.run("push", path("a"), path("a.magicbundle"))
+    try Tool.sync.run("clone", path("a.magicbundle"), path("b"))
+    for round in 0..<5 {
+      for name in ["a", "b"] { try await write("\(name) \(round)", to: name) }
+      let pushes = try ["a", "b"].map { try Tool.sync.start(["push", path($0), path("a.magicbundle")]) }
+      for push in pushes { #expect(push.terminationStatus == 0) }
+    }
+    try Tool.sync.run("clone", path("a.magicbundle"), path("c"))
+    let titles = try await MagicData(path: folder["c"]).object(of: Note.self).map(\.title)
+    #expect(titles.count == 11, "\(titles)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.contains(".lock") } == [])
+  }
+
+  /// H-40: an app that writes and syncs, and the command in a loop beside it, are one replica all the time.
+  @Test(.timeLimit(.minutes(5))) func twoProcessesExchangeOneDatabaseAtOnce() async throws {
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.update(Note("first", "first"))
+    let replicator = MagicReplicator(magic, remote: FolderRemote(folder["remote"]))
+    try await replicator.sync()
+    let own = try #require(try await magic.replicas().first { $0.isOwn }?.replica)
+    let loop = Task { [database = path("a"), remote = path("remote")] in
+      var statuses: Set<Int32> = []
+      while !Task.isCancelled { statuses.insert(try Tool.sync.run("sync", database, remote).status) }
+      return statuses
+    }
+    for number in 0..<150 {
+      try await magic.update(Note("\(number)", "\(number)"))
+      try await replicator.sync()
+    }
+    loop.cancel()
+    #expect(try await loop.value == [0])
+    #expect(try await magic.replicas().first { $0.isOwn }?.replica == own)
+    try await magic.close()
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    #expect(try await MagicData(path: folder["b"]).object(of: Note.self).count == 151)
+    let peers = try Tool.replay.run("stats", path("remote"), "--json").output
+    #expect(peers.contains(own), "\(peers)")
+    #expect(try Tool.sync.run("digest", path("a")).output == Tool.sync.run("digest", path("b")).output)
+  }
+
+  /// O-1: where standard output is the result itself, nothing else ever goes there.
+  @Test func aPipeCarriesNothingButTheBundle() throws {
+    for arguments in [["push", path("none"), "-", "--json"], ["push", path("none"), "-"]] {
+      let failed = try Tool.sync.run(arguments: arguments)
+      #expect(failed.status != 0 && failed.output.isEmpty, "\(failed)")
+      #expect(failed.errors.contains("none"))
+    }
+    let exported = try Tool.replay.run("export", path("none"), "--json")
+    #expect(exported.status != 0 && exported.output.isEmpty && exported.errors.contains("summary"), "\(exported)")
   }
 }

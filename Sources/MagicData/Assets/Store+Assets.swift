@@ -39,9 +39,7 @@ extension Store {
 
   /// What is to be looked at, part by part, so that other processes wait for no more than one.
   private func unsettledAssets(_ known: Set<String>, _ db: Database) throws -> [[String]] {
-    var names = known
-    var select = try SQL(db, Statements.selectDroppedAssets)
-    while try select.step() { names.insert(select.text(0)) }
+    var names = try known.union(UnsentAssets.dropped(db))
     if assets.beginSweep() {
       let schema = try StoredSchema(db)
       let old = try assets.old(before: surroundings.milliseconds() - Store.assetGrace)
@@ -55,8 +53,8 @@ extension Store {
 
   /// Within a transaction: nobody can name a file between the look and the deed.
   private func settle(_ names: [String], _ db: Database) throws {
-    let schema = try StoredSchema(db)
-    let unnamed = Set(try names.filter { try !schema.names($0, db) })
+    let (schema, unsent) = (try StoredSchema(db), try UnsentAssets(db).names)
+    let unnamed = Set(try names.filter { try !unsent.contains($0) && !schema.names($0, db) })
     func forget(_ name: String) throws {
       var delete = try SQL(db, Statements.deleteDroppedAsset)
       try delete.bind(name)

@@ -41,7 +41,7 @@ package struct ObjectTable {
   }
 
   /// The last entry of an object that has a row at a z index; `nil` if it has none there.
-  func last(of zIndex: Int64, _ key: ObjectKey) throws -> EntryPlace? {
+  package func last(of zIndex: Int64, _ key: ObjectKey) throws -> EntryPlace? {
     var select = try SQL(db, type.selectKey)
     try select.bind(zIndex)
     guard try select.step(), try ObjectKey(value: select.value(0, type.keyKind), of: type.schema) == key else { return nil }

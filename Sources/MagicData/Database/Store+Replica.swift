@@ -77,11 +77,11 @@ extension Store {
     try await write { [identity] db in try identity.assure(db) }
   }
 
-  /// Gives up the own id from a transaction on, of which somebody else has another (L-11).
+  /// Within a transaction: gives up the own id from a transaction on, of which somebody else has another (L-11).
   ///
   /// - Parameter withFloor: whether others may have written what the floor stands for otherwise, too.
-  package func leaveReplica(from sequence: UInt64, withFloor: Bool) async throws {
-    try await write { [identity] db in try identity.leave(from: sequence, withFloor: withFloor, db) }
+  package func leaveReplica(from sequence: UInt64, withFloor: Bool, _ db: Connection) throws {
+    try identity.leave(from: sequence, withFloor: withFloor, db)
   }
 
   /// Within a transaction: holds nothing of an id beyond a sequence any more, since two databases have written under it (J-33).

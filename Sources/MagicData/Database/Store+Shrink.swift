@@ -14,11 +14,15 @@ extension Store {
     // Below this another write takes it again soon.
     guard free > 16, free > pages / 8 else { return }
     do {
-      try await database.writeWithoutTransaction { db in
-        try db.execute(sql: "VACUUM")
-        // Whoever still reads keeps the WAL as it is, until the next checkpoint.
-        if self.location != nil { _ = try? db.checkpoint(.truncate) }
+      try await exclusively {
+        try await database.writeWithoutTransaction { db in
+          try db.execute(sql: "VACUUM")
+          // Whoever still reads keeps the WAL as it is, until the next checkpoint.
+          if self.location != nil { _ = try? db.checkpoint(.truncate) }
+        }
       }
+    } catch let error as CancellationError {
+      throw error
     } catch {
       throw MagicDataError(error, "the database could not be made smaller; what was given up is gone all the same")
     }

@@ -66,7 +66,6 @@ struct FolderCompaction {
   /// K-18. A checkpoint with the database's floor is there afterwards; what it stands for goes if everybody has that.
   mutating func cut(_ journal: JournalReader, _ state: DatabaseState, _ members: Members) throws {
     let (named, held) = (try journal.floor(), try journal.frontier())
-    let floor = named.frontier
     guard !named.isEmpty else { return }
     // What may be another branch's is taken first (K-20).
     guard listing.needed(by: held) == nil, listing.rival(to: named, held) == nil else { return }
@@ -81,11 +80,9 @@ struct FolderCompaction {
       whole = written
     }
     guard members.haveAll(named, held) else { return }
-    let segments = named.replicas.filter { listing.limits[$0] == nil }.reduce(
-      into: Set(
-        listing.rejected.filter { $0.error.code != .incompatible }.map(\.name).filter { $0.last <= floor[$0.replica] })
-    ) { segments, replica in
-      // What it does not stand for may be a branch that nobody has taken.
+    let segments = named.replicas.filter { listing.limits[$0] == nil }.reduce(into: Set<SegmentFileName>()) {
+      segments, replica in
+      // What it does not stand for may be a branch that nobody has taken, and so may be what cannot be read, or is on its way still.
       if let end = named[replica] { segments.formUnion(listing.files(below: end, of: replica)) }
     }
     let lower = Set(

@@ -14,14 +14,20 @@ extension MagicReplicator {
     }
   }
 
-  /// F-13: sends contents that rows name and that the remote lacks.
+  /// F-13: sends contents that rows name and that the remote lacks, and those that a merge let go of before they were sent (F-15).
   func sendAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws {
+    let unsent = try await sendPinnedAssets(remote, &report)
+    if !unsent.isEmpty { try await magic.store.write { db in try UnsentAssets.release(unsent, db) } }
+  }
+
+  private func sendPinnedAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws -> Set<String> {
     let store = magic.store
     // What rows name stays until it is sent.
     let pin = try await store.assets.pin()
     defer { withExtendedLifetime(pin) {} }
-    let names = try await store.read { db in try StoredSchema(db).assetNames(db) }
-    report = try await remote.deliver(assets: names, magic, report)
+    let (names, unsent) = try await store.read { db in (try StoredSchema(db).assetNames(db), try UnsentAssets(db).names) }
+    report = try await remote.deliver(assets: names.union(unsent), magic, report)
+    return unsent
   }
 }
 

@@ -8,9 +8,15 @@ extension MagicReplicator {
   /// What cannot be read, or waits, keeps nothing else back: the report says what it is (F-10).
   /// - Throws: `MagicDataError` with `notFound` (no remote), `incompatible` (another data set or format), `fork`, `busy` or `full`; the database is as
   ///   it was then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
+  ///
+  /// - Parameter accepting: replicas whose clocks are ahead, by their ids (``PullReport/heldBack``) or how these begin: what they wrote is merged all the same, and this
+  ///   database's clock goes on from there. Other replicas then hold back what is written here until they accept it, too.
   @discardableResult
-  public func pull() async throws -> PullReport {
-    try await telling { try await remote.opened(for: magic) { try await pull($0, agreed($0.dataSet())) } }
+  public func pull(accepting replicas: Set<String> = []) async throws -> PullReport {
+    let replicator = accepting(replicas)
+    return try await telling {
+      try await remote.opened(for: magic) { try await replicator.pull($0, agreed($0.dataSet())) }
+    }
   }
 
   func pull(_ remote: any OpenRemote, _ dataSet: DataSetID) async throws -> PullReport {
@@ -75,9 +81,9 @@ extension MagicReplicator {
   ) {
     let milliseconds = magic.store.surroundings.milliseconds()
     let events = source
-    let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store] db in
+    let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store, accepted] db in
       var listing = listing
-      let (report, conflicts) = try listing.mergeAll(into: db, store, milliseconds, events)
+      let (report, conflicts) = try listing.mergeAll(into: db, store, milliseconds, accepted, events)
       // A remote of which nothing could be read binds nobody (F-11).
       if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
       return (report, conflicts, listing.doubtful)
@@ -90,12 +96,12 @@ extension MagicReplicator {
 extension FolderListing {
   /// The same again if a checkpoint shows that what was held is not what it covers (L-20), or is false.
   fileprivate mutating func mergeAll(
-    into db: Connection, _ store: Store, _ milliseconds: Int64, _ events: EventSource
+    into db: Connection, _ store: Store, _ milliseconds: Int64, _ accepted: [String], _ events: EventSource
   ) throws -> (PullReport, [MagicConflict]) {
     // What may be undone costs what it changes.
     guard !checkpoints.isEmpty else {
       do {
-        return try merge(into: db, beside: NamedFrontier(), milliseconds, events)
+        return try merge(into: db, beside: NamedFrontier(), milliseconds, accepted, events)
       } catch  where error is Uncovered || error is FalseCheckpoints {
         throw MagicDataError(.busy, "a checkpoint came while the remote was read that has to be looked at first; try again")
       }
@@ -104,7 +110,7 @@ extension FolderListing {
     while true {
       var listing = self
       do {
-        let merged = try db.whole { try listing.merge(into: $0, beside: beside, milliseconds, events) }
+        let merged = try db.whole { try listing.merge(into: $0, beside: beside, milliseconds, accepted, events) }
         self = listing
         return merged
       } catch let uncovered as Uncovered {
@@ -120,11 +126,12 @@ extension FolderListing {
 
   /// - Parameter beside: ends for what was kept and is not covered (K-20).
   private mutating func merge(
-    into db: Connection, beside: NamedFrontier, _ milliseconds: Int64, _ events: EventSource
+    into db: Connection, beside: NamedFrontier, _ milliseconds: Int64, _ accepted: [String], _ events: EventSource
   ) throws -> (PullReport, [MagicConflict]) {
     let own = try DatabaseState(db).replica
     limit(to: try Branches(db).closings, floor: try JournalIndex(db).floor())
-    var merger = try Merger(db, milliseconds: milliseconds, there: frontier, limits: limits)
+    let (there, dropped) = (frontier, try UnsentAssets.dropped(db))
+    var merger = try Merger(db, milliseconds: milliseconds, there: there, limits: limits, accepted: accepted)
     let before = merger.held
     let meter = ProgressMeter(events, .pull, of: waiting(after: before))
     try checkForks(JournalIndex(db), merger.held, own: own)
@@ -147,6 +154,13 @@ extension FolderListing {
           guard let segment = try segmentOrReject(file, { try ahead.take($0) }) else { continue }
           // Read while this one is merged.
           if let file = next(after: file.name.last, of: replica) ?? following(replica, merger.held) { ahead.read(file) }
+          do {
+            try merger.learn(segment.schema)
+          } catch let error as MagicDataError where error.code == .tooLarge {
+            // Of this file alone: the others go on (H-21).
+            reject(file, MagicDataError(.tooLarge, "\(file.url.path): \(error.message)"))
+            continue
+          }
           try merger.merge(segment) { try meter.moved(changes: $0) }
           report.segments += 1
           report.bytes += SegmentHeader.length + segment.header.storedLength
@@ -161,6 +175,7 @@ extension FolderListing {
     }
     try merger.finish()
     try keep(taken, beside: beside, before: (before, merger.mark), own: own, db)
+    try UnsentAssets.keep(of: own, after: there[own], before: dropped, db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))

@@ -12,6 +12,8 @@ public struct MagicReplicator: Sendable {
   let magic: MagicData
   let remote: any Remote
   let source: EventSource
+  /// How the ids of replicas begin of which nothing is held back (C-5).
+  private(set) var accepted: [String] = []
 
   public init(_ magic: MagicData, remote: FolderRemote) {
     self.init(magic, over: remote)
@@ -30,16 +32,25 @@ public struct MagicReplicator: Sendable {
   /// Pulls, then pushes. Two replicas that sync in turn until nothing moves are equal.
   ///
   /// A task that is cancelled meanwhile leaves both sides whole: what the pull has not committed was not merged, what the push has written is there.
+  ///
+  /// - Parameter accepting: as for ``pull(accepting:)``.
   @discardableResult
-  public func sync() async throws -> (pull: PullReport, push: PushReport) {
+  public func sync(accepting replicas: Set<String> = []) async throws -> (pull: PullReport, push: PushReport) {
+    let replicator = accepting(replicas)
     let report = try await telling {
       try await remote.opened(for: magic) { remote in
-        let report = try await sync(remote)
+        let report = try await replicator.sync(remote)
         try await compareDigests(remote, moved: report.pull.transactions + report.push.transactions)
         return report
       }
     }
     return (pull: report.pull, push: report.push)
+  }
+
+  func accepting(_ replicas: Set<String>) -> MagicReplicator {
+    var copy = self
+    copy.accepted = replicas.sorted()
+    return copy
   }
 
   struct SyncReport: Sendable {
@@ -51,7 +62,7 @@ public struct MagicReplicator: Sendable {
     let pulled = try await pull(remote, made(remote))
     // A pull can take long, and others may have settled database or remote meanwhile.
     let report = SyncReport(pull: pulled, push: try await push(remote, made(remote)))
-    if report.pull.heldBack.isEmpty { source.tell(.inStep) }
+    if report.pull.isComplete { source.tell(.inStep) }
     return report
   }
 

@@ -12,12 +12,18 @@ struct Snapshot {
   let branch: OwnBranch?
 
   fileprivate enum Seen<Result: Sendable>: Sendable {
-    case branch(OwnBranch)
+    case branch
     case whole(Result)
   }
 
   /// - Parameter beyond: what the remote holds apart from its files here.
   init(_ db: Connection, _ remote: FolderRemote, _ dataSet: DataSetID, beyond: Frontier = Frontier()) throws {
+    try self.init(unchecked: db, remote, dataSet, beyond: beyond)
+    if branch == nil { try listing.checkForks(journal, held, own: state.replica) }
+  }
+
+  /// What others have written is not compared, but under the own id.
+  fileprivate init(unchecked db: Connection, _ remote: FolderRemote, _ dataSet: DataSetID, beyond: Frontier) throws {
     state = try DatabaseState(db)
     journal = try JournalReader(db)
     held = try journal.frontier()
@@ -26,7 +32,6 @@ struct Snapshot {
     listing.limit(to: branches.closings, floor: try journal.floor())
     self.listing = listing
     branch = try listing.branch(journal, held, own: state.replica)
-    if branch == nil { try listing.checkForks(journal, held, own: state.replica) }
   }
 }
 
@@ -43,7 +48,7 @@ extension Arrivals {
       do {
         seen = try await store.read { db in
           let snapshot = try Snapshot(db, folder, dataSet, beyond: held)
-          return try snapshot.branch.map { .branch($0) } ?? .whole(body(db, snapshot))
+          return try snapshot.branch == nil ? .whole(body(db, snapshot)) : .branch
         }
       } catch let error as MagicDataError {
         guard try await magic.close(error.cause as? Fork, folder, dataSet, events) else { throw error }
@@ -52,8 +57,12 @@ extension Arrivals {
       if let fresh = store.takeFreshReplica() { events.tell(.becameReplica(fresh.description)) }
       switch seen {
       case .whole(let result): return result
-      case .branch(let branch):
-        try await store.leaveReplica(from: branch.first, withFloor: branch.isFloorDoubtful)
+      case .branch:
+        // Another process may have written and sent more between the look at the database and that at the folder: looked at again while nobody writes here.
+        try await store.write { db in
+          guard let branch = try Snapshot(unchecked: db, folder, dataSet, beyond: held).branch else { return }
+          try store.leaveReplica(from: branch.first, withFloor: branch.isFloorDoubtful, db)
+        }
       }
     }
   }

@@ -48,6 +48,7 @@ public struct FolderRemote: Sendable {
     }
     if let error = DurableFile.isHidden(marker) { throw error }
     guard isFolder.boolValue, FileManager.default.fileExists(atPath: marker.path) else {
+      try checkIsNoRest()
       throw MagicDataError(.notFound, "\(folder.path) is no remote: it holds no magicdata.json; push to it first")
     }
     let bytes = try DurableFile.read(marker, atMost: 65_536)
@@ -106,6 +107,7 @@ public struct FolderRemote: Sendable {
     var isFolder: ObjCBool = false
     if files.fileExists(atPath: folder.path, isDirectory: &isFolder) {
       guard isFolder.boolValue else { throw MagicDataError(.exists, "\(folder.path) is a file, and a remote is a folder") }
+      try checkIsNoRest()
       let own = [segments, assets, doubts, acks, checkpoints].map(\.lastPathComponent)
       let content = try listing(of: folder).filter { !$0.hasPrefix(".") && !own.contains($0) }
       guard content.isEmpty else {
@@ -119,6 +121,22 @@ public struct FolderRemote: Sendable {
       }
       return true
     }
+  }
+
+  /// Throws if there is a remote but for its marker, which may be on its way: with another one it would be another data set's (F-8).
+  private func checkIsNoRest() throws {
+    let placeholder = folder.appendingPathComponent(".\(marker.lastPathComponent).icloud")
+    guard
+      try FileManager.default.fileExists(atPath: placeholder.path)
+        || listing(of: segments).contains(where: { SegmentFileName($0) != nil })
+        || listing(of: checkpoints).contains(where: CheckpointFile.isName)
+    else { return }
+    throw MagicDataError(
+      .busy,
+      """
+      \(folder.path) holds what a remote holds, and no magicdata.json, as while a service is still bringing it. Try again when it has come; if it is lost, \
+      put it back from a copy
+      """)
   }
 
   /// The folder of the segments, made if it is not there.

@@ -11,7 +11,7 @@ package struct ReplicationStatus: Sendable {
     /// Its last sequence that is held here, and without a gap in the remote.
     package let here: UInt64
     package let there: UInt64
-    /// The last one that some file in the remote holds. More than `there` if files are missing.
+    /// The last one that some file in the remote is named for. More than `there` if files are missing or cannot be read.
     package let reach: UInt64
     /// When its last transaction that is known was written, by its own clock.
     package let lastSeen: String?
@@ -125,10 +125,12 @@ extension ReplicationStatus {
       let files = listing.runs[replica]?.files ?? []
       let last = files.map(\.header.lastName.stamp).max()
       let own = try snapshot.journal.name(at: held[replica], of: replica)?.stamp
+      // What cannot be read, or has not come whole yet, is there as well.
+      let known = (files.map(\.name) + listing.rejected.map(\.name).filter { $0.replica == replica }).map(\.last).max() ?? 0
       let isParked = held[replica] < there[replica] && (last?.milliseconds ?? 0) > latest
       return Peer(
         replica: replica, members, held: held, there: there[replica],
-        reach: min(max(there[replica], files.map(\.name.last).max() ?? 0), max(listing.limits[replica] ?? .max, held[replica])),
+        reach: min(max(there[replica], known), max(listing.limits[replica] ?? .max, held[replica])),
         lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }

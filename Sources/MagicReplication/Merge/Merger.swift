@@ -8,6 +8,8 @@ struct Merger {
   private var writer: JournalWriter
   /// Beyond it a stamp is held back (C-5). Fixed at the start, or a row of stamps could creep on without bound.
   private let latest: Int64
+  /// How the ids of replicas begin of which no stamp is held back.
+  private let accepted: [String]
   private var clock: Stamp
   private let own: ReplicaID
   /// Before the merge: of the journal.
@@ -46,10 +48,12 @@ struct Merger {
   /// - Parameters:
   ///   - there: what the remote holds.
   ///   - limits: of closed ids the last sequences.
+  ///   - accepted: how the ids of replicas begin of which no stamp is held back.
   init(
-    _ db: Connection, milliseconds: Int64, there: Frontier = Frontier(), limits: [ReplicaID: UInt64] = [:]
+    _ db: Connection, milliseconds: Int64, there: Frontier = Frontier(), limits: [ReplicaID: UInt64] = [:],
+    accepted: [String] = []
   ) throws {
-    (self.db, self.limits) = (db, limits)
+    (self.db, self.limits, self.accepted) = (db, limits, accepted)
     reader = try JournalReader(db)
     schema = reader.schema
     held = try reader.frontier()
@@ -92,11 +96,17 @@ struct Merger {
   /// Whether no stamp of a checkpoint is held back (C-5).
   mutating func mayTake(_ checkpoint: CheckpointHeader) -> Bool {
     guard checkpoint.highest.milliseconds > latest else { return true }
+    var mayTake = !accepted.isEmpty
     for replica in checkpoint.floor.replicas {
       guard let end = checkpoint.floor[replica], end.sequence > held[replica] else { continue }
-      if end.name.stamp.milliseconds > latest { heldBack[replica] = end.name.stamp }
+      guard end.name.stamp.milliseconds > latest, !isAccepted(replica) else { continue }
+      (heldBack[replica], mayTake) = (end.name.stamp, false)
     }
-    return false
+    return mayTake
+  }
+
+  private func isAccepted(_ replica: ReplicaID) -> Bool {
+    !accepted.isEmpty && accepted.contains { replica.description.hasPrefix($0) }
   }
 
   /// Merges kept entries. They rise by their stamps, as the entries of one object do, so mostly each wins as a whole.
@@ -114,6 +124,7 @@ struct Merger {
   }
 
   /// Makes room for what a schema speaks of.
+  @discardableResult
   mutating func learn(_ schema: Schema) throws -> [LearntType] {
     let learnt = try self.schema.learn(schema, db)
     reader = JournalReader(db, self.schema)
@@ -122,11 +133,16 @@ struct Merger {
 
   /// Merges one transaction that is not held, whatever is held of its replica. `false` if it has to wait for its time.
   mutating func take(_ transaction: Transaction, _ learnt: [LearntType]) throws -> Bool {
-    guard transaction.name.stamp.milliseconds <= latest else {
-      heldBack[transaction.replica] = transaction.name.stamp
-      return false
-    }
+    guard !holdsBack(transaction) else { return false }
     try merge(transaction, learnt)
+    return true
+  }
+
+  /// Whether a transaction has to wait for its time, as all that follow one of its replica that has to (C-5).
+  mutating func holdsBack(_ transaction: Transaction) -> Bool {
+    if heldBack[transaction.replica] != nil { return true }
+    guard transaction.name.stamp.milliseconds > latest, !isAccepted(transaction.replica) else { return false }
+    heldBack[transaction.replica] = transaction.name.stamp
     return true
   }
 
@@ -214,7 +230,7 @@ struct Merger {
       try number(entry, object.place, table)
       return try setAside(entry, stamp, object)
     }
-    if let place = try table.place(of: entry.key) {
+    if let place = try place(of: entry.key, table) {
       // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
       let highest = try reader.highestStamp(from: place.last)
       guard highest < stamp, entry.operation == .remove || (entry.operation == .update && !table.type.needsFold(entry.fields))
@@ -269,6 +285,18 @@ struct Merger {
     }
     try writer.append(entry, zIndex: zIndex, previous: .none, db)
     return true
+  }
+
+  /// Of an object that has a row. What follows another object in a segment mostly follows it here, where no index has to be asked.
+  private mutating func place(of key: ObjectKey, _ table: ObjectTable) throws -> ObjectPlace? {
+    let before = kinds[table.type.id]?.found
+    if let before, before.isNext, let last = try table.last(of: before.zIndex &+ 1, key) {
+      kinds[table.type.id]?.found?.zIndex &+= 1
+      return ObjectPlace(zIndex: before.zIndex &+ 1, last: last)
+    }
+    let place = try table.place(of: key)
+    kinds[table.type.id, default: Kind()].found = place.map { ($0.zIndex, isNext: $0.zIndex &- 1 == before?.zIndex) }
+    return place
   }
 
   /// Takes an update into the journal that changes nothing, since a later one of the object sets all that it sets; `false` if it is not such a one. That spares
@@ -367,6 +395,8 @@ private struct Kind {
   var isNew = true
   /// Whether every object that was ever named has a row; `nil` if that is to be looked up.
   var isWhole: Bool?
+  /// The last object that was found, and whether it was the one behind the object before.
+  var found: (zIndex: Int64, isNext: Bool)?
 }
 
 /// An object of which the order of the entries matters: it is folded once, at the end.

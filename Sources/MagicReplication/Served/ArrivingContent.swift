@@ -49,6 +49,7 @@ package final class ArrivingContent {
     try DurableFile.sync(part)
     guard rename(part.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
     try DurableFile.sync(file.deletingLastPathComponent())
+    folder.settleDoubt(digits)
   }
 }
 

@@ -40,6 +40,9 @@ package protocol Served: Sendable {
   /// Of contents, by the digits of their hashes, the files of those that are here.
   func contents(_ digits: Set<String>) async throws -> [String: URL]
 
+  /// The file of a content does not hold what its name says.
+  func doubt(content digits: String) async
+
   /// What is held, as far as is known without looking at what others may have done.
   func frontier() async throws -> Frontier
 

@@ -344,13 +344,16 @@ package final class ServedFolder: Served {
   package func contents(_ digits: Set<String>) async throws -> [String: URL] {
     try await offPool { [remote] in
       var files: [String: URL] = [:]
-      for digits in digits where remote.checkWay(to: digits) == nil {
+      // Of what is damaged another copy may come (F-16).
+      for digits in try digits.subtracting(remote.doubted()) where remote.checkWay(to: digits) == nil {
         let file = remote.content(digits)
         if PieceReader.length(of: file) != nil { files[digits] = file }
       }
       return files
     }
   }
+
+  package func doubt(content digits: String) async { _ = try? await offPool { [remote] in remote.doubt(digits) } }
 
   package func frontier() -> Frontier { state.withLock { $0.look?.frontier ?? Frontier() } }
   package func digest(at frontier: Frontier) -> String? { nil }

@@ -19,6 +19,7 @@ struct Pull: Command {
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
+  @OptionGroup var accepted: AcceptOption
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
@@ -27,7 +28,9 @@ struct Pull: Command {
     let isNew = !database.exists
     let report = try await place.use(.pull) { remote in
       try await database.useOrFetch { magic in
-        try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { try await $0.pull() }
+        try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { [accepted] in
+          try await $0.pull(accepting: accepted.replicas)
+        }
       }
     }
     let exchanged = Exchanged(madeDatabase: isNew, pulled: Moved(report))

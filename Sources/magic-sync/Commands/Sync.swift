@@ -20,6 +20,7 @@ struct Sync: Command {
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
+  @OptionGroup var accepted: AcceptOption
 
   @Flag(help: "Go on until interrupted. (MAGIC_SYNC_WATCH)")
   var watch = false
@@ -40,11 +41,16 @@ struct Sync: Command {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)
     guard !place.isPipe else { throw ValidationError("a pipe goes one way: push to it, or pull from it.") }
-    if watch || Twin.flag("WATCH") { return try await follow(database, place) }
+    if watch || Twin.flag("WATCH") {
+      guard accepted.replicas.isEmpty else { throw ValidationError("--accept is for one exchange, without --watch.") }
+      return try await follow(database, place)
+    }
     let (isDatabaseNew, isRemoteNew) = (!database.exists, !place.isThere)
     let report = try await place.use(.both) { remote in
       try await database.useOrFetch { magic in
-        try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { try await $0.sync() }
+        try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { [accepted] in
+          try await $0.sync(accepting: accepted.replicas)
+        }
       }
     }
     let exchanged = Exchanged(

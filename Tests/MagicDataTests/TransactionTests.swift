@@ -460,6 +460,30 @@ import Testing
     #expect(try await magic.object(of: Session.self).isEmpty)
   }
 
+  /// It was there for the nested transaction, and not before the outer one.
+  @Test func whatAnOuterTransactionMadeIsForgottenWithIt() async throws {
+    var instance: Session?
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { tx in
+        let made = Session()
+        made.title = "made"
+        try await tx.update(made)
+        try? await tx.transaction { tx in
+          instance = try await tx.object(of: Session.self).first
+          throw Stop()
+        }
+        throw Stop()
+      }
+    }
+    let left = try #require(instance)
+    left.title = "saved anew"
+    let other = Session()
+    other.title = "other"
+    try await magic.update(other)
+    try await magic.update(left)
+    #expect(try await magic.object(of: Session.self).map(\.title) == ["other", "saved anew"])
+  }
+
   @Test func aRollbackLeavesWhatAnotherDatabaseHolds() async throws {
     let other = try await MagicData(type: .memory)
     let session = Session()

@@ -97,15 +97,37 @@ import Testing
     try await push(1)
     let file = try #require(try files().first)
     let name = file.deletingPathExtension().lastPathComponent
+    let whole = try Data(contentsOf: file)
     for stray in [
       "\(name) (conflicted copy).segment", "\(name).sync-conflict-20260101.segment", ".\(name).segment.icloud",
       "\(name).segment.tmp",
       ".5e9a.tmp", "Thumbs.db", name.uppercased() + ".segment", "..segment", name.replacing(".", with: "..") + ".segment",
     ] {
-      try Data("stray".utf8).write(to: segments.appendingPathComponent(stray))
+      // Not even what would be sound under its own name.
+      try (stray.hasPrefix(name) ? whole : Data("stray".utf8)).write(to: segments.appendingPathComponent(stray))
     }
     try Data("stray".utf8).write(to: folder["remote/magicdata (1).json"])
-    try await b.replicator.sync()
+    let (pull, push) = try await b.replicator.sync()
+    #expect(pull.isComplete && pull.segments == 1 && push.segments == 0, "\(pull), \(push)")
+    try await expectEqual([a, b])
+  }
+
+  /// H-31: what a service has not downloaded is said, also where nothing else shows that it is lacking.
+  @Test func aPlaceholderIsSaid() async throws {
+    try await push(2)
+    let files = try files()
+    let last = try #require(files.last)
+    let placeholder = segments.appendingPathComponent(".\(last.lastPathComponent).icloud")
+    let aside = folder["aside"]
+    try FileManager.default.moveItem(at: last, to: aside)
+    try Data().write(to: placeholder)
+    let pull = try await b.replicator.pull()
+    #expect(pull.transactions == 1 && !pull.isComplete)
+    #expect(pull.unread.map(\.code) == [.busy] && pull.unread[0].message.contains("not downloaded yet"), "\(pull)")
+    #expect(try await !b.replicator.status().isInStep)
+    try FileManager.default.removeItem(at: placeholder)
+    try FileManager.default.moveItem(at: aside, to: last)
+    #expect(try await b.replicator.pull().isComplete)
     try await expectEqual([a, b])
   }
 

@@ -241,6 +241,29 @@ import Testing
     try await place.stop()
   }
 
+  /// H-38, F-15: what nobody else has got outlasts a merge that lets go of it, whoever takes it.
+  @Test(arguments: RemoteKind.allCases) func aContentThatWasNotSentOutlastsAMerge(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b, c) = (try place.replica("a"), try place.replica("b"), try place.replica("c"))
+    func photo(_ replica: Replica) async throws -> Photo { try await replica.magic.object(of: Photo.self, primary: "1") }
+    try await a.magic.update(Photo("1", "first"))
+    for replica in [a, b, c, a] { try await replica.replicator.sync() }
+    let edited = try await photo(b)
+    edited.content = MagicAsset(value: "only here")
+    try await b.magic.update(edited)
+    place.world.advance(1)
+    try await a.magic.remove(photo(a))
+    try await a.replicator.sync()
+    place.world.advance(1)
+    let wanted = try await photo(c)
+    wanted.note = "wanted"
+    try await c.magic.update(wanted)
+    for _ in 0..<2 { for replica in [b, c, a] { try await replica.replicator.sync() } }
+    for replica in [a, b, c] { #expect(try await photo(replica).content?.load() == "only here") }
+    try await expectEqual([a.magic, b.magic, c.magic])
+    try await place.stop()
+  }
+
   /// H-32, F-16: a content that has rotted is noticed by who asks for it, and written anew by who has it.
   @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func aDamagedContentIsMended(kind: RemoteKind) async throws {
     let place = try await Place(kind)

@@ -17,6 +17,7 @@ struct Note: MagicObject {
 struct Photo: MagicObject {
   @PrimaryMagicValue var id: String
   @OptionMagicValue var content: MagicAsset<String>?
+  @OptionMagicValue var note: String?
 
   init() {}
 

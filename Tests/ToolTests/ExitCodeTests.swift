@@ -145,6 +145,22 @@ import Testing
       #expect(try Tool.replay.run("apply", path(name), "--into", path("rebuilt")).status == 0)
     }
 
+    /// H-26, L-13, J-21: what others get is on this disk before they get it. Nothing here can cut the power, so the order of the calls has to show it.
+    @Test func whatIsSentIsOnTheDiskBefore() async throws {
+      let order = try DiskOrder(folder)
+      // Somebody has it open, so what was written is in the WAL.
+      let magic = try await MagicData(path: folder["a"])
+      for number in 0..<3 { try await magic.update(Note("\(number)", "note \(number)")) }
+      #expect(try Tool.sync.run("push", path("a"), path("remote"), environment: order.environment).status == 0)
+      try await magic.close()
+      let calls = try order.calls()
+      let sent = try #require(calls.firstIndex { $0[0] == "rename" && $0[2].contains("/remote/segments/") }, "\(calls)")
+      #expect(calls[..<sent].contains { $0[0] == "sync" && $0[1].hasSuffix("/a/default.sqlite3-wal") }, "\(calls)")
+      // The file's content before it has its name, and its name before the push is over.
+      #expect(calls[..<sent].contains(["sync", calls[sent][1]]), "\(calls)")
+      #expect(calls[sent...].contains { $0[0] == "sync" && $0[1].hasSuffix("/remote/segments") }, "\(calls)")
+    }
+
     /// A result that could not be written is none.
     @Test func aFullOutputIsNoSpaceLeft() async throws {
       try await write(["a"], to: "a")
@@ -165,6 +181,77 @@ import Testing
 }
 
 #if os(Linux)
+  /// What one process brings to the disk and renames, in its order.
+  private struct DiskOrder {
+    private let library: URL
+    private let log: URL
+
+    private static let source = """
+      #define _GNU_SOURCE
+      #include <dlfcn.h>
+      #include <fcntl.h>
+      #include <stdio.h>
+      #include <stdlib.h>
+      #include <string.h>
+      #include <unistd.h>
+
+      static void say(const char *call, const char *first, const char *second) {
+        const char *log = getenv("DISK_ORDER");
+        char line[9000];
+        int length = snprintf(line, sizeof line, "%s\\t%s\\t%s\\n", call, first, second);
+        int file = log ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+        if (file < 0) return;
+        if (write(file, line, length) != length) abort();
+        close(file);
+      }
+
+      static void say_sync(int file) {
+        char link[64], path[4096];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+        ssize_t length = readlink(link, path, sizeof path - 1);
+        path[length < 0 ? 0 : length] = 0;
+        say("sync", path, "");
+      }
+
+      int fsync(int file) {
+        say_sync(file);
+        return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(file);
+      }
+
+      int fdatasync(int file) {
+        say_sync(file);
+        return ((int (*)(int))dlsym(RTLD_NEXT, "fdatasync"))(file);
+      }
+
+      int rename(const char *from, const char *to) {
+        say("rename", from, to);
+        return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
+      }
+      """
+
+    init(_ folder: TemporaryFolder) throws {
+      (library, log) = (folder["disk-order.so"], folder["disk-order"])
+      try compile(DiskOrder.source, to: library)
+    }
+
+    var environment: [String: String] { ["LD_PRELOAD": library.path, "DISK_ORDER": log.path] }
+
+    /// `sync` and a path, or `rename` and two.
+    func calls() throws -> [[String]] {
+      try String(contentsOf: log, encoding: .utf8).split(separator: "\n").map {
+        $0.split(separator: "\t").map(String.init)
+      }
+    }
+  }
+
+  /// Clang comes with Swift.
+  private func compile(_ source: String, to library: URL) throws {
+    let file = library.deletingPathExtension().appendingPathExtension("c")
+    try Data(source.utf8).write(to: file)
+    let result = try Tool.clang.run("-shared", "-fPIC", "-o", library.path, file.path, "-ldl")
+    try #require(result.status == 0, "\(result.errors)")
+  }
+
   /// A disk without room, for one process: calls that write to files whose paths begin in a certain way fail with ENOSPC once so many bytes
   /// are written. Anybody may run it, where a small file system would take an administrator.
   private struct FullDisk {
@@ -210,11 +297,7 @@ import Testing
 
     init(_ folder: TemporaryFolder) throws {
       library = folder["full-disk.so"]
-      let source = folder["full-disk.c"]
-      try Data(FullDisk.source.utf8).write(to: source)
-      // It comes with Swift.
-      let result = try Tool.clang.run("-shared", "-fPIC", "-o", library.path, source.path, "-ldl")
-      try #require(result.status == 0, "\(result.errors)")
+      try compile(FullDisk.source, to: library)
     }
 
     func environment(_ prefix: String, _ room: Int) -> [String: String] {

@@ -65,10 +65,14 @@ extension AssetFolder {
 }
 
 extension Store {
-  /// Gives contents that came from elsewhere their names, if rows still name them.
-  package func keep(_ received: [StagedAsset]) async throws {
+  /// Gives contents that came from elsewhere their names, if rows still name them; or whether they do or not.
+  package func keep(_ received: [StagedAsset], areUnsent: Bool = false) async throws {
     let assets = assets
     try await write { db in
+      guard !areUnsent else {
+        try UnsentAssets.keep(Set(received.map(\.name)), db)
+        return try assets.place(received)
+      }
       let schema = try StoredSchema(db)
       let named = try received.filter { try schema.names($0.name, db) }
       if !named.isEmpty { try assets.place(named) }

@@ -39,7 +39,7 @@ extension Store {
 
   /// What is to be looked at, part by part, so that other processes wait for no more than one.
   private func unsettledAssets(_ known: Set<String>, _ db: Database) throws -> [[String]] {
-    var names = try known.union(UnsentAssets.dropped(db))
+    var names = try known.union(UnsentAssets.allDropped(db))
     if assets.beginSweep() {
       let schema = try StoredSchema(db)
       let old = try assets.old(before: surroundings.milliseconds() - Store.assetGrace)

@@ -3,50 +3,79 @@ package import MagicJournal
 
 /// The assets that a merge let go of before their contents were sent (F-15). This database may be the only one that has them, and whoever edited the object meanwhile brings the name back.
 ///
-/// They stay until a push has sent them. The table is there once it was needed.
+/// They stay until a push has sent them. The tables are there once they were needed.
 package struct UnsentAssets {
   package private(set) var names: Set<String> = []
 
   package init(_ db: Connection) throws {
-    var isThere = try SQL(db, Statements.hasUnsentAssets)
-    guard try isThere.step() else { return }
-    var select = try SQL(db, Statements.selectUnsentAssets)
-    while try select.step() { names.insert(select.text(0)) }
+    guard try UnsentAssets.has("magic_unsent_asset", db) else { return }
+    names = try UnsentAssets.names(Statements.selectUnsentAssets, db)
   }
 
-  /// The names that rows have let go of, and of which files were not looked at since.
+  /// The names that no row has any more, and of which files were not looked at since.
   package static func dropped(_ db: Connection) throws -> Set<String> {
-    var names: Set<String> = []
-    var select = try SQL(db, Statements.selectDroppedAssets)
-    while try select.step() { names.insert(select.text(0)) }
-    return names
+    let schema = try StoredSchema(db)
+    return try allDropped(db).filter { try !schema.names($0, db) }
   }
 
-  /// Within the transaction of a merge: of what it let go of, what entries of a replica name that the remote lacks stays.
+  /// Those that rows let go of at some time.
+  static func allDropped(_ db: Connection) throws -> Set<String> { try names(Statements.selectDroppedAssets, db) }
+
+  /// Within the transaction of a merge: of what it let go of, what a replica's own entries name of which no contents were sent yet stays.
   ///
-  /// - Parameters:
-  ///   - before: what rows had let go of before the merge.
-  ///   - sequence: the last one of the replica that the remote has.
-  package static func keep(of replica: ReplicaID, after sequence: UInt64, before: Set<String>, _ db: Connection) throws {
-    let dropped = try dropped(db).subtracting(before)
+  /// - Parameter before: what no row had before the merge.
+  package static func keep(of replica: ReplicaID, before: Set<String>, _ db: Connection) throws {
+    let dropped = try allDropped(db).subtracting(before)
     guard !dropped.isEmpty else { return }
     let journal = try JournalReader(db)
+    let sent = max(try sentSequence(of: replica, db), try journal.floor(of: replica)?.sequence ?? 0)
     var unsent: Set<String> = []
-    try journal.forEachPart(of: replica, after: max(sequence, journal.floor(of: replica)?.sequence ?? 0)) { part in
+    try journal.forEachPart(of: replica, after: sent) { part in
       for entry in part.transaction.entries {
         for field in entry.fields {
           if case .asset(let name) = field.value, dropped.contains(name) { unsent.insert(name) }
         }
       }
     }
-    guard !unsent.isEmpty else { return }
-    try db.execute(sql: Statements.createUnsentAssets)
-    for name in unsent.sorted() { try run([Statements.insertUnsentAsset, Statements.deleteDroppedAsset], name, db) }
+    try keep(unsent, db)
   }
 
-  /// Within a transaction: these were sent, and go away unless rows name them again.
-  package static func release(_ names: Set<String>, _ db: Connection) throws {
+  /// Within a transaction: no row names these, and they stay.
+  package static func keep(_ names: Set<String>, _ db: Connection) throws {
+    guard !names.isEmpty else { return }
+    try db.execute(sql: Statements.createUnsentAssets)
+    for name in names.sorted() { try run([Statements.insertUnsentAsset, Statements.deleteDroppedAsset], name, db) }
+  }
+
+  /// The last of a replica's transactions of which the contents were sent.
+  package static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64 {
+    guard try has("magic_sent", db) else { return 0 }
+    var select = try SQL(db, Statements.selectSent)
+    try select.bind(replica)
+    return try select.step() ? UInt64(clamping: select.integer(0)) : 0
+  }
+
+  /// Within a transaction: these were sent, and go away unless rows name them again; and so was all that the replica's transactions name.
+  package static func sent(_ names: Set<String>, through sequence: UInt64, of replica: ReplicaID, _ db: Connection) throws {
     for name in names.sorted() { try run([Statements.insertDroppedAsset, Statements.deleteUnsentAsset], name, db) }
+    try db.execute(sql: Statements.createSent)
+    var insert = try SQL(db, Statements.insertSent)
+    try insert.bind(replica)
+    try insert.bind(Int64(clamping: sequence))
+    try insert.run()
+  }
+
+  private static func has(_ table: String, _ db: Connection) throws -> Bool {
+    var isThere = try SQL(db, Statements.hasTable)
+    try isThere.bind(table)
+    return try isThere.step()
+  }
+
+  private static func names(_ statement: String, _ db: Connection) throws -> Set<String> {
+    var names: Set<String> = []
+    var select = try SQL(db, statement)
+    while try select.step() { names.insert(select.text(0)) }
+    return names
   }
 
   private static func run(_ statements: [String], _ name: String, _ db: Connection) throws {

@@ -189,7 +189,7 @@ struct Instance {
           baseline: state.isEdited ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot)))
       return
     }
-    if let asked = relation.asked(held), state.isEdited, record.map({ !asked.isOf($0, index) }) ?? true {
+    if let asked = relation.asked(held), state.isEdited, !asked.isOf(record, index, storage) {
       throw MagicDataError(
         .value,
         """
@@ -202,7 +202,7 @@ struct Instance {
       return
     }
     var (members, names) = try relation.members(of: held)
-    if !state.isEdited, state.isStored, record?.database == database.id {
+    if !state.isEdited, record?.database == database.id {
       // Nothing was put in since; what the database does not know any more was removed, and is not made again by the way.
       let isKnown = members.map { $0.record != nil }
       if isKnown.contains(false) {
@@ -502,7 +502,7 @@ struct Instance {
     if let record, let store = record.keeper,
       let asked = relation.slot(
         asking: StoredProperty(
-          origin: store, owner: layout.type, zIndex: record.place.zIndex, index: index,
+          origin: store, owner: layout.type, holder: ObjectIdentifier(storage), zIndex: record.place.zIndex, index: index,
           name: "\(layout.name).\(layout.properties[index].name)"))
     {
       storage[slot].slot = asked
@@ -575,9 +575,11 @@ struct InstanceMemory {
   fileprivate let content: Content
   fileprivate let removed: RemovedNumber?
 
-  func restore(_ undone: UndoneEntries) {
+  /// - Returns: whether an instance of which nothing else is known still means its object.
+  func restore(_ undone: UndoneEntries) -> Bool {
     instance.restore(content, of: database, undone)
     if instance.record == nil { instance.first.header.removed = removed }
+    return if case .nothing = content { instance.record?.database == database.id } else { false }
   }
 }
 

@@ -253,12 +253,17 @@ struct AsyncCodec<Wrapped: Magical>: RelationCodec {
 struct StoredProperty {
   let origin: Store
   let owner: any MagicObject.Type
+  /// The storage that it was fetched into.
+  let holder: ObjectIdentifier
   let zIndex: Int64
   let index: Int
   let name: String
 
-  func isOf(_ record: Record, _ index: Int) -> Bool {
-    origin.id == record.database && zIndex == record.place.zIndex && self.index == index
+  /// - Parameter record: of the object that holds it now; `nil` once that was removed.
+  func isOf(_ record: Record?, _ index: Int, _ storage: Storage) -> Bool {
+    guard self.index == index else { return false }
+    guard let record else { return holder == ObjectIdentifier(storage) }
+    return origin.id == record.database && zIndex == record.place.zIndex
   }
 
   /// The links to objects that have a row. On the caller's thread.

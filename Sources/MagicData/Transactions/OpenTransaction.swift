@@ -215,6 +215,12 @@ final class OpenTransaction {
 
   private func rewind(to count: Int, ordinal: UInt32) {
     let undone = UndoneEntries(transaction: progress.name, first: ordinal)
-    while memories.count > count { memories.removeLast().restore(undone) }
+    var kept: [InstanceMemory] = []
+    while memories.count > count {
+      let memory = memories.removeLast()
+      if memory.restore(undone) { kept.append(memory) }
+    }
+    // What still means an object may mean one that the rest of the transaction made.
+    memories += kept
   }
 }

@@ -16,7 +16,8 @@ package final class BundleLock: Sendable {
       let descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
       guard descriptor >= 0 else { throw DurableFile.failure("could not be made", file) }
       // Who held it may have taken the file away meanwhile.
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0, BundleLock.isThere(file, descriptor) {
+      // Where there are no such locks, there is nobody to wait for.
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK, BundleLock.isThere(file, descriptor) {
         self.descriptor = descriptor
         return
       }

@@ -16,18 +16,38 @@ extension MagicReplicator {
 
   /// F-13: sends contents that rows name and that the remote lacks, and those that a merge let go of before they were sent (F-15).
   func sendAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws {
-    let unsent = try await sendPinnedAssets(remote, &report)
-    if !unsent.isEmpty { try await magic.store.write { db in try UnsentAssets.release(unsent, db) } }
+    guard remote.takesContents else { return }
+    let sent = try await sendPinnedAssets(remote, &report)
+    guard !sent.unsent.isEmpty || sent.isNews else { return }
+    try await magic.store.write { db in
+      try UnsentAssets.sent(sent.unsent, through: sent.sequence, of: sent.replica, db)
+    }
   }
 
-  private func sendPinnedAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws -> Set<String> {
+  private struct Sending: Sendable {
+    let names: Set<String>
+    let unsent: Set<String>
+    /// What this database has written when its names were read, and whether more than was sent before.
+    let replica: ReplicaID
+    let sequence: UInt64
+    let isNews: Bool
+
+    init(_ db: Connection) throws {
+      (names, unsent) = (try StoredSchema(db).assetNames(db), try UnsentAssets(db).names)
+      replica = try DatabaseState(db).replica
+      sequence = try JournalIndex(db).frontier()[replica]
+      isNews = try UnsentAssets.sentSequence(of: replica, db) < sequence
+    }
+  }
+
+  private func sendPinnedAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws -> Sending {
     let store = magic.store
     // What rows name stays until it is sent.
     let pin = try await store.assets.pin()
     defer { withExtendedLifetime(pin) {} }
-    let (names, unsent) = try await store.read { db in (try StoredSchema(db).assetNames(db), try UnsentAssets(db).names) }
-    report = try await remote.deliver(assets: names.union(unsent), magic, report)
-    return unsent
+    let sending = try await store.read { db in try Sending(db) }
+    report = try await remote.deliver(assets: sending.names.union(sending.unsent), magic, report)
+    return sending
   }
 }
 
@@ -63,15 +83,17 @@ enum AssetOrigin: Sendable {
 }
 
 extension Store {
-  /// Fetches contents, of which those stay that rows name.
-  func fetchAssets(_ names: [String], from origin: AssetOrigin, _ report: inout PullReport) async throws {
+  /// Fetches contents, of which those stay that rows name; or all, as ones that were let go of before they came (F-15).
+  func fetchAssets(
+    _ names: [String], from origin: AssetOrigin, _ report: inout PullReport, areUnsent: Bool = false
+  ) async throws {
     var rest = names[...]
     while !rest.isEmpty {
       let (assets, part) = (assets, rest)
       let fetched = try await assets.travelling { checkCancelled in
         try AssetFetch(origin: origin, assets: assets).fetch(part, checkCancelled)
       }
-      if !fetched.received.isEmpty { try await keep(fetched.received) }
+      if !fetched.received.isEmpty { try await keep(fetched.received, areUnsent: areUnsent) }
       report.assets += fetched.received.count
       report.assetBytes += fetched.bytes
       report.missingAssets += fetched.asked - fetched.received.count

@@ -130,8 +130,8 @@ extension FolderListing {
   ) throws -> (PullReport, [MagicConflict]) {
     let own = try DatabaseState(db).replica
     limit(to: try Branches(db).closings, floor: try JournalIndex(db).floor())
-    let (there, dropped) = (frontier, try UnsentAssets.dropped(db))
-    var merger = try Merger(db, milliseconds: milliseconds, there: there, limits: limits, accepted: accepted)
+    let dropped = try UnsentAssets.dropped(db)
+    var merger = try Merger(db, milliseconds: milliseconds, there: frontier, limits: limits, accepted: accepted)
     let before = merger.held
     let meter = ProgressMeter(events, .pull, of: waiting(after: before))
     try checkForks(JournalIndex(db), merger.held, own: own)
@@ -175,7 +175,7 @@ extension FolderListing {
     }
     try merger.finish()
     try keep(taken, beside: beside, before: (before, merger.mark), own: own, db)
-    try UnsentAssets.keep(of: own, after: there[own], before: dropped, db)
+    try UnsentAssets.keep(of: own, before: dropped, db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))

@@ -54,12 +54,16 @@ struct FolderListing: Sendable {
     rejected = []
     let counted = Dictionary(uniqueKeysWithValues: self.files.map { ($0.name.text, $0) })
     var files: [ReplicaID: [File]] = [:]
-    for text in try remote.listing(of: remote.segments).sorted() {
+    let texts = try remote.listing(of: remote.segments).sorted()
+    for text in texts {
       if let file = counted[text] {
         files[file.name.replica, default: []].append(file)
         continue
       }
-      guard let name = SegmentFileName(text) else { continue }
+      guard let name = SegmentFileName(text) else {
+        if let name = SegmentFileName(placeholder: text), !texts.contains(name.text) { rejected.append((name, notHere(name))) }
+        continue
+      }
       let url = url(of: name)
       do {
         files[name.replica, default: []].append(
@@ -70,6 +74,15 @@ struct FolderListing: Sendable {
     }
     runs = files.mapValues(Runs.init)
     try lookAtCheckpoints()
+  }
+
+  /// F-3
+  private func notHere(_ name: SegmentFileName) -> MagicDataError {
+    MagicDataError(
+      .busy,
+      """
+      \(url(of: name).path) is not downloaded yet: the service that carries the folder has a placeholder in its place. Have it downloaded, and try again
+      """)
   }
 
   private mutating func lookAtCheckpoints() throws {

@@ -25,6 +25,8 @@ extension FolderRemote: Remote, OpenRemote {
 
   package func forget(contents names: ArraySlice<String>, for magic: MagicData) {}
 
+  package var takesContents: Bool { true }
+
   // MARK: Changes
 
   package func position() async -> RemotePosition {
@@ -41,6 +43,15 @@ extension FolderRemote: Remote, OpenRemote {
   // MARK: Status
 
   package func status(of magic: MagicData, _ dataSet: DataSetID) async throws -> ReplicationStatus {
+    do {
+      return try await look(magic, dataSet)
+    } catch let error as MagicDataError where error.code == .fork {
+      // Another process may have written and sent more between the look at the database and that at the folder.
+      return try await look(magic, dataSet)
+    }
+  }
+
+  private func look(_ magic: MagicData, _ dataSet: DataSetID) async throws -> ReplicationStatus {
     let now = magic.store.surroundings.milliseconds()
     return try await magic.store.read { db in
       var members = try Members(db)

@@ -128,7 +128,7 @@ public struct FolderRemote: Sendable {
     let placeholder = folder.appendingPathComponent(".\(marker.lastPathComponent).icloud")
     guard
       try FileManager.default.fileExists(atPath: placeholder.path)
-        || listing(of: segments).contains(where: { SegmentFileName($0) != nil })
+        || listing(of: segments).contains(where: { (SegmentFileName($0) ?? SegmentFileName(placeholder: $0)) != nil })
         || listing(of: checkpoints).contains(where: CheckpointFile.isName)
     else { return }
     throw MagicDataError(

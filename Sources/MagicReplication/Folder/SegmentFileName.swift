@@ -27,6 +27,12 @@ package struct SegmentFileName: Hashable, Sendable {
     (self.replica, self.first, self.last, name, self.text) = (replica, first, last, String(parts[3]), text)
   }
 
+  /// What a file's placeholder stands for, as iCloud leaves one for what it holds elsewhere.
+  init?(placeholder text: String) {
+    guard text.hasPrefix("."), text.hasSuffix(".icloud") else { return nil }
+    self.init(String(text.dropFirst().dropLast(7)))
+  }
+
   package static func == (one: SegmentFileName, other: SegmentFileName) -> Bool { one.text == other.text }
 
   package func hash(into hasher: inout Hasher) { hasher.combine(text) }

@@ -121,7 +121,8 @@ extension ReplicationStatus {
     checkpointBytes = listing.checkpoints.reduce(0) { $0 + $1.bytes }
     unusable = listing.rejected.map(\.error.message) + listing.rejectedCheckpoints.map(\.error.message)
     skewMilliseconds = listing.files.map { $0.header.lastName.stamp.milliseconds - now }.max()
-    peers = try Set(held.replicas + listing.allReplicas + members.all.keys + [members.own]).sorted().map { replica in
+    let unread = listing.rejected.map(\.name.replica)
+    peers = try Set(held.replicas + listing.allReplicas + unread + members.all.keys + [members.own]).sorted().map { replica in
       let files = listing.runs[replica]?.files ?? []
       let last = files.map(\.header.lastName.stamp).max()
       let own = try snapshot.journal.name(at: held[replica], of: replica)?.stamp

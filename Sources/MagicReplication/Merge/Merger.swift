@@ -126,7 +126,15 @@ struct Merger {
   /// Makes room for what a schema speaks of.
   @discardableResult
   mutating func learn(_ schema: Schema) throws -> [LearntType] {
-    let learnt = try self.schema.learn(schema, db)
+    let (db, before) = (db, self.schema)
+    let learnt: [LearntType]
+    do {
+      learnt = try db.whole { try self.schema.learn(schema, $0) }
+    } catch {
+      // A half of it would be in the way of others.
+      self.schema = before
+      throw error
+    }
     reader = JournalReader(db, self.schema)
     return learnt
   }

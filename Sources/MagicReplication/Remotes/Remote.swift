@@ -40,6 +40,9 @@ package protocol OpenRemote: Sendable {
   /// Takes away what was only brought here to be read.
   func forget(contents names: ArraySlice<String>, for magic: MagicData) async throws
 
+  /// Whether it takes contents at all; an older server does not.
+  var takesContents: Bool { get }
+
   /// Sends the contents that the database has and the remote lacks.
   ///
   /// - Parameter names: of assets that rows name.

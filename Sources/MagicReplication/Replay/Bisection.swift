@@ -63,7 +63,9 @@ package struct Bisection: Sendable {
     try await OpenJournal.read([source]) { journal, checkCancelled in
       var versions: [Version] = []
       let givenUp = journal.givenUp.map { Version(stamp: $0, root: Identifier(.max, .max)) }
-      try journal.forEachTransaction(JournalWindow()) { transaction, _ in
+      var window = JournalWindow()
+      window.salvages = false
+      try journal.forEachTransaction(window) { transaction, _ in
         try checkCancelled()
         if let givenUp, transaction.version <= givenUp { return }
         if versions.last != transaction.version { versions.append(transaction.version) }
@@ -75,7 +77,7 @@ package struct Bisection: Sendable {
   private func found(_ version: Version, _ tries: Int) async throws -> Found {
     let (found, _) = try await OpenJournal.read([source]) { journal, _ in
       var window = JournalWindow()
-      (window.since, window.until) = (version.stamp, version.stamp)
+      (window.since, window.until, window.salvages) = (version.stamp, version.stamp, false)
       var found: Found?
       try journal.forEachTransaction(window) { transaction, schema in
         guard transaction.version == version else { return }

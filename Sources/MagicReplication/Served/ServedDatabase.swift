@@ -183,6 +183,12 @@ private final class DatabaseInbox: Inbox {
     try await store.read { db in try store.syncToDisk(db) }
     let (contents, arrived) = (contents, arrived.withLock { $0 })
     self.arrived.withLock { $0 = [] }
+    // What no row names was let go of before it came, and who sent it keeps it no longer (F-15).
+    let unnamed = try await store.read { db in
+      try arrived.isEmpty ? [] : arrived.subtracting(StoredSchema(db).assetNames(db).map(AssetContent.digits))
+    }
+    var kept = PullReport()
+    try await store.fetchAssets(unnamed.sorted(), from: .folder(contents), &kept, areUnsent: true)
     try await offPool { [spool] in
       for digits in arrived { contents.forget(digits) }
       try spool.empty()

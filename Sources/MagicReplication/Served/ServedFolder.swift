@@ -153,7 +153,7 @@ package final class ServedFolder: Served {
   private func readDoubted(_ listing: inout FolderListing) throws {
     // Who may not read what is in doubt goes by what he finds himself.
     let doubted = (try? remote.doubted()) ?? []
-    for name in doubted.compactMap(SegmentFileName.init) + state.withLock({ Array($0.damaged.keys) }) {
+    for name in doubted.compactMap({ SegmentFileName($0) }) + state.withLock({ Array($0.damaged.keys) }) {
       guard let file = listing.runs[name.replica]?.files.first(where: { $0.name == name }) else { continue }
       _ = try whole(file)
     }
@@ -344,9 +344,14 @@ package final class ServedFolder: Served {
   package func contents(_ digits: Set<String>) async throws -> [String: URL] {
     try await offPool { [remote] in
       var files: [String: URL] = [:]
-      // Of what is damaged another copy may come (F-16).
-      for digits in try digits.subtracting(remote.doubted()) where remote.checkWay(to: digits) == nil {
+      let doubted = (try? remote.doubted()) ?? []
+      for digits in digits where remote.checkWay(to: digits) == nil {
         let file = remote.content(digits)
+        if doubted.contains(digits) {
+          // Of what is damaged another copy may come; what is whole was on its way when somebody read it (F-16).
+          guard try AssetContent.check(file, digits, {}) == nil else { continue }
+          remote.settleDoubt(digits)
+        }
         if PieceReader.length(of: file) != nil { files[digits] = file }
       }
       return files

@@ -61,8 +61,10 @@ extension Session {
     }
   }
 
+  var takesContents: Bool { offers("assets") }
+
   func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport {
-    guard offers("assets") else { return report }
+    guard takesContents else { return report }
     var report = report
     let assets = magic.store.assets
     let all = Dictionary(grouping: names.sorted(), by: AssetContent.digits).sorted { $0.key < $1.key }

@@ -128,6 +128,7 @@ struct Photo: MagicObject {
     try await b.replicator.pull()
     try await b.magic.update(Photo("other", "other"))
     #expect(FileManager.default.fileExists(atPath: path))
+    #expect(try await DatabaseCheck(b.magic).assets.orphans == [])
     #expect(try await b.replicator.sync().push.assets == 2)
     #expect(!FileManager.default.fileExists(atPath: path))
     try await settle([a, b, c])

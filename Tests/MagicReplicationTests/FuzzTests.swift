@@ -287,7 +287,7 @@ import Testing
     }.report
     #expect(entries.withLock { $0 } > 0)
     #expect(!report.isComplete)
-    await #expect(throws: MagicDataError.self) { try await DatabaseCheck(magic) }
+    #expect(try await !DatabaseCheck(magic).faults.isEmpty)
     try await magic.close()
   }
 

@@ -3,7 +3,7 @@ internal import GRDB
 /// How the rows that name assets and the files that hold them fit together.
 package struct AssetCheck: Sendable {
   package private(set) var files = 0
-  /// Files that no row names.
+  /// Files that no row names, and that do not wait to be sent.
   package private(set) var orphans: [String] = []
   /// Names in rows for which there is no file.
   package private(set) var missing: [String] = []
@@ -22,7 +22,7 @@ package struct AssetCheck: Sendable {
     }
     let found = Set(try store.assets.all())
     files = found.count
-    orphans = found.subtracting(named).sorted()
+    orphans = found.subtracting(named).subtracting(try UnsentAssets(db).names).sorted()
     missing = named.subtracting(found).sorted()
     for name in found.sorted() {
       try Task.checkCancellation()

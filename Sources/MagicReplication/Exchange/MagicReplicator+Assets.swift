@@ -19,8 +19,12 @@ extension MagicReplicator {
     guard remote.takesContents else { return }
     let sent = try await sendPinnedAssets(remote, &report)
     guard !sent.unsent.isEmpty || sent.isNews else { return }
-    try await magic.store.write { db in
-      try UnsentAssets.sent(sent.unsent, through: sent.sequence, of: sent.replica, db)
+    do {
+      try await magic.store.write { db in
+        try UnsentAssets.sent(sent.unsent, through: sent.sequence, of: sent.replica, db)
+      }
+    } catch let error as MagicDataError where [.notAllowed, .busy, .full].contains(error.code) {
+      // What was to be sent is sent. That it is not noted, as in a database that may only be read, costs the next push another look.
     }
   }
 

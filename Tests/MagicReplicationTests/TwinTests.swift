@@ -147,18 +147,6 @@ import Testing
     #expect(left.count >= 2)
   }
 
-  /// K-18: nor are those that cannot be read, which may be on their way still.
-  @Test func compactionLeavesWhatCannotBeRead() async throws {
-    let (original, copy, _) = try await makeFilesBelowTheFloor()
-    try await copy.magic.close()
-    let carried = try segments(of: "side").map { folder["remote/segments/" + $0] }
-    let whole = try carried.filter { FileManager.default.fileExists(atPath: $0.path) }.map { ($0, try Data(contentsOf: $0)) }
-    #expect(!whole.isEmpty)
-    for (file, bytes) in whole { try bytes.prefix(bytes.count / 2).write(to: file) }
-    try await original.replicator.compact()
-    for (file, bytes) in whole { #expect(try Data(contentsOf: file) == bytes.prefix(bytes.count / 2)) }
-  }
-
   /// Of the transactions in a remote's segments.
   private func names(in remote: String) throws -> Set<TransactionName> {
     try segments(of: remote).reduce(into: []) { names, segment in

@@ -80,9 +80,12 @@ struct FolderCompaction {
       whole = written
     }
     guard members.haveAll(named, held) else { return }
-    let segments = named.replicas.filter { listing.limits[$0] == nil }.reduce(into: Set<SegmentFileName>()) {
-      segments, replica in
-      // What it does not stand for may be a branch that nobody has taken, and so may be what cannot be read, or is on its way still.
+    let floor = named.frontier
+    let segments = named.replicas.filter { listing.limits[$0] == nil }.reduce(
+      into: Set(
+        listing.rejected.filter { $0.error.code != .incompatible }.map(\.name).filter { $0.last <= floor[$0.replica] })
+    ) { segments, replica in
+      // What it does not stand for may be a branch that nobody has taken.
       if let end = named[replica] { segments.formUnion(listing.files(below: end, of: replica)) }
     }
     let lower = Set(

@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 internal import MagicData
 package import MagicJournal
 package import MagicReplication
@@ -57,15 +57,16 @@ package final class EntryListing: @unchecked Sendable {
 
 extension OutputOptions {
   /// What could not be read: remarks for people, events for programs.
-  package func tell(_ report: MagicReadReport) throws {
+  package func tell(_ report: MagicReadReport, to handle: FileHandle = .standardOutput) throws {
     guard json else { return report.say() }
     for file in report.unread {
-      try event("unread", Unread(path: file.path, code: "\(file.code)", message: file.message))
+      try event("unread", Unread(path: file.path, code: "\(file.code)", message: file.message), to: handle)
     }
-    if let date = report.historyBegins { try event("compacted", Compacted(until: date.inLog)) }
+    if let date = report.historyBegins { try event("compacted", Compacted(until: date.inLog), to: handle) }
     for gap in report.missing {
       try event(
-        "missing", Missing(replica: gap.replica, firstMissing: gap.missing.lowerBound, lastMissing: gap.missing.upperBound))
+        "missing", Missing(replica: gap.replica, firstMissing: gap.missing.lowerBound, lastMissing: gap.missing.upperBound),
+        to: handle)
     }
   }
 

@@ -7,10 +7,14 @@ package enum Twin {
   /// By the kind of value that they take; of texts there is nothing to check.
   package struct Names: Sendable {
     let flags, integers, numbers: [String]
+    /// With what they may be.
+    let choices: [String: [String]]
 
-    package init(flags: [String] = [], integers: [String] = [], numbers: [String] = []) {
+    package init(
+      flags: [String] = [], integers: [String] = [], numbers: [String] = [], choices: [String: [String]] = [:]
+    ) {
       self.flags = ["JSON", "QUIET"] + flags
-      (self.integers, self.numbers) = (integers, numbers)
+      (self.integers, self.numbers, self.choices) = (integers, numbers, choices)
     }
   }
 
@@ -27,6 +31,9 @@ package enum Twin {
   package static func int(_ name: String) -> Int? { value(name).flatMap { Int($0) } }
   package static func double(_ name: String) -> Double? { value(name).flatMap { Double($0) } }
   package static func text(_ name: String) -> String? { value(name) }
+  package static func choice<Choice: RawRepresentable<String>>(_ name: String) -> Choice? {
+    value(name).flatMap(Choice.init)
+  }
 
   /// A value that says nothing is refused, or it would be a setting that silently does not hold.
   static func check() throws {
@@ -39,6 +46,9 @@ package enum Twin {
     }
     for name in names.numbers {
       if let value = value(name), Double(value) == nil { throw refusal(name, value, "a number") }
+    }
+    for (name, values) in names.choices.sorted(by: { $0.key < $1.key }) {
+      if let value = value(name), !values.contains(value) { throw refusal(name, value, values.joined(separator: " or ")) }
     }
   }
 

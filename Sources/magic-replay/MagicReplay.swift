@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import MagicReplication
 
 @main
 struct MagicReplay: Program {
@@ -28,7 +29,8 @@ struct MagicReplay: Program {
     ])
 
   static let twins = Twin.Names(
-    flags: ["FOLLOW", "CSV", "CHECK", "SHUFFLE", "FORCE", "DRY_RUN", "YES"], integers: ["LIMIT", "SEED"])
+    flags: ["FOLLOW", "CSV", "CHECK", "SHUFFLE", "FORCE", "DRY_RUN", "YES"], integers: ["LIMIT", "SEED"],
+    choices: ["OP": Log.Operation.allCases.map(\.rawValue), "REPAIR": RepairSide.allCases.map(\.rawValue)])
 
   static func main() async { await begin() }
 }

@@ -120,9 +120,9 @@ actor Reporter {
       .units(allowed: [.days, .hours, .minutes], width: .wide))
     Terminal.say(
       """
-      the clock of replica \(replica.replica) is \(ahead) ahead. What it wrote since waits in the remote until that time has \
-      come; the rest was merged. Set its clock right; a database's stamps never go back, so to have what it wrote and writes before then, merge it with \
-      --accept \(replica.replica.prefix(8)), here and wherever else it waits
+      the clock of replica \(replica.replica) is \(ahead) ahead of this machine's, which says \(Date().formatted(.iso8601)). What it wrote since waits in the \
+      remote until that time has come; the rest was merged. Set right the clock that is wrong. A database's stamps never go back: if it is that replica's, to have what it wrote \
+      and writes before then, merge it with --accept \(replica.replica.prefix(8)), here and wherever else it waits
       """, .yellow)
   }
 

@@ -50,4 +50,14 @@ import Testing
       && (try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)) != nil
     #expect(Value.coded(Array(text.utf8)).json == (isJSON ? text : Value.text(text).json))
   }
+
+  /// A key is JSON; in a line of JSON it has to be a string.
+  @Test(arguments: [
+    ("\"first\"", "\"first\""), ("\"a \\\"b\\\"\"", "\"a \\\"b\\\"\""), ("5", "\"5\""), ("[1,\"x\"]", "\"[1,\\\"x\\\"]\""),
+    ("\"cut", "\"\\\"cut\""),
+  ])
+  func keysOfDictionariesAreStrings(key: String, shown: String) {
+    let value = Value.dictionary(of: [DictionaryElement(name: Array(key.utf8), key: .primary(.text("A")))])
+    #expect(value.json == "{\(shown):\"A\"}")
+  }
 }

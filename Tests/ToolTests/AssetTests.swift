@@ -117,4 +117,71 @@ struct Photo: MagicObject {
     try await expectContents("b", count)
     #expect(try Tool.sync.run("digest", path("b")).output == Tool.sync.run("digest", path("a")).output)
   }
+
+  /// H-38: it is said where it is asked for, and the rest of the row is there.
+  @Test func whatIsMissingIsAnErrorUntilItComes() async throws {
+    try await write(3)
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    let lost = folder["remote/assets/\(try #require(try files("remote/assets").sorted().first))"]
+    try FileManager.default.removeItem(at: lost)
+    let partly = try Tool.sync.run("sync", path("b"), path("remote"))
+    #expect(partly.status == 3 && partly.errors.contains("1 asset of objects could not be had"), "\(partly.errors)")
+    let magic = try await MagicData(path: folder["b"])
+    let photos = try await magic.object(of: Photo.self)
+    #expect(photos.count == 3)
+    let missing = photos.filter { $0.content?.value == nil }
+    #expect(missing.count == 1)
+    let content = try #require(missing.first?.content)
+    #expect { try content.load() } throws: { error in
+      (error as? MagicDataError)?.code == .notFound && "\(error)".contains("has not arrived")
+    }
+    try await magic.close()
+    // Again and again, until somebody has sent it.
+    #expect(try Tool.sync.run("sync", path("b"), path("remote")).status == 3)
+    #expect(try Tool.sync.run("sync", path("a"), path("remote")).output.contains("pushed 1 asset"))
+    #expect(try Tool.sync.run("sync", path("b"), path("remote")).output.contains("pulled 1 asset: 9 bytes"))
+    try await expectContents("b", 3)
+    #expect(try Tool.sync.run("digest", path("b")).output == Tool.sync.run("digest", path("a")).output)
+  }
+
+  /// H-29, H-38: what is not what its name says is not taken, and is sent anew by who has it.
+  @Test(arguments: ["flipped", "cut"]) func aDamagedContentIsNotTaken(damage: String) async throws {
+    try await write(3)
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    let name = try #require(try files("remote/assets").sorted().first)
+    let file = folder["remote/assets/\(name)"]
+    let whole = try Data(contentsOf: file)
+    var bytes = whole
+    if damage == "cut" { bytes.removeLast() } else { bytes[3] ^= 1 }
+    try bytes.write(to: file)
+    let partly = try Tool.sync.run("clone", path("remote"), path("b"))
+    #expect(partly.status == 3 && partly.errors.contains(name), "\(partly.errors)")
+    #expect(partly.output.contains("pulled 2 assets"), "\(partly.output)")
+    #expect(try files("b/files").count == 2)
+    #expect(try Tool.sync.run("push", path("a"), path("remote")).output.contains("pushed 1 asset"))
+    #expect(try Data(contentsOf: file) == whole)
+    #expect(try Tool.sync.run("sync", path("b"), path("remote")).status == 0)
+    try await expectContents("b", 3)
+    #expect(try Tool.sync.run("verify", path("b"), path("remote")).status == 0)
+  }
+
+  /// H-26: a server goes away while contents come. What came whole stays, and the next pull brings the rest.
+  @Test func aPullThatBreaksOffGoesOn() async throws {
+    let count = 150
+    try await write(count)
+    let first = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0"])
+    try #require(Tool.sync.run("push", path("a"), first.address).status == 0)
+    try Tool.sync.run("init", path("b"))
+    let pull = try Tool.sync.start(["pull", path("b"), first.address])
+    while try pull.isRunning && files("b/files").count < 40 { try await Task.sleep(for: .milliseconds(1)) }
+    #expect(first.end(SIGKILL) == 128 + SIGKILL)
+    #expect([0, 5].contains(pull.terminationStatus))
+    #expect(try files("b/files").count >= 40)
+    let second = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0"])
+    #expect(try Tool.sync.run("pull", path("b"), second.address).status == 0)
+    try await expectContents("b", count)
+    #expect(try files("b/files").count == count)
+    #expect(try Tool.sync.run("digest", path("b")).output == Tool.sync.run("digest", path("a")).output)
+    #expect(second.end() == 0)
+  }
 }

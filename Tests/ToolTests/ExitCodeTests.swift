@@ -245,7 +245,7 @@ import Testing
   }
 
   /// Clang comes with Swift.
-  private func compile(_ source: String, to library: URL) throws {
+  func compile(_ source: String, to library: URL) throws {
     let file = library.deletingPathExtension().appendingPathExtension("c")
     try Data(source.utf8).write(to: file)
     let result = try Tool.clang.run("-shared", "-fPIC", "-o", library.path, file.path, "-ldl")

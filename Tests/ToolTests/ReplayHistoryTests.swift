@@ -79,4 +79,107 @@ import Testing
     #expect(try Tool.replay.run("history", path("a"), "Note", "nobody").status == 1)
     #expect(try Tool.replay.run("history", path("a"), "Else", "n").status == 1)
   }
+
+  /// Of whatever source, by the name that `log` prints.
+  @Test func anObjectWithoutAPrimaryValueHasAHistory() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.work("a") { magic in
+      try await magic.update(Remark("first"))
+      try await magic.update(Remark("another"))
+    }
+    try await f.work("a") { magic in
+      let remark = try #require(try await magic.object(of: Remark.self).first { $0.title == "first" })
+      remark.title = "second"
+      try await magic.update(remark)
+    }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("push", path("a"), path("a.magicbundle"))
+    let named = try f.json("log", path("a"), "--type", "Remark").events("entry").texts("object")
+    #expect(named.count == 3 && named[0] == named[2] && named[0] != named[1] && named.allSatisfy { $0.count == 32 })
+    for source in [path("a"), path("remote"), path("a.magicbundle"), try f.segments("remote")[0]] {
+      #expect(try f.json("log", source, "--primary", named[0]).events("entry").compactMap { $0["sequence"] as? Int } == [1, 3])
+      let history = try f.json("history", source, "Remark", named[0])
+      #expect(history.events("change").texts("value") == ["\"first\"", "\"second\""], "\(source)")
+      #expect(history.events("change").texts("outcome") == ["replaced", "current"], "\(source)")
+      #expect(history.last?["object"] as? String == named[0] && history.last?["alive"] as? Bool == true, "\(source)")
+      let blame = try f.json("blame", source, "Remark", named[0]).events("field")
+      #expect(blame.texts("value") == ["\"second\""] && blame.compactMap { $0["sequence"] as? Int } == [3], "\(source)")
+      // The last digit of another one, which nobody is.
+      let nobody = named[0].dropLast() + (named[0].hasSuffix("0") ? "1" : "0")
+      let unknown = try Tool.replay.run("history", source, "Remark", String(nobody))
+      #expect(unknown.status == 1 && unknown.errors.contains("log --type Remark"), "\(unknown)")
+    }
+    try await f.work("a") { magic in
+      for remark in try await magic.object(of: Remark.self) { try await magic.remove(remark) }
+    }
+    #expect(try f.json("history", path("a"), "Remark", named[0]).events("change").texts("outcome").last == "current")
+    #expect(try Tool.replay.run("blame", path("a"), "Remark", named[0]).output == "Remark \(named[0]) is removed\n")
+  }
+
+  /// Two replicas that were apart gave number 1: a database knows what that came to, and other sources ask which is meant.
+  @Test func anObjectWithAnAutomaticNumberIsFoundByIt() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.work("a") { magic in try await magic.update(Coupon("a's first")) }
+    try await f.work("a") { magic in
+      let coupon = try await magic.object(of: Coupon.self, primary: 1)
+      coupon.title = "a's second"
+      try await magic.update(coupon)
+    }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    for source in ["a", "remote"] {
+      let history = try f.json("history", path(source), "Coupon", "1")
+      #expect(history.events("change").texts("value") == ["\"a's first\"", "\"a's second\""], "\(source)")
+      #expect((history.last?["object"] as? String)?.count == 32, "\(source)")
+      #expect(try f.json("blame", path(source), "Coupon", "1").events("field").texts("value") == ["\"a's second\""])
+      #expect(try Tool.replay.run("history", path(source), "Coupon", "2").status == 1)
+    }
+    try await f.work("b") { magic in try await magic.update(Coupon("b's")) }
+    try Tool.sync.run("sync", path("b"), path("remote"))
+    try Tool.sync.run("pull", path("a"), path("remote"))
+    let objects = try f.json("state", path("a"), "--type", "Coupon").events("object")
+    #expect(objects.count == 2)
+    for object in objects {
+      let title = try #require((object["fields"] as? [String: Any])?["title"] as? String)
+      let (number, birth) = (try #require(object["number"] as? Int), try #require(object["object"] as? String))
+      #expect((number == 1) == (title == "a's second"), "\(object)")
+      for name in ["\(number)", birth] {
+        let history = try f.json("history", path("a"), "Coupon", name)
+        #expect(history.events("change").texts("value").last == "\"\(title)\"")
+        #expect(history.last?["object"] as? String == birth)
+        #expect(try f.json("blame", path("a"), "Coupon", name).events("field").texts("value") == ["\"\(title)\""])
+      }
+      #expect(try f.json("blame", path("remote"), "Coupon", birth).events("field").texts("value") == ["\"\(title)\""])
+      let ambiguous = try Tool.replay.run("history", path("remote"), "Coupon", "1")
+      #expect(ambiguous.status == 1 && ambiguous.errors.contains(birth), "\(ambiguous)")
+    }
+  }
+
+  /// What claims it may stand before what is asked for.
+  @Test func aNumberMeansItsObjectWhereverTheLogBegins() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.work("a") { magic in try await magic.update(Coupon("first")) }  // 15:06:40
+    try await f.work("a") { magic in  // 16:06:40
+      let coupon = try await magic.object(of: Coupon.self, primary: 1)
+      coupon.title = "second"
+      try await magic.update(coupon)
+    }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    for source in ["a", "remote"] {
+      let arguments = [path(source), "--type", "Coupon", "--primary", "1"]
+      #expect(try f.json("log", arguments).events("entry").count == 2, "\(source)")
+      let later = try f.json("log", arguments + ["--since", "2025-06-15T16:00:00Z"]).events("entry")
+      #expect(later.compactMap { ($0["fields"] as? [String: String])?["title"] } == ["second"], "\(source)")
+    }
+    // Or with another replica.
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    try await f.work("b") { magic in
+      let coupon = try await magic.object(of: Coupon.self, primary: 1)
+      coupon.title = "b's"
+      try await magic.update(coupon)
+    }
+    let entries = try f.json("log", path("b"), "--primary", "1").events("entry")
+    let replica = try #require(entries.texts("replica").last)
+    let own = try f.json("log", path("b"), "--primary", "1", "--replica", String(replica.prefix(8))).events("entry")
+    #expect(entries.count == 3 && own.compactMap { ($0["fields"] as? [String: String])?["title"] } == ["b's"], "\(own)")
+  }
 }

@@ -41,11 +41,6 @@ private struct Ticket: MagicObject {
     return Dictionary(uniqueKeysWithValues: titles)
   }
 
-  private func sql(_ statements: String..., in name: String) throws {
-    let change = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.executescript(sys.argv[2]); c.commit()"
-    #expect(try Tool.python.run("-c", change, path("\(name)/default.sqlite3"), statements.joined(separator: ";")).status == 0)
-  }
-
   // MARK: Verifying
 
   /// Behind the journal's back: a value, a row that goes, a row that comes, one that comes back.
@@ -54,7 +49,7 @@ private struct Ticket: MagicObject {
     try await fixture.remove("removed", from: "a")
     try Tool.sync.run("push", path("a"), path("remote"))
     #expect(try Tool.replay.run("verify", path("a")).status == 0)
-    try sql(
+    try fixture.sql(
       "UPDATE Note SET title = 'by SQL' WHERE id = 'changed'", "DELETE FROM Note WHERE id = 'deleted'",
       "INSERT INTO Note (id, title, magic_last) VALUES ('inserted', 'new', 0)", in: "a")
     let result = try Tool.replay.run("verify", path("a"))
@@ -67,7 +62,7 @@ private struct Ticket: MagicObject {
   /// What is lost of the journal is said, the rest is shown, and nothing is settled by what is left.
   @Test func aJournalThatLacksRowsIsReadAsFarAsItGoes() async throws {
     for id in ["x", "y", "z"] { try await fixture.write(id, to: "a", id: id) }
-    try sql("DELETE FROM magic_journal WHERE id = 2", in: "a")
+    try fixture.sql("DELETE FROM magic_journal WHERE id = 2", in: "a")
     let verified = try Tool.replay.run("verify", path("a"))
     #expect(verified.status == 4, "\(verified)")
     #expect(verified.output.contains("the journal lacks rows") && verified.output.contains("Note y has an entry"))
@@ -117,7 +112,7 @@ private struct Ticket: MagicObject {
       try await fixture.write(id, to: "a", id: id)
       try await fixture.write(id + " again", to: "a", id: id)
     }
-    try sql("UPDATE Note SET magic_last = (SELECT magic_last FROM Note WHERE id = 'y') WHERE id = 'x'", in: "a")
+    try fixture.sql("UPDATE Note SET magic_last = (SELECT magic_last FROM Note WHERE id = 'y') WHERE id = 'x'", in: "a")
     #expect(try Tool.replay.run("verify", path("a")).status == 4)
     #expect(try Tool.replay.run("verify", path("a"), "--repair", side).status == 0)
     #expect(try await titles("a") == ["x": "x again", "y": "y again"])
@@ -141,7 +136,7 @@ private struct Ticket: MagicObject {
 
   @Test(arguments: ["journal", "tables"]) func linksAreSettledToo(side: String) async throws {
     try await writeTeam()
-    try sql(
+    try fixture.sql(
       "DELETE FROM \"Team.members\" WHERE target = (SELECT z_index FROM Member WHERE id = 'A')",
       "INSERT INTO \"Team.members\" (owner, target) VALUES (77, 1)", in: "a")
     let result = try Tool.replay.run("verify", path("a"))
@@ -186,7 +181,7 @@ private struct Ticket: MagicObject {
       "UPDATE Ticket SET number = NULL; UPDATE Ticket SET number = 6 - z_index WHERE z_index < 4",
       "INSERT INTO magic_claim (type, shown, birth, number) SELECT type, 99, zeroblob(16), 99 FROM magic_claim LIMIT 1",
     ] {
-      try sql(tampering, in: "a")
+      try fixture.sql(tampering, in: "a")
       let found = try Tool.replay.run("verify", path("a"))
       #expect(found.status == 4 && found.output.contains("fault: Ticket "), "\(tampering): \(found.output)")
       #expect(try Tool.replay.run("verify", path("a"), "--repair", side).status == 0, "\(tampering)")
@@ -201,7 +196,7 @@ private struct Ticket: MagicObject {
   /// Behind the journal's back: a value, a row that goes, a row that comes, and rows under the numbers of one that goes and of one that is removed.
   @Test func theTablesSettleWhatSQLChangedOfNumbers() async throws {
     try await makeTickets()
-    try sql(
+    try fixture.sql(
       "UPDATE Ticket SET title = 'by SQL' WHERE number = 1", "DELETE FROM Ticket WHERE number IN (2, 3)",
       "INSERT INTO Ticket (number, title, magic_last) VALUES (3, 'new three', 0), (4, 'new four', 0), (70, 'new', 0)", in: "a")
     #expect(try Tool.replay.run("verify", path("a")).status == 4)
@@ -223,7 +218,7 @@ private struct Ticket: MagicObject {
   @Test func theJournalSettlesWhatSQLChangedOfNumbers() async throws {
     try await makeTickets()
     let before = try await tickets("a")
-    try sql(
+    try fixture.sql(
       "UPDATE Ticket SET title = 'by SQL' WHERE number = 1", "DELETE FROM Ticket WHERE number IN (2, 3)",
       "INSERT INTO Ticket (number, title, magic_last) VALUES (3, 'new three', 0), (4, 'new four', 0), (70, 'new', 0)", in: "a")
     let result = try Tool.replay.run("verify", path("a"), "--repair", "journal")

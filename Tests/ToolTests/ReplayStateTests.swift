@@ -142,6 +142,84 @@ private struct Work: MagicObject {
     #expect(try Tool.replay.run("diff", path("a")).status == 64)
   }
 
+  /// One moment, as people write it: with any zone, without one, and by the transaction that was then.
+  @Test func aMomentHasManyNames() async throws {
+    try await write()
+    func titles(_ moment: String, _ zone: String = "Asia/Tokyo") throws -> [String] {
+      try fixture.json("state", path("a"), "--at", moment, environment: ["TZ": zone]).events("object").compactMap {
+        ($0["fields"] as? [String: String])?["title"]
+      }.sorted()
+    }
+    let own = try #require(fixture.json("log", path("a")).events("entry").texts("replica").first)
+    for moment in [
+      "2025-06-15T17:06:40Z", "2025-06-15t17:06:40.000z", "2025-06-15T19:06:40+02:00", "2025-06-15 12:36:40-04:30",
+      "2025-06-15T17:06:40.5+0000", "2025-06-16T02:06:40", "2025-06-16 02:07", "3", "\(own.prefix(8)):3", "\(own):3",
+    ] { #expect(try titles(moment) == ["before", "goes", "stays"], "\(moment)") }
+    #expect(try titles("2025-06-15T17:06:40", "UTC") == ["before", "goes", "stays"])
+    #expect(try titles("2025-06-15T17:06", "UTC") == ["before", "stays"])
+    #expect(try titles("2025-06-15", "UTC") == [])
+    #expect(try titles("2025-06-16", "UTC") == ["added", "after", "stays"])
+    #expect(try titles("now") == ["added", "after", "stays"])
+    let diff = try fixture.json("diff", path("a"), "--from", "2", "--to", "2025-06-15T18:06:40Z").events("difference")
+    #expect(diff.texts("kind") == ["changed", "added"] && diff.texts("object") == ["2", "3"])
+  }
+
+  @Test func aMomentIsSoLongAgo() async throws {
+    // The first of five hours ago, and one each hour since.
+    let now = Int64(Date().timeIntervalSince1970 * 1_000)
+    fixture.world.advance(now - 5 * 3_600_000 - fixture.world.milliseconds)
+    for title in ["1", "2", "3", "4", "5"] { try await fixture.write(title, to: "a", id: title) }
+    func objects(_ command: String, _ arguments: String...) throws -> [String] {
+      try fixture.json(command, [path("a")] + arguments).dropLast().texts("object")
+    }
+    #expect(try objects("state", "--at", "90m ago") == ["1", "2", "3", "4"])
+    #expect(try objects("state", "--at", "6h ago") == [])
+    #expect(try objects("diff", "--from", "210 minutes ago", "--to", "90 min ago") == ["3", "4"])
+    #expect(try objects("diff", "--from", "5400 seconds ago") == ["5"])
+    #expect(try objects("log", "--since", "150 mins ago") == ["4", "5"])
+    #expect(try objects("log", "--since", "1d ago", "--until", "210m ago") == ["1", "2"])
+  }
+
+  /// Relations, numbers and assets in columns, and what two sources have of them.
+  @Test func relationsNumbersAndAssetsAreShownAndCompared() async throws {
+    try await fixture.work("a") { magic in
+      let (author, work) = (Author(), Work())
+      (author.id, author.name) = ("x", "X")
+      (work.title, work.author, work.cover) = ("T, \"quoted\"", author, .init(value: "the cover", pathExtension: "txt"))
+      work.readers.insert(author)
+      try await magic.update(work)
+    }
+    try Data(Tool.replay.run("state", path("a"), "--csv", "--type", "Work").output.utf8).write(to: fixture.folder["csv"])
+    let script = "import csv,json,sys; print(json.dumps(list(csv.reader(open(sys.argv[1], newline='', encoding='utf-8')))))"
+    let read = try Tool.python.run("-c", script, path("csv"))
+    let rows = try #require(JSONSerialization.jsonObject(with: Data(read.output.utf8)) as? [[String]], "\(read.errors)")
+    try #require(rows.count == 2)
+    #expect(rows[0] == ["type", "object", "number", "author", "cover", "readers", "title"])
+    #expect(rows[1][0] == "Work" && rows[1][1].count == 32 && rows[1][2] == "1")
+    #expect(rows[1][3] == "\"x\"" && rows[1][4].hasSuffix(".txt\"") && rows[1][5] == "[\"x\"]" && rows[1][6] == "T, \"quoted\"")
+    // Another replica takes the author out, and gives the work another title.
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    try await fixture.work("b") { magic in
+      let work = try await magic.object(of: Work.self, primary: 1)
+      work.title = "U"
+      work.author = nil
+      work.readers.removeAll()
+      try await magic.update(work)
+    }
+    for (old, new) in [("a", "b"), ("remote", "b")] {
+      let changed = try fixture.json("diff", path(old), path(new)).events("difference")
+      #expect(changed.texts("kind") == ["changed"] && changed.texts("object") == [rows[1][1]], "\(changed)")
+      let fields = try #require(changed.first?["fields"] as? [String: [String: Any]])
+      #expect(fields.keys.sorted() == ["author", "readers", "title"])
+      #expect(fields["author"]?["before"] as? String == "x" && fields["author"]?["after"] is NSNull)
+      #expect(fields["readers"]?["before"] as? [String] == ["x"])
+      #expect(fields["title"]?["after"] as? String == "U")
+    }
+    #expect(try Tool.replay.run("diff", path("a"), path("b"), "--type", "Author", "--check").status == 0)
+    #expect(try Tool.replay.run("diff", path("a"), path("b"), "--type", "Work", "--check").status == 4)
+  }
+
   /// H-45: whatever the order, the same objects come out, byte for byte.
   @Test func aDatabaseIsRebuiltFromItsJournal() async throws {
     try await write()

@@ -49,6 +49,12 @@ struct ReplayFixture {
     }
   }
 
+  /// Behind the journal's back.
+  func sql(_ statements: String..., in name: String) throws {
+    let change = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.executescript(sys.argv[2]); c.commit()"
+    #expect(try Tool.python.run("-c", change, path("\(name)/default.sqlite3"), statements.joined(separator: ";")).status == 0)
+  }
+
   /// The lines of JSON of a command; the last one is the summary.
   func json(
     _ command: String, _ arguments: [String], status: Int32 = 0, environment: [String: String] = [:]
@@ -214,9 +220,15 @@ extension [[String: Any]] {
     try Tool.sync.run("push", path("a"), path("remote"))
     let cut = path("cut.segment")
     try Data(contentsOf: URL(fileURLWithPath: try f.segments("remote")[0])).dropLast(2_000).write(to: URL(fileURLWithPath: cut))
-    let applied = try f.json("apply", cut, "--into", path("new"), status: 3)
-    #expect(applied.last?["transactions"] as? Int == 0)
-    #expect(applied.events("unread").texts("message").first?.contains("nothing of it can be taken") == true)
+    // With nothing there is no database, and one that is there stays.
+    try await f.write("mine", to: "mine", id: "n")
+    for target in [["--into", path("new")], ["--into", path("mine"), "--force"]] {
+      let applied = try f.json("apply", [cut] + target, status: 1)
+      #expect((applied.last?["error"] as? [String: String])?["code"] == "damaged")
+      #expect(applied.events("unread").texts("message").first?.contains("nothing of it can be taken") == true)
+    }
+    #expect(!FileManager.default.fileExists(atPath: path("new")))
+    #expect(try titles(path("mine")) == ["mine"])
     let shown = try Tool.replay.run("state", cut)
     #expect(shown.status == 3 && shown.lines.count > 1)
   }

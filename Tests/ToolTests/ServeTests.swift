@@ -84,6 +84,37 @@ import Testing
     #expect(gone.status == 5 && gone.errors.contains(server.address), "\(gone.errors)")
   }
 
+  @Test(arguments: ["served", "hub"]) func aServersJournalIsCountedExportedAndBisected(of place: String) async throws {
+    try await write("fine", to: "served", count: 3)
+    try await write("broken", to: "served")
+    try await write("later", to: "served")
+    #expect(try Tool.sync.run("push", path("served"), path("hub")).status == 0)
+    let server = try ServingProcess([path(place), "--listen", "tcp://127.0.0.1:0"])
+    // What it takes where it is kept is another matter.
+    func counted(_ source: String) throws -> [String] {
+      let result = try Tool.replay.run("stats", source)
+      #expect(result.status == 0, "\(result.errors)")
+      return result.lines.filter { !$0.hasPrefix("values") }
+    }
+    let own = try counted(path("served"))
+    #expect(try counted(server.address) == own && own.first == "3 transactions, 5 entries, 0 of them removes")
+    let exported = try Tool.replay.run("export", server.address)
+    #expect(exported.status == 0, "\(exported.errors)")
+    #expect(try exported.output == Tool.replay.run("export", path("served")).output)
+    let python =
+      "import sys,glob; sys.exit(any(b'broken' in open(each,'rb').read() for each in glob.glob(sys.argv[1]+'/default*')))"
+    let found = try Tool.replay.run("bisect", server.address, "--test", "python3 -c \"\(python)\" \"$1\"")
+    #expect(found.output.contains(":2 is the first after which the command fails\n  update Note broken 0\n"), "\(found)")
+    #expect(try Tool.replay.run("verify", server.address).output.hasSuffix("all is well\n"))
+    #expect(try Tool.replay.run("verify", server.address, "--repair", "journal").status == 64)
+    #expect(try Tool.replay.run("blame", server.address, "Note", "broken 0").output.contains("title=\"broken\""))
+    #expect(server.end() == 0)
+    for command in [["stats"], ["export"], ["verify"], ["bisect", "--test", "true"]] {
+      let gone = try Tool.replay.run(arguments: [command[0], server.address] + command.dropFirst())
+      #expect(gone.status == 5 && gone.errors.contains(server.address), "\(gone)")
+    }
+  }
+
   /// As ssh would run it: the program at the other end is this one.
   @Test func sshRunsTheServerAtTheOtherEnd() async throws {
     try await write("far", to: "it's far")

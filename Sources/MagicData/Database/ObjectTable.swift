@@ -4,7 +4,7 @@ package import MagicJournal
 /// Where an object is in this database.
 package struct ObjectPlace: Sendable, Equatable {
   package let zIndex: Int64
-  /// Its entry that came last.
+  /// Where its chain of entries begins (J-18).
   package let last: EntryPlace
 
   package init(zIndex: Int64, last: EntryPlace) {
@@ -46,6 +46,19 @@ package struct ObjectTable {
     try select.bind(zIndex)
     guard try select.step(), try ObjectKey(value: select.value(0, type.keyKind), of: type.schema) == key else { return nil }
     return select.place(1)
+  }
+
+  /// The objects that have the next rows behind a z index.
+  package func neighbours(behind zIndex: Int64, atMost count: Int) throws -> Neighbours {
+    var select = try SQL(db, type.selectKeysAfter)
+    try select.bind(zIndex)
+    try select.bind(count)
+    var neighbours = Neighbours()
+    while try !neighbours.isFull && select.step() {
+      let place = ObjectPlace(zIndex: select.integer(0), last: select.place(2))
+      select.withBytes(1) { neighbours.append($0, isText: $1, place) }
+    }
+    return neighbours
   }
 
   func hasRows() throws -> Bool {

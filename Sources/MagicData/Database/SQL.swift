@@ -187,6 +187,14 @@ package struct SQL: ~Copyable {
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column))))
   }
 
+  /// A text's bytes, or bytes, where they stand until the next step; of a number its decimals.
+  func withBytes(_ column: Int32, _ body: (_ bytes: UnsafeRawBufferPointer, _ isText: Bool) -> Void) {
+    let isText = sqlite3_column_type(pointer, column) != SQLITE_BLOB
+    let start = sqlite3_column_blob(pointer, column)
+    let count = start == nil ? 0 : Int(sqlite3_column_bytes(pointer, column))
+    body(UnsafeRawBufferPointer(start: start, count: count), isText)
+  }
+
   func birth(_ column: Int32) throws -> Birth {
     // Without an array for each.
     guard sqlite3_column_bytes(pointer, column) == 16, let start = sqlite3_column_blob(pointer, column),

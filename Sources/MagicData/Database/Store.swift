@@ -135,7 +135,7 @@ package final class Store: Sendable {
       guard location.exists else {
         throw access(path, F_OK) != 0 && errno == EACCES
           ? MagicDataError(.notAllowed, "\(path) cannot be looked at; check the permissions of its folders")
-          : MagicDataError(.notFound, "there is no database at \(path)")
+          : MagicDataError(.notFound, "there is no database at \(path); check the path, or make one with `magic-sync init`")
       }
     } else {
       try location.makeFolder()

@@ -190,6 +190,11 @@ package final class StoredType: Sendable {
   }
   var selectKey: String { texts[.key] { "SELECT \(name), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(name), magic_last FROM \(quotedTable) ORDER BY z_index" }
+  var selectKeysAfter: String {
+    texts[.keysAfter] {
+      "SELECT z_index, \(name), magic_last FROM \(quotedTable) WHERE z_index > ? ORDER BY z_index LIMIT ?"
+    }
+  }
   var selectNumber: String { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" }
   /// Of an object that is named by its birth.
   var updateNumber: String { "UPDATE \(quotedTable) SET \(quotedKey) = ? WHERE magic_birth = ?" }
@@ -276,6 +281,7 @@ private final class StatementTexts: Sendable {
   enum Use: Hashable {
     case zIndex(isBirth: Bool)
     case key
+    case keysAfter
     case delete
     case shown(Int)
     case owners(Int, required: [[Int]])

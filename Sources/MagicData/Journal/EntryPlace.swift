@@ -1,7 +1,8 @@
 /// Where an entry stands in the journal: a row of `magic_journal` and its place there (J-18). 0 is nowhere.
 ///
-/// An object's row knows the place of the entry that came last, and each entry that of the one before: so an object's entries are found
-/// without an index, which would cost as much as the entries themselves.
+/// An object's row knows the place of the entry that came last, and each entry that of another one: so an object's entries are found
+/// without an index, which would cost as much as the entries themselves. Mostly that is the one before; one that came late and changed nothing stands behind
+/// the one that it lost to (`LateEntries`).
 package struct EntryPlace: Sendable, Hashable {
   package let bits: Int64
 
@@ -22,6 +23,24 @@ package struct EntryPlace: Sendable, Hashable {
   package var row: Int64 { bits >> 8 }
   var index: Int { Int(bits >> 1 & 127) }
   /// Whether no entry of the object before it in the journal has a higher stamp.
-  var isLatest: Bool { bits & 1 == 0 }
+  package var isLatest: Bool { bits & 1 == 0 }
   package var isNone: Bool { bits == 0 }
+}
+
+/// From place to place along an object's entries. It has an end, whatever the bytes say: of entries in time each stands before the last one, and
+/// so does of late ones each before the late one that led to it.
+struct EntryWay {
+  private var inTime = Int64.max
+  private var late = Int64.max
+
+  mutating func leads(to place: EntryPlace) -> Bool {
+    if place.isLatest {
+      guard place.bits < inTime else { return false }
+      (inTime, late) = (place.bits, .max)
+    } else {
+      guard place.bits < late else { return false }
+      late = place.bits
+    }
+    return true
+  }
 }

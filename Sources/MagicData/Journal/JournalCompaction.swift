@@ -138,7 +138,7 @@ package struct JournalCompaction {
     }
   }
 
-  /// Objects of which something lies at or below the floor, with their entries, the last one first.
+  /// Objects of which something lies at or below the floor, with their entries, as they are chained.
   private func forEachObject(
     _ checkCancelled: () throws -> Void, _ body: ([Link], ObjectKey, ObjectTable) throws -> Void
   ) throws {
@@ -154,16 +154,14 @@ package struct JournalCompaction {
 
   private func chain(from last: EntryPlace, _ type: StoredType) throws -> [Link] {
     var entries: [(place: EntryPlace, version: Version, stored: StoredEntry, isBelow: Bool)] = []
-    var place = last
     var before = ObjectState()
-    while !place.isNone {
-      let (stamp, root, stored) = try reader.entry(at: place)
+    try reader.walk(from: last) { stamp, root, place, stored in
       let isBelow = rows.contains(place.row)
       entries.append((place, Version(stamp: stamp, root: root), stored, isBelow))
       if isBelow, !doubles.contains(place.row) {
         before.fold(stored.entry.operation, stored.entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
       }
-      place = stored.previous
+      return true
     }
     if entries.contains(where: { doubles.contains($0.place.row) }) {
       var (all, left) = (ObjectState(), ObjectState())
@@ -225,28 +223,11 @@ package struct JournalCompaction {
         try insert.bind(link.encoded(kept, previous: previous))
         try insert.run()
       } else if previous != link.stored.previous {
-        try rewrite(link, previous: previous)
+        try reader.link([link.place.index: previous], inRow: link.place.row)
       }
     }
     guard let last = stays.first, last.place != chain[0].place else { return }
     try table.setLast(key, ObjectPlace(zIndex: last.stored.zIndex, last: last.place))
-  }
-
-  private func rewrite(_ link: Link, previous: EntryPlace) throws {
-    var select = try SQL(db, Statements.selectData)
-    try select.bind(link.place.row)
-    guard try select.step() else { throw reader.damaged("an object's entry is not there") }
-    let stored = StoredEntry(entry: link.stored.entry, zIndex: link.stored.zIndex, previous: previous)
-    let row: EntryRow
-    do {
-      row = try EntryRow.replacing(link.place.index, in: select.bytes(0), by: stored)
-    } catch {
-      throw reader.damaged("a transaction cannot be read", error)
-    }
-    var update = try SQL(db, Statements.updateRow)
-    try update.bind(row.bytes.bytes)
-    try update.bind(link.place.row)
-    try update.run()
   }
 
   private func writeRows(_ checkCancelled: () throws -> Void) throws {

@@ -165,55 +165,37 @@ package struct JournalReader: JournalAddresses {
     }
   }
 
-  /// Every entry in the order of arrival, with its place and its object's z index: for who mends what other tables say.
-  package func forEachStoredEntry(_ body: (Entry, EntryPlace, _ zIndex: Int64) throws -> Void) throws {
-    var select = try SQL(db, Statements.selectDataAfter)
-    try select.bind(0)
-    while try select.step() {
-      let id = select.integer(1)
-      for (index, part) in try parts(of: select.bytes(0)).enumerated() where !part.isAtEnd {
-        var part = part
-        let stored = try stored(&part)
-        try body(stored.entry, EntryPlace(row: id, index: index, isLatest: false), stored.zIndex)
-      }
-    }
-  }
-
   // MARK: By object
 
   /// The highest stamp among an object's entries.
   package func highestStamp(from last: EntryPlace) throws -> Stamp {
-    var highest = Stamp.earliest
-    var place = last
-    while !place.isNone {
-      if place.isLatest { return max(highest, try stamp(at: place)) }
-      let (stamp, _, entry) = try entry(at: place)
-      highest = max(highest, stamp)
-      place = entry.previous
-    }
-    return highest
+    if last.isLatest, !last.isNone { return try stamp(at: last) }
+    return try latestEntry(from: last)?.stamp ?? .earliest
   }
 
   /// The entry with the highest stamp; `nil` of an object that has none.
-  package func latestEntry(from last: EntryPlace) throws -> (stamp: Stamp, root: ReplicaID, place: EntryPlace, entry: Entry)? {
-    var latest: (stamp: Stamp, root: ReplicaID, place: EntryPlace, entry: Entry)?
-    var place = last
-    while !place.isNone {
-      let (stamp, root, stored) = try entry(at: place)
-      if latest.map({ $0.stamp < stamp }) ?? true { latest = (stamp, root, place, stored.entry) }
+  ///
+  /// - Parameter key: the object's, if it is known.
+  package func latestEntry(
+    from last: EntryPlace, of key: ObjectKey? = nil
+  ) throws -> (stamp: Stamp, root: ReplicaID, place: EntryPlace, stored: StoredEntry)? {
+    var latest: (stamp: Stamp, root: ReplicaID, place: EntryPlace, stored: StoredEntry)?
+    try walk(from: last, of: key) { stamp, root, place, stored in
+      if latest.map({ $0.stamp < stamp }) ?? true { latest = (stamp, root, place, stored) }
       // The one that was later than those before may have been given up since.
-      if place.isLatest { break }
-      place = stored.previous
+      return !place.isLatest
     }
     return latest
   }
 
-  private func stamp(at place: EntryPlace) throws -> Stamp {
-    if let row = rows.row, row.id == place.row { return row.stamp }
+  func stamp(at place: EntryPlace) throws -> Stamp {
+    if let known = rows.stamp, known.row == place.row { return known.stamp }
     var select = try SQL(db, Statements.selectStamp)
     try select.bind(place.row)
     guard try select.step() else { throw damaged("an object's entry is not there") }
-    return select.stamp(0)
+    let stamp = select.stamp(0)
+    rows.stamp = (place.row, stamp)
+    return stamp
   }
 
   /// The object's latest remove, and whether this replica made it.
@@ -247,12 +229,24 @@ package struct JournalReader: JournalAddresses {
     return state
   }
 
-  /// An object's entries, in reverse order of arrival: stamp, root, place, entry.
+  /// An object's entries, in no order that means anything: stamp, root, place, entry.
   package func forEachEntry(from last: EntryPlace, _ body: (Stamp, ReplicaID, EntryPlace, Entry) throws -> Void) throws {
-    var place = last
+    try walk(from: last) { stamp, root, place, stored in
+      try body(stamp, root, place, stored.entry)
+      return true
+    }
+  }
+
+  /// The same for as long as it is told to go on.
+  func walk(
+    from last: EntryPlace, of key: ObjectKey? = nil, _ body: (Stamp, ReplicaID, EntryPlace, StoredEntry) throws -> Bool
+  ) throws {
+    var (place, way) = (last, EntryWay())
     while !place.isNone {
-      let (stamp, root, entry) = try entry(at: place)
-      try body(stamp, root, place, entry.entry)
+      // A circle would have no end.
+      guard way.leads(to: place) else { throw damaged("an object's entries have no beginning") }
+      let (stamp, root, entry) = try entry(at: place, of: key)
+      guard try body(stamp, root, place, entry) else { return }
       place = entry.previous
     }
   }
@@ -272,14 +266,37 @@ package struct JournalReader: JournalAddresses {
 
   // MARK: Parts
 
-  func entry(at place: EntryPlace) throws -> (Stamp, ReplicaID, StoredEntry) {
+  private func entry(at place: EntryPlace, of key: ObjectKey?) throws -> (Stamp, ReplicaID, StoredEntry) {
     let row = try row(place.row)
     guard row.parts.indices.contains(place.index) else { throw damaged("an object's entry is not there") }
     var part = row.parts[place.index]
-    let entry = try stored(&part)
-    // What came before stands before: a circle would have no end.
-    guard entry.previous.bits | 1 < place.bits | 1 else { throw damaged("an object's entries have no beginning") }
-    return (row.stamp, row.root, entry)
+    return (row.stamp, row.root, try stored(&part, of: key))
+  }
+
+  /// Whether a row that was read last is so small that to write it anew is no matter.
+  package func isSmall(rowOf place: EntryPlace) -> Bool {
+    rows.row.map { $0.id == place.row && $0.bytes <= JournalReader.smallRow } ?? false
+  }
+
+  /// A row with an entry of more than a page or two is mostly that entry.
+  private static let smallRow = 8_192
+
+  /// Puts other entries before some of a row's.
+  func link(_ previous: [Int: EntryPlace], inRow id: Int64) throws {
+    var select = try SQL(db, Statements.selectData)
+    try select.bind(id)
+    guard try select.step() else { throw damaged("an object's entry is not there") }
+    let row: EntryRow
+    do {
+      row = try EntryRow.linking(previous, in: select.bytes(0))
+    } catch {
+      throw damaged("a transaction cannot be read", error)
+    }
+    var update = try SQL(db, Statements.updateRow)
+    try update.bind(row.bytes.bytes)
+    try update.bind(id)
+    try update.run()
+    rows.row = nil
   }
 
   private func row(_ id: Int64) throws -> RowCache.Row {
@@ -290,7 +307,9 @@ package struct JournalReader: JournalAddresses {
     // A merge goes on to learn roots.
     if rows.roots[select.integer(1)] == nil { rows.roots = try rootsByRow() }
     guard let replica = rows.roots[select.integer(1)] else { throw damaged("a transaction's root is unknown") }
-    let row = RowCache.Row(id: id, stamp: select.stamp(0), root: replica, parts: try parts(of: select.bytes(2)))
+    let data = select.bytes(2)
+    let row = RowCache.Row(
+      id: id, stamp: select.stamp(0), root: replica, bytes: data.count, parts: try parts(of: data))
     rows.row = row
     return row
   }
@@ -303,9 +322,9 @@ package struct JournalReader: JournalAddresses {
     }
   }
 
-  func stored(_ part: inout ByteReader) throws -> StoredEntry {
+  func stored(_ part: inout ByteReader, of key: ObjectKey? = nil) throws -> StoredEntry {
     do {
-      return try StoredEntry(from: &part, schema.types)
+      return try StoredEntry(from: &part, schema.types, of: key)
     } catch {
       throw damaged("an entry cannot be read", error)
     }
@@ -349,9 +368,12 @@ private final class RowCache {
     let id: Int64
     let stamp: Stamp
     let root: ReplicaID
+    let bytes: Int
     let parts: [ByteReader]
   }
 
   var row: Row?
+  /// Of the row that was asked for its stamp alone.
+  var stamp: (row: Int64, stamp: Stamp)?
   var roots: [Int64: ReplicaID] = [:]
 }

@@ -3,9 +3,9 @@ package import MagicJournal
 /// An entry as a row of `magic_journal` has it (J-18): with what only this database knows of its object.
 package struct StoredEntry {
   package var entry: Entry
-  let zIndex: Int64
+  package let zIndex: Int64
   /// Of the same object.
-  let previous: EntryPlace
+  package let previous: EntryPlace
 
   package func encode(to writer: inout ByteWriter) {
     StoredEntry.encodeHead(entry.type, entry.operation, zIndex, previous, to: &writer)
@@ -37,13 +37,27 @@ package struct StoredEntry {
     writer.append(fields)
   }
 
+  /// The bytes of an entry with another one before it.
+  fileprivate static func link(
+    _ part: ByteReader, to previous: EntryPlace, _ writer: inout ByteWriter
+  ) throws(JournalError) {
+    var reader = part
+    writer.varint(try reader.varint())
+    writer.byte(try reader.byte())
+    writer.varint(try reader.varint())
+    _ = try reader.varint()
+    writer.varint(UInt64(bitPattern: previous.bits))
+    reader.rest.withUnsafeBytes { writer.append($0) }
+  }
+
   init(entry: Entry, zIndex: Int64, previous: EntryPlace) {
     self.entry = entry
     self.zIndex = zIndex
     self.previous = previous
   }
 
-  package init(from reader: inout ByteReader, _ types: [StoredType]) throws(JournalError) {
+  /// - Parameter known: of whom the entry is, if that is known: to make a key takes longer than to pass over it.
+  package init(from reader: inout ByteReader, _ types: [StoredType], of known: ObjectKey? = nil) throws(JournalError) {
     let type = try reader.index(below: types.count, "type")
     let schema = types[type].schema
     let start = reader
@@ -60,7 +74,13 @@ package struct StoredEntry {
     case 5: operation = .withdrawal(number: Int64(clamping: try reader.varint()))
     default: throw start.damaged("an unknown operation")
     }
-    let key = try ObjectKey(from: &reader)
+    let key: ObjectKey
+    if let known {
+      try ObjectKey.skip(&reader)
+      key = known
+    } else {
+      key = try ObjectKey(from: &reader)
+    }
     guard key.fits(schema.identity), operation.fits(schema) else {
       throw start.damaged("an entry that its type's objects cannot have")
     }
@@ -97,6 +117,11 @@ package struct EntryRow: Sendable {
     count += 1
   }
 
+  mutating func append(encoded entry: ArraySlice<UInt8>) {
+    entry.withUnsafeBytes { bytes.block($0) }
+    count += 1
+  }
+
   init() {}
 
   /// A row of kept entries: each is where it was, and what went leaves a place without bytes (J-32).
@@ -126,6 +151,24 @@ package struct EntryRow: Sendable {
         row.append(encoded: part.rest)
       }
     }
+    return row
+  }
+
+  /// The same row with other entries before some of its own.
+  static func linking(_ previous: [Int: EntryPlace], in data: [UInt8]) throws(JournalError) -> EntryRow {
+    var (row, scratch, reader, count) = (EntryRow(), ByteWriter(), ByteReader(data), 0)
+    while !reader.isAtEnd {
+      let part = try reader.stream()
+      guard let previous = previous[row.count] else {
+        row.append(encoded: part.rest)
+        continue
+      }
+      scratch.removeAll()
+      try StoredEntry.link(part, to: previous, &scratch)
+      row.append(encoded: scratch.bytes)
+      count += 1
+    }
+    guard count == previous.count else { throw reader.damaged("an entry is not where it was put") }
     return row
   }
 }

@@ -81,6 +81,11 @@ package struct ByteWriter: Sendable {
     bytes.append(contentsOf: value)
   }
 
+  package mutating func block(_ value: UnsafeRawBufferPointer) {
+    varint(value.count)
+    append(value)
+  }
+
   package mutating func block(_ value: [UInt8]) {
     varint(value.count)
     append(value)

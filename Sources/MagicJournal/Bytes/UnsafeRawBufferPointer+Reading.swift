@@ -25,7 +25,7 @@ extension UnsafeRawBufferPointer {
 
 extension UnsafeRawBufferPointer {
   /// Eight at a time.
-  func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
+  package func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
     guard count == other.count else { return false }
     var offset = 0
     while offset + 8 <= count {
@@ -39,5 +39,15 @@ extension UnsafeRawBufferPointer {
       offset += 1
     }
     return true
+  }
+}
+
+extension String {
+  /// Unlike `==`, which finds canonically equivalent texts equal.
+  func hasSameBytes(as other: String) -> Bool {
+    let isSame = utf8.withContiguousStorageIfAvailable { own in
+      other.utf8.withContiguousStorageIfAvailable { UnsafeRawBufferPointer(own).hasSameBytes(as: UnsafeRawBufferPointer($0)) }
+    }
+    return (isSame ?? nil) ?? utf8.elementsEqual(other.utf8)
   }
 }

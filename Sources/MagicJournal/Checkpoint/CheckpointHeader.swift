@@ -64,7 +64,9 @@ package struct CheckpointHeader: Sendable, Equatable {
     }
     var reader = ByteReader(Array(bytes[..<(length - 4)]))
     _ = try reader.take(10)
-    guard try reader.fixed(UInt16.self) == 0 else { throw JournalError(.damaged, "reserved bytes are not 0", offset: 10) }
+    guard try reader.fixed(UInt16.self) == 0 else {
+      throw JournalError(.unsupported, "the reserved bytes are in use", offset: 10)
+    }
     dataSet = try Identifier(from: &reader)
     writer = try Identifier(from: &reader)
     digest = try Identifier(from: &reader)

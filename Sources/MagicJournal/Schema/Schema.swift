@@ -95,7 +95,7 @@ package struct Name: Hashable, Sendable, CustomStringConvertible {
   package var description: String { text }
 
   package static func == (left: Name, right: Name) -> Bool {
-    left.text.utf8.elementsEqual(right.text.utf8)
+    left.text.hasSameBytes(as: right.text)
   }
 
   package func hash(into hasher: inout Hasher) {

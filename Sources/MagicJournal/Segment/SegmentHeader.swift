@@ -73,7 +73,7 @@ package struct SegmentHeader: Sendable, Equatable {
     lastName = try TransactionName(from: &reader)
     bodyLength = try SegmentHeader.length(&reader)
     storedLength = try SegmentHeader.length(&reader)
-    guard bodyLength / Limits.inflationRatio <= storedLength else {
+    guard bodyLength <= storedLength * Limits.inflationRatio else {
       throw JournalError(.damaged, "no body of \(storedLength) bytes inflates to \(bodyLength)", offset: 100)
     }
     storedChecksum = try reader.fixed(UInt32.self)

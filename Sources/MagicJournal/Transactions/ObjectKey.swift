@@ -76,6 +76,15 @@ extension ObjectKey {
     }
   }
 
+  /// Passes over one that was written here.
+  package static func skip(_ reader: inout ByteReader) throws(JournalError) {
+    switch try reader.byte() {
+    case Form.integer: _ = try reader.varint()
+    case Form.text: _ = try reader.block(atMost: .max)
+    default: _ = try reader.take(16)
+    }
+  }
+
   /// The length of `encoded`.
   var encodedLength: Int {
     switch self {

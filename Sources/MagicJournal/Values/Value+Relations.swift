@@ -39,6 +39,18 @@ extension Value {
     }
   }
 
+  /// The same of objects that have other names.
+  package func renamed(_ name: (ObjectKey) -> ObjectKey) -> Value {
+    switch self {
+    case .reference(let key): .reference(name(key))
+    case .list(let keys): .list(keys.map(name))
+    case .set(let elements): .set(of: elements.map { SetElement(key: name($0.key), isIn: $0.isIn) })
+    case .dictionary(let elements):
+      .dictionary(of: elements.map { DictionaryElement(name: $0.name, key: $0.key.map(name)) })
+    case .null, .integer, .real, .text, .bytes, .coded, .asset: self
+    }
+  }
+
   /// Whether a field may hold it (J-16): null, but for fields with elements, or a value of its kind, whose objects are named as the
   /// target's are.
   package func fits(_ field: TypeSchema.Field) -> Bool {

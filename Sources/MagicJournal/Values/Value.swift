@@ -67,7 +67,7 @@ extension Value: Equatable {
     case (.null, .null): true
     case (.integer(let left), .integer(let right)): left == right
     case (.real(let left), .real(let right)): left.bitPattern == right.bitPattern
-    case (.text(let left), .text(let right)), (.asset(let left), .asset(let right)): left.utf8.elementsEqual(right.utf8)
+    case (.text(let left), .text(let right)), (.asset(let left), .asset(let right)): left.hasSameBytes(as: right)
     case (.bytes(let left), .bytes(let right)), (.coded(let left), .coded(let right)): left == right
     case (.reference(let left), .reference(let right)): left == right
     case (.list(let left), .list(let right)): left == right

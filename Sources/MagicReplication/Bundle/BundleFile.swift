@@ -232,7 +232,7 @@ package enum BundleFile {
         let length = try CheckpointHeader.length(fixed)
         return fixed + (try next(length - fixed.count, "a checkpoint's header"))
       } catch let error as JournalError {
-        throw damaged(error.message)
+        throw MagicDataError(error, "\(name), its checkpoint")
       }
     }
 
@@ -326,10 +326,10 @@ package enum BundleFile {
         try append(Data(checkpointEnd()))
       }
       let file: URL
-      do throws(JournalError) {
+      do {
         file = remote.checkpoints.appendingPathComponent(CheckpointFile.name(of: try CheckpointHeader(head)))
       } catch {
-        throw damaged("its checkpoint: \(error.message)")
+        throw MagicDataError(error, "\(name), its checkpoint")
       }
       guard rename(aside.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
       do {

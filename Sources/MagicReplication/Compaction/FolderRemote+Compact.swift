@@ -74,6 +74,7 @@ struct FolderCompaction {
       if try listing.isWhole(checkpoint) { whole = checkpoint }
     }
     if whole == nil, !isDryRun {
+      try listing.checkMayWriteCheckpoint()
       let written = try CheckpointFile.write(journal, state, dataSet, into: remote)
       listing.add(written)
       guard try listing.isWhole(written) else { return }

@@ -79,7 +79,7 @@ private struct JournalPush {
   /// K-17.
   private mutating func sendCheckpoint() throws {
     guard floor.replicas.contains(where: { !listing.holes(of: $0, through: floor[$0]?.sequence ?? 0).isEmpty }) else { return }
-    if let other = listing.rejectedCheckpoints.first(where: { $0.error.code == .incompatible }) { throw other.error }
+    try listing.checkMayWriteCheckpoint()
     let checkpoint = try CheckpointFile.write(journal, snapshot.state, dataSet, into: remote)
     listing.add(checkpoint)
     report.checkpoints += 1
@@ -181,9 +181,7 @@ private struct JournalPush {
 
   private mutating func write(_ name: String, _ bytes: [UInt8], _ replica: ReplicaID, _ run: ClosedRange<UInt64>) throws {
     let file = SegmentFileName(replica: replica, first: run.lowerBound, last: run.upperBound, name: name)
-    if let other = listing.rejected.first(where: { $0.name == file }), other.error.code == .incompatible {
-      throw other.error  // S-2: never replaced
-    }
+    try listing.checkMayWrite(file)
     try DurableFile.write(bytes, to: listing.url(of: file))
     report.segments += 1
     report.bytes += bytes.count

@@ -140,7 +140,9 @@ extension JournalSource {
   ) async throws -> (transactions: Int, report: MagicReadReport) {
     let (count, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       var (writer, count) = (ExportWriter(), 0)
-      let window = try selection.window(journal)
+      var window = try selection.window(journal)
+      // What is imported is merged, so it has to have passed its check (S-1).
+      window.salvages = false
       if let givenUp = journal.givenUp {
         throw MagicDataError(
           .notFound,

@@ -100,6 +100,7 @@ struct Consolidation {
     }
     let files = try files(of: segments)
     guard files.count < group.count else { return }
+    for (name, _, _) in files { try listing.checkMayWrite(name) }
     for (name, bytes, _) in files {
       written += 1
       writtenBytes += bytes.count

@@ -121,7 +121,7 @@ struct FolderListing: Sendable {
 
   func url(of name: SegmentFileName) -> URL { remote.segments.appendingPathComponent(name.text) }
 
-  private static func header(of url: URL, _ name: SegmentFileName, _ dataSet: DataSetID) throws -> SegmentHeader {
+  static func header(of url: URL, _ name: SegmentFileName, _ dataSet: DataSetID) throws -> SegmentHeader {
     let (bytes, length) = try DurableFile.head(of: url, SegmentHeader.length)
     let header: SegmentHeader
     do {
@@ -299,6 +299,16 @@ struct FolderListing: Sendable {
       let file = runs.files.first(where: { $0.name.first > sequence + 1 })
     else { return nil }
     return sequence + 1...file.name.first - 1
+  }
+
+  /// S-2: what is of another format or data set is never written over.
+  func checkMayWrite(_ name: SegmentFileName) throws {
+    if let other = rejected.first(where: { $0.name == name }), other.error.code == .incompatible { throw other.error }
+  }
+
+  /// The same of any checkpoint: what one of another format stands for is not known.
+  func checkMayWriteCheckpoint() throws {
+    if let other = rejectedCheckpoints.first(where: { $0.error.code == .incompatible }) { throw other.error }
   }
 
   /// A file was written, maybe in the place of a damaged one.

@@ -24,24 +24,19 @@ struct ObjectEntries: Sendable {
 }
 
 extension JournalSource {
-  /// Finds an object: in a database by its index, elsewhere by reading everything.
+  /// Finds an object: in a database by its index, elsewhere, and where that leads to damage, by reading everything.
   ///
   /// - Parameter object: its primary value, number or birth, as a log prints it.
-  /// - Throws: `MagicDataError` with `notFound`.
+  /// - Throws: `MagicDataError` with `notFound`, which says what could not be read.
   func entries(of type: String, _ object: String) async throws -> (ObjectEntries, MagicReadReport) {
-    var (found, report): ([ObjectEntries], MagicReadReport)
-    if let magic = database {
-      (found, report) = try await magic.store.read { db in
-        let journal = try JournalReader(db)
-        var report = fetchReport
-        report.historyBegins = try journal.floor().highest?.date
-        return (try journal.entries(of: type, object, db), report)
-      }
-    } else {
-      (found, report) = try await scanned(type, object)
-    }
+    let lookedUp = try await lookedUp(type, object)
+    let (found, report) = if let lookedUp { lookedUp } else { try await scanned(type, object) }
     guard let first = found.first else {
-      throw MagicDataError(.notFound, "the journal has no \(type) \(object); `log --type \(type)` prints what there is")
+      let damage = report.unread.map(\.message) + report.missing.map { "transactions of \($0.replica) are missing" }
+      throw MagicDataError(
+        .notFound,
+        "the journal has no \(type) \(object); `log --type \(type)` prints what there is"
+          + (damage.isEmpty ? "" : ". Not all of it could be read: \(damage.prefix(3).joined(separator: "; "))"))
     }
     guard found.count == 1 else {
       throw MagicDataError(
@@ -49,6 +44,21 @@ extension JournalSource {
       )
     }
     return (first, report)
+  }
+
+  /// `nil` for what is no database, or a damaged one.
+  private func lookedUp(_ type: String, _ object: String) async throws -> ([ObjectEntries], MagicReadReport)? {
+    guard let magic = database else { return nil }
+    return try await magic.store.read { db in
+      let journal = try JournalReader(db)
+      var report = fetchReport
+      report.historyBegins = try journal.floor().highest?.date
+      do {
+        return (try journal.entries(of: type, object, db), report)
+      } catch let error as MagicDataError where error.code == .notADatabase {
+        return nil
+      }
+    }
   }
 
   private func scanned(_ type: String, _ object: String) async throws -> ([ObjectEntries], MagicReadReport) {

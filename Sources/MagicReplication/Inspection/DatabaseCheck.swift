@@ -161,10 +161,13 @@ struct ObjectFault: Sendable {
 
   let type: Int
   let key: ObjectKey
-  /// Of a lost one, what its entries say.
+  /// Of a lost one what its entries say, and the last of them.
   let place: ObjectPlace
   let isShown: Bool
   let kind: Kind
+
+  /// Whether its place leads to nothing that is its own.
+  var isAstray: Bool { kind == .astray || kind == .lost }
 }
 
 extension ObjectState {
@@ -173,14 +176,14 @@ extension ObjectState {
 }
 
 extension JournalReader {
-  /// Objects that have entries, with their last one, as a reading of the whole journal finds them, and that no table has under that place.
+  /// Objects that have entries and that no table has.
   func lost(_ db: Connection) throws -> [ObjectFault] {
-    var places: [Int: [ObjectKey: ObjectPlace]] = [:]
-    try forEachStoredEntry { entry, place, zIndex in
-      places[entry.type, default: [:]][entry.key] = ObjectPlace(zIndex: zIndex, last: place)
+    var spoken: [Int: [ObjectKey: ObjectPlace]] = [:]
+    try forEachStoredEntry { place, stored in
+      spoken[stored.entry.type, default: [:]][stored.entry.key] = ObjectPlace(zIndex: stored.zIndex, last: place)
     }
     var lost: [ObjectFault] = []
-    for (type, objects) in places.sorted(by: { $0.key < $1.key }) {
+    for (type, objects) in spoken.sorted(by: { $0.key < $1.key }) {
       let table = ObjectTable(schema.types[type], db)
       for (key, place) in objects.sorted(by: { $0.value.last.bits < $1.value.last.bits }) {
         guard try table.place(of: key) == nil, try table.absentPlace(of: key) == nil else { continue }

@@ -52,12 +52,15 @@ private struct Repairer {
 
   private func table(_ fault: ObjectFault) -> ObjectTable { ObjectTable(journal.schema.types[fault.type], db) }
 
-  /// Where the entries of objects really end, of those whose place is wrong.
-  private func ends(of faults: [ObjectFault]) throws -> [Int: [ObjectKey: EntryPlace]] {
-    guard faults.contains(where: { $0.kind == .astray }) else { return [:] }
-    var ends: [Int: [ObjectKey: EntryPlace]] = [:]
-    try journal.forEachStoredEntry { entry, place, _ in ends[entry.type, default: [:]][entry.key] = place }
-    return ends
+  /// Where the entries of each object begin, of which those are chained anew that no place leads to, or a wrong one.
+  private func places(of faults: [ObjectFault]) throws -> [ObjectPlace] {
+    var astray: [Int: Set<ObjectKey>] = [:]
+    for fault in faults where fault.isAstray { astray[fault.type, default: []].insert(fault.key) }
+    let chains = astray.isEmpty ? [:] : try journal.chain(astray)
+    return faults.map { fault in
+      guard fault.isAstray else { return fault.place }
+      return ObjectPlace(zIndex: fault.place.zIndex, last: chains[fault.type]?[fault.key] ?? .none)
+    }
   }
 
   /// - Parameter adopted: rows that are about to become objects.
@@ -72,18 +75,11 @@ private struct Repairer {
   }
 
   func foldAnew(_ check: DatabaseCheck) throws {
-    let faults = check.found
-    let ends = try ends(of: faults)
-    func last(_ fault: ObjectFault) -> EntryPlace {
-      fault.kind == .astray ? ends[fault.type]?[fault.key] ?? .none : fault.place.last
-    }
+    let faults = zip(check.found, try places(of: check.found))
     // Rows that nobody has journaled may stand where others belong.
-    for fault in faults where fault.isShown && last(fault).isNone {
-      try table(fault).remove(fault.key, ObjectPlace(zIndex: fault.place.zIndex, last: .none))
-    }
+    for (fault, place) in faults where fault.isShown && place.last.isNone { try table(fault).remove(fault.key, place) }
     try settleNumbers(check)
-    for fault in faults where !last(fault).isNone {
-      let place = ObjectPlace(zIndex: fault.place.zIndex, last: last(fault))
+    for (fault, place) in faults where !place.last.isNone {
       let state = try journal.state(from: place.last, of: fault.type)
       if state.isAlive {
         try table(fault).replace(fault.key, state.row, claim: state.claim, place)
@@ -97,15 +93,10 @@ private struct Repairer {
     let faults = check.found
     // What claims a number that a row has taken by SQL has lost it, and may be about to be removed under its own.
     try settleNumbers(check, adopted: faults.filter { $0.isShown && $0.place.last.isNone && $0.kind == .life })
-    let ends = try ends(of: faults)
-    return try faults.compactMap { fault in
+    return try zip(faults, places(of: faults)).compactMap { fault, place in
       let table = table(fault)
       func change(_ kind: ObjectChange.Kind) -> ObjectChange { ObjectChange(type: fault.type, key: fault.key, kind) }
-      var place = fault.place
-      if fault.kind == .astray {
-        place = ObjectPlace(zIndex: place.zIndex, last: ends[fault.type]?[fault.key] ?? .none)
-        try table.setLast(fault.key, place)
-      }
+      if fault.kind == .astray { try table.setLast(fault.key, place) }
       let state = place.last.isNone ? ObjectState() : try journal.state(from: place.last, of: fault.type)
       guard fault.isShown else {
         // It has no row, and is to have none.

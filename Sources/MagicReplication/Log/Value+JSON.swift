@@ -47,11 +47,20 @@ extension Value {
       writer.byte(UInt8(ascii: "{"))
       for (index, element) in elements.enumerated() {
         if index > 0 { writer.byte(UInt8(ascii: ",")) }
-        writer.quoted(String(decoding: element.name, as: UTF8.self))
+        Value.write(name: element.name, &writer)
         writer.byte(UInt8(ascii: ":"))
         if let key = element.key { key.write(json: &writer) } else { writer.append("null") }
       }
       writer.byte(UInt8(ascii: "}"))
+    }
+  }
+
+  /// A dictionary's key, which is JSON itself: a text stands as it is, and of anything else the JSON as a text.
+  private static func write(name: [UInt8], _ writer: inout ByteWriter) {
+    if name.first == UInt8(ascii: "\""), isPlainJSON(name) {
+      writer.append(name)
+    } else {
+      writer.quoted(String(decoding: name, as: UTF8.self))
     }
   }
 

@@ -18,11 +18,14 @@ struct Merger {
   private let unsent: Int64
   /// Objects of which a write of this replica lost that the remote did not have.
   private var contested: [Int: [ObjectKey: ObjectPlace]] = [:]
-  /// Entries of which it was told that they lost.
-  private var told: Set<EntryPlace> = []
+  /// Entries of which it was told that they lost, in the order of their places.
+  private var told: [EntryPlace] = []
   /// Objects for which order matters. Each is folded once, at the end, however many of its entries come.
   private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
   private var reader: JournalReader
+  private var late = LateEntries()
+  /// Whether the transaction has so many entries that to write a row of the journal anew for those that lose takes less than to write their objects' rows.
+  private var areMany = false
   private var kinds: [Int: Kind] = [:]
 
   private(set) var held: Frontier
@@ -38,6 +41,8 @@ struct Merger {
   /// The first ones, as many as are kept.
   private(set) var conflicts: [MagicConflict] = []
   private(set) var conflictCount = 0
+
+  private static let manyEntries = 16
 
   /// More than anybody looks at.
   private static let maxConflicts = 1_000
@@ -170,6 +175,8 @@ struct Merger {
       }
       branch.transactions = Array(branch.transactions[..<common])
     }
+    // What moves to another id, or goes, changes places (J-33).
+    for type in kinds.keys { kinds[type]?.found.forget() }
     if let other = try apart(branch, &branches, db) { return try adopt(other, &branches, limits, db) }
     for (offset, (transaction, schema)) in branch.transactions.enumerated() {
       let sequence = branch.sequence + UInt64(offset)
@@ -223,7 +230,9 @@ struct Merger {
       try writer.beginKept(name: transaction.name, root: transaction.root, db)
     }
     let version = Version(stamp: transaction.name.stamp, root: transaction.root)
+    areMany = transaction.entries.count >= Merger.manyEntries
     for entry in transaction.entries { try merge(entry.translated(learnt), version) }
+    try late.write(reader)
     try writer.finish(db)
     clock = max(clock, transaction.name.stamp)
     transactions += 1
@@ -253,7 +262,9 @@ struct Merger {
         kinds[entry.type]?.isWhole = nil
         return try table.remove(entry.key, last)
       }
-      _ = try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last)
+      guard try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last) else {
+        throw MagicDataError(.notADatabase, "the database is damaged: a row is not as it was read")
+      }
     } else if let place = try table.absentPlace(of: entry.key) {
       try number(entry, place, table)
       try setAside(entry, stamp, Unfolded(place: place, highest: reader.highestStamp(from: place.last)))
@@ -295,16 +306,9 @@ struct Merger {
     return true
   }
 
-  /// Of an object that has a row. What follows another object in a segment mostly follows it here, where no index has to be asked.
+  /// Of an object that has a row.
   private mutating func place(of key: ObjectKey, _ table: ObjectTable) throws -> ObjectPlace? {
-    let before = kinds[table.type.id]?.found
-    if let before, before.isNext, let last = try table.last(of: before.zIndex &+ 1, key) {
-      kinds[table.type.id]?.found?.zIndex &+= 1
-      return ObjectPlace(zIndex: before.zIndex &+ 1, last: last)
-    }
-    let place = try table.place(of: key)
-    kinds[table.type.id, default: Kind()].found = place.map { ($0.zIndex, isNext: $0.zIndex &- 1 == before?.zIndex) }
-    return place
+    try kinds[table.type.id, default: Kind()].found.place(of: key, table)
   }
 
   /// Takes an update into the journal that changes nothing, since a later one of the object sets all that it sets; `false` if it is not such a one. That spares
@@ -315,19 +319,28 @@ struct Merger {
     guard entry.operation == .update, !entry.fields.contains(where: { schema.fields[$0.field].kind.hasElements }) else {
       return false
     }
-    guard let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, !latest.entry.operation.isRemove,
-      entry.fields.allSatisfy({ field in
-        latest.entry.fields.contains { schema.slots[$0.field] == schema.slots[field.field] }
-      })
+    guard let latest = try reader.latestEntry(from: place.last, of: entry.key), version.stamp < latest.stamp,
+      case let winner = latest.stored.entry, !winner.operation.isRemove,
+      // A place that was changed by SQL may lead to another object.
+      winner.type == entry.type, latest.stored.zIndex == place.zIndex,
+      entry.fields.allSatisfy({ field in winner.fields.contains { schema.slots[$0.field] == schema.slots[field.field] } })
     else { return false }
-    let end = try append(entry, place, isLatest: false)
-    try table.setLast(entry.key, end)
+    let end: EntryPlace
+    if areMany, latest.place == place.last, latest.place.isLatest, reader.isSmall(rowOf: latest.place) {
+      let before = late.previous(of: latest.place) ?? latest.stored.previous
+      end = try append(entry, ObjectPlace(zIndex: place.zIndex, last: before), isLatest: false).last
+      try late.put(end, behind: latest.place, reader)
+    } else {
+      let place = try append(entry, place, isLatest: false)
+      try table.setLast(entry.key, place)
+      end = place.last
+    }
     guard latest.place.row <= mark else { return true }
     let lost = ObjectConflicts.beaten(
-      (entry, version), by: (latest.entry, Version(stamp: latest.stamp, root: latest.root)),
+      (entry, version), by: (winner, Version(stamp: latest.stamp, root: latest.root)),
       of: schema, room: Merger.maxConflicts - conflicts.count)
     guard lost.count > 0 else { return true }
-    told.insert(end.last)
+    told.append(end)
     conflictCount += lost.count
     conflicts += lost.first
     return true
@@ -390,7 +403,7 @@ struct Merger {
     guard entries.contains(where: { $0.1.row <= mark }), entries.contains(where: { $0.1.row > mark }) else { return entries }
     var writes = ObjectConflicts(key, of: type)
     for (version, place, entry) in entries { writes.add(entry, version, at: place) }
-    let found = writes.merged(after: mark, own: own, unsent: unsent) { told.contains($0) }
+    let found = writes.merged(after: mark, own: own, unsent: unsent) { told.has($0) }
     conflictCount += found.count
     conflicts += found.prefix(max(0, Merger.maxConflicts - conflicts.count))
     return entries
@@ -403,8 +416,39 @@ private struct Kind {
   var isNew = true
   /// Whether every object that was ever named has a row; `nil` if that is to be looked up.
   var isWhole: Bool?
-  /// The last object that was found, and whether it was the one behind the object before.
-  var found: (zIndex: Int64, isNext: Bool)?
+  var found = FoundObjects()
+}
+
+/// What follows another object in a segment mostly follows it here too: so some rows are read at once, and no index is asked.
+private struct FoundObjects {
+  /// The rows behind the object that was found last, which nobody has changed since they were read: only what is found is.
+  private var following = Neighbours()
+  /// The object that was found last, and whether it was the one behind the object before.
+  private var last: (zIndex: Int64, isNext: Bool)?
+  private var rows = FoundObjects.fewest
+
+  private static let fewest = 4
+  private static let most = 128
+
+  mutating func place(of key: ObjectKey, _ table: ObjectTable) throws -> ObjectPlace? {
+    if following.isEmpty, let last, last.isNext {
+      following = try table.neighbours(behind: last.zIndex, atMost: rows)
+      rows = min(2 * rows, FoundObjects.most)
+    }
+    if let next = following.next(key) {
+      last?.zIndex = next.zIndex
+      return next
+    }
+    forget()
+    let (place, before) = (try table.place(of: key), last)
+    last = place.map { ($0.zIndex, isNext: $0.zIndex &- 1 == before?.zIndex) }
+    return place
+  }
+
+  /// Others are about to change rows.
+  mutating func forget() {
+    (following, rows) = (Neighbours(), FoundObjects.fewest)
+  }
 }
 
 /// An object of which the order of the entries matters: it is folded once, at the end.
@@ -412,4 +456,16 @@ private struct Unfolded {
   let place: ObjectPlace
   /// Of its entries' stamps.
   let highest: Stamp
+}
+
+extension [EntryPlace] {
+  /// Of places that rise.
+  fileprivate func has(_ place: EntryPlace) -> Bool {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].bits < place.bits { low = middle + 1 } else { high = middle }
+    }
+    return low < count && self[low] == place
+  }
 }

@@ -16,7 +16,10 @@ package struct EntryFilter: Sendable {
 
   package var isEmpty: Bool { type == nil && object == nil && isRemove == nil }
 
-  /// Entries of one object have to come in their order.
+  /// Whether the object may be one that has claimed its number.
+  var mayBeNumber: Bool { object.map { Int64($0) != nil } ?? false }
+
+  /// Entries of one object have to come in their order, and from its first one on, if it `mayBeNumber`.
   package mutating func has(_ entry: Entry, _ schema: Schema) -> Bool {
     if let type, schema.types[entry.type].name.text != type { return false }
     if let object, entry.key.text != object {

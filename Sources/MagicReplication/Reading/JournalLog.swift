@@ -41,9 +41,12 @@ extension JournalSource {
       nonisolated(unsafe) var reached = Reached(after ?? (window.isAll ? Frontier() : journal.end))
       if let after { (window.after, window.last, window.since, window.hasKept) = (after, nil, nil, false) }
       let isAll = filter.isEmpty
-      try journal.forEachPart(window, checkCancelled) { transaction, schema in
+      // An object may have claimed its number before what is asked for, and in another replica.
+      let isWide = filter.mayBeNumber
+      try journal.forEachPart(isWide ? window.widened : window, checkCancelled) { [window] transaction, schema in
         reached.add(transaction)
-        for entry in transaction.entries where isAll || filter.has(entry, schema.schema) {
+        let isWanted = !isWide || window.has(transaction)
+        for entry in transaction.entries where (isAll || filter.has(entry, schema.schema)) && isWanted {
           if last.keep(entry, transaction, schema) { continue }
           try body(entry, transaction, schema)
         }

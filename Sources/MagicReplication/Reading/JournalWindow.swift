@@ -26,4 +26,21 @@ package struct JournalWindow: Sendable {
   package func has(_ id: ReplicaID) -> Bool {
     replicas.isEmpty || replicas.contains { id.description.hasPrefix($0) }
   }
+
+  func has(_ name: TransactionName, _ root: ReplicaID) -> Bool {
+    has(root) && since.map { name.stamp >= $0 } ?? true && until.map { name.stamp <= $0 } ?? true
+  }
+
+  /// Whether a transaction is in it, for who reads more.
+  func has(_ transaction: Transaction) -> Bool {
+    guard has(transaction.name, transaction.replica) else { return false }
+    return transaction.sequence == 0 ? hasKept : transaction.sequence > after[transaction.replica]
+  }
+
+  /// The same from the beginning on, of all replicas.
+  var widened: JournalWindow {
+    var window = self
+    (window.since, window.replicas, window.after, window.hasKept) = (nil, [], Frontier(), true)
+    return window
+  }
 }

@@ -36,6 +36,16 @@ public struct MagicMoment: Sendable, Equatable {
     }
     self.meaning = meaning
   }
+
+  /// A transaction as a log prints it, `1a2b3c4d:17`, or a sequence.
+  ///
+  /// - Throws: `MagicDataError` with `notFound` for any other text.
+  package init(transaction text: String) throws {
+    guard let meaning = Meaning.address(text.trimmingCharacters(in: .whitespaces)) else {
+      throw MagicDataError(.notFound, "'\(text)' is no transaction: write replica:sequence, as `log` prints it, or a sequence")
+    }
+    self.meaning = meaning
+  }
 }
 
 extension MagicMoment.Meaning {
@@ -58,7 +68,7 @@ extension MagicMoment.Meaning {
     }
   }
 
-  private static func address(_ text: String) -> Self? {
+  fileprivate static func address(_ text: String) -> Self? {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count <= 2, let last = parts.last, last.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
       let sequence = UInt64(last), 1..<(1 << 62) ~= sequence

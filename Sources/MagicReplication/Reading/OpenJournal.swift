@@ -41,7 +41,7 @@ package final class OpenJournal {
     _ body: @Sendable @escaping (OpenJournal, _ checkCancelled: @escaping () throws -> Void) throws -> Result
   ) async throws -> (Result, MagicReadReport) {
     try await Store.atLength { checkCancelled in
-      var (parts, bundles, said): ([Part], [ScratchFolder], [MagicDataError]) = ([], [], [])
+      var (parts, bundles, said): ([Part], [ScratchFolder], [UnreadFile]) = ([], [], [])
       defer { withExtendedLifetime(bundles) {} }
       var databases: [(magic: MagicData, path: String)] = []
       var fetched = MagicReadReport()
@@ -58,7 +58,8 @@ package final class OpenJournal {
           } catch {
             guard error.code == .damaged else { throw MagicDataError(error, file.path) }
             header = nil
-            said.append(MagicDataError(error, "\(file.path): nothing of it can be shown"))
+            let failure = MagicDataError(error, "\(file.path): nothing of it can be shown")
+            said.append(UnreadFile(path: file.path, code: failure.code, message: failure.message))
           }
           parts.append(.segment(bytes, header, path: file.path))
         case .folder(let remote):
@@ -67,7 +68,9 @@ package final class OpenJournal {
           let scratch = try ScratchFolder("bundle")
           bundles.append(scratch)
           let folder = scratch.url.appendingPathComponent("remote", isDirectory: true)
-          let remote = try BundleFile.folder(of: file, at: folder, hasContents: false, checkCancelled) { said.append($0) }
+          let remote = try BundleFile.folder(of: file, at: folder, hasContents: false, checkCancelled) {
+            said.append(UnreadFile(path: file.path, code: $0.code, message: $0.message))
+          }
           parts.append(try .folder(remote))
         case .export(let file):
           parts.append(.export(file, try ExportReader(file, Troubles()).dataSet))
@@ -76,9 +79,8 @@ package final class OpenJournal {
       func open(_ rest: ArraySlice<(magic: MagicData, path: String)>, _ parts: [Part]) throws -> (Result, MagicReadReport) {
         guard let (magic, path) = rest.first else {
           let journal = OpenJournal(parts)
-          for file in fetched.unread { journal.troubles.add(file) }
+          for file in fetched.unread + said { journal.troubles.add(file) }
           for gap in fetched.missing { journal.troubles.add(missing: gap) }
-          for error in said { journal.troubles.add(UnreadFile(path: "", code: error.code, message: error.message)) }
           _ = try journal.dataSet()
           let result = try body(journal, checkCancelled)
           return (result, journal.report)

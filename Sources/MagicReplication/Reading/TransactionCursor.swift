@@ -162,7 +162,12 @@ final class FolderCursor: TransactionCursor {
     while !isOver {
       if let found = try taken() {
         if let since = window.since, found.transaction.name.stamp < since { continue }
-        if let until = window.until, found.transaction.name.stamp > until { break }
+        if let until = window.until, found.transaction.name.stamp > until {
+          // What comes later is not wanted, and need not be readable.
+          held = .max
+          sayUnread()
+          break
+        }
         return found
       }
       guard let file = listing.next(after: held, of: replica) else {
@@ -281,11 +286,5 @@ final class CheckpointCursor: TransactionCursor {
       }
     }
     return nil
-  }
-}
-
-extension JournalWindow {
-  fileprivate func has(_ name: TransactionName, _ root: ReplicaID) -> Bool {
-    has(root) && since.map { name.stamp >= $0 } ?? true && until.map { name.stamp <= $0 } ?? true
   }
 }

@@ -27,7 +27,10 @@ extension MagicData {
         return rebuilder.report(now)
       }
     }
-    read.missing += report.read.missing
+    // A folder says its gaps itself.
+    read.missing += report.read.missing.filter { gap in
+      !read.missing.contains { $0.replica == gap.replica && $0.missing.overlaps(gap.missing) }
+    }
     read.unread += damaged
     report.read = read
     if plan.fetchesAssets { try await fetchAssets(from: sources, &report.pull) }
@@ -78,6 +81,7 @@ private struct Rebuilder {
   private var merger: Merger
   private let window: JournalWindow
   private let skipped: Set<Address>
+  private var types: TypeSelection
   private var learnt: [ObjectIdentifier: (schema: SourceSchema, types: [LearntType])] = [:]
   /// The last sequence that was read, and the last one that was given.
   private var read = Frontier()
@@ -97,6 +101,7 @@ private struct Rebuilder {
   init(_ plan: RebuildPlan, _ journal: OpenJournal, _ merger: Merger) throws {
     (self.plan, self.merger) = (plan, merger)
     window = try plan.window(journal)
+    types = TypeSelection(plan.types)
     skipped = Set(
       try plan.skipped.map {
         let (replica, sequence) = try journal.transaction(at: $0, plan.replicas)
@@ -138,8 +143,7 @@ private struct Rebuilder {
     }
     guard !plan.isRun else { return transaction }
     if skipped.contains(Address(replica: replica, sequence: transaction.sequence)) { return nil }
-    var part = transaction
-    if !plan.types.isEmpty { part.entries.removeAll { !plan.types.contains(schema.schema.types[$0.type].name.text) } }
+    var part = types.part(of: transaction, schema.schema)
     guard !part.entries.isEmpty else { return nil }
     given[replica] += 1
     part.sequence = given[replica]

@@ -51,11 +51,14 @@ extension Value {
 struct StateReader {
   private let journal: JournalReader
   private let db: Connection
+  /// As messages name it.
+  private let path: String
+  private let troubles: Troubles
   /// By type.
   private let fieldNames: [[String]]
 
-  init(_ db: Connection) throws {
-    (self.db, journal) = (db, try JournalReader(db))
+  init(_ db: Connection, _ path: String, _ troubles: Troubles) throws {
+    (self.db, journal, self.path, self.troubles) = (db, try JournalReader(db), path, troubles)
     fieldNames = journal.schema.types.map { $0.schema.fields.map(\.name.text) }
   }
 
@@ -118,12 +121,13 @@ extension JournalSource {
     let (unread, report) = try await withDatabase { magic in
       let moment = try await magic.stamp(at: moment)
       return try await magic.store.read { db in
-        let (reader, troubles) = (try StateReader(db), Troubles())
+        let troubles = Troubles()
+        let reader = try StateReader(db, path, troubles)
         for type in reader.types where name == nil || type.schema.name.text == name {
-          let lost = try reader.reading(type, path, troubles) { try reader.lostNumbers(of: type, at: moment) } ?? [:]
+          let lost = try reader.reading(type) { try reader.lostNumbers(of: type, at: moment) } ?? [:]
           try reader.forEachObject(of: type) { key, place in
             try Task.checkCancellation()
-            let object = try reader.reading(type, path, troubles, key: key) {
+            let object = try reader.reading(type, key: key) {
               try reader.object(key, place, of: type, at: moment, lost)
             }
             if let object = object ?? nil { try body(object) }
@@ -138,9 +142,7 @@ extension JournalSource {
 
 extension StateReader {
   /// What is damaged is said, and the rest is read.
-  func reading<Result>(
-    _ type: StoredType, _ path: String, _ troubles: Troubles, key: ObjectKey? = nil, _ body: () throws -> Result
-  ) throws -> Result? {
+  func reading<Result>(_ type: StoredType, key: ObjectKey? = nil, _ body: () throws -> Result) throws -> Result? {
     do {
       return try body()
     } catch let error as MagicDataError where error.code == .notADatabase {

@@ -47,14 +47,15 @@ extension JournalSource {
     let (unread, report) = try await withDatabase { magic in
       let (from, to) = (try await magic.stamp(at: from), try await magic.stamp(at: to))
       return try await magic.store.read { db in
-        let (reader, troubles) = (try StateReader(db), Troubles())
+        let troubles = Troubles()
+        let reader = try StateReader(db, path, troubles)
         for type in reader.types where name == nil || type.schema.name.text == name {
-          let lost = try reader.reading(type, path, troubles) {
+          let lost = try reader.reading(type) {
             (try reader.lostNumbers(of: type, at: from), try reader.lostNumbers(of: type, at: to))
           }
           try reader.forEachObject(of: type) { key, place in
             try Task.checkCancellation()
-            let states = try reader.reading(type, path, troubles, key: key) {
+            let states = try reader.reading(type, key: key) {
               (
                 before: try reader.object(key, place, of: type, at: from, lost?.0 ?? [:]),
                 after: try reader.object(key, place, of: type, at: to, lost?.1 ?? [:])
@@ -73,19 +74,23 @@ extension JournalSource {
   package func differences(
     to other: JournalSource, type name: String?, _ body: @Sendable @escaping (ObjectDifference) throws -> Void
   ) async throws -> MagicReadReport {
-    let ((_, second), first) = try await withDatabase { old in
+    let (oldPath, newPath) = (path, other.path)
+    let ((unread, second), first) = try await withDatabase { old in
       try await other.withDatabase { new in
         let (old, new) = (old.store, new.store)
-        try await Store.atLength { checkCancelled in
+        return try await Store.atLength { checkCancelled in
           try old.readBlocking { oldDB in
             try new.readBlocking { newDB in
-              try StateReader.compare(StateReader(oldDB), StateReader(newDB), type: name, checkCancelled, body)
+              let troubles = Troubles()
+              try StateReader.compare(
+                StateReader(oldDB, oldPath, troubles), StateReader(newDB, newPath, troubles), type: name, checkCancelled, body)
+              return troubles.report
             }
           }
         }
       }
     }
-    return first.joined(second)
+    return first.joined(second).joined(unread)
   }
 }
 
@@ -98,18 +103,19 @@ extension StateReader {
     func each(_ reader: StateReader, _ other: StateReader, _ found: (ObjectAt?, ObjectAt?) throws -> Void) throws {
       for type in reader.types where name == nil || type.schema.name.text == name {
         let counterpart = other.type(type.schema.identity)
-        let lost = (
-          try reader.lostNumbers(of: type, at: .latest),
-          try counterpart.map { try other.lostNumbers(of: $0, at: .latest) } ?? [:]
-        )
+        let lost = try reader.reading(type) { try reader.lostNumbers(of: type, at: .latest) } ?? [:]
+        let otherLost =
+          try counterpart.flatMap { type in try other.reading(type) { try other.lostNumbers(of: type, at: .latest) } } ?? [:]
+        func theirs(_ key: ObjectKey) throws -> ObjectAt? {
+          guard let counterpart, let place = try other.place(of: key, in: counterpart) else { return nil }
+          return try other.object(key, place, of: counterpart, at: .latest, otherLost)
+        }
         try reader.forEachObject(of: type) { key, place in
           try checkCancelled()
-          let mine = try reader.object(key, place, of: type, at: .latest, lost.0)
-          let theirs = try counterpart.flatMap { counterpart in
-            try other.place(of: key, in: counterpart).flatMap {
-              try other.object(key, $0, of: counterpart, at: .latest, lost.1)
-            }
-          }
+          // Of what one of them cannot read nobody knows whether it differs.
+          guard let mine = try reader.reading(type, key: key, { try reader.object(key, place, of: type, at: .latest, lost) }),
+            let theirs = try other.reading(type, key: key, { try theirs(key) })
+          else { return }
           try found(mine, theirs)
         }
       }

@@ -174,9 +174,12 @@ private struct Undoer {
         .init(time: version.stamp.date, replica: $0.address.replica.description, sequence: $0.address.sequence)
       }
     }
+    let before = made.kept.count
     func keep(_ property: String?, _ version: Version?) {
       guard let author = version.flatMap(author) else { return }
-      made.kept.append(.init(type: type.schema.name.text, object: key.text, property: property, author: author))
+      let kept = UndoPlan.Kept(type: type.schema.name.text, object: key.text, property: property, author: author)
+      // Of one property several elements may be left.
+      if !made.kept[before...].contains(kept) { made.kept.append(kept) }
     }
     let names = type.schema.fields.map(\.name.text)
     let firstUndone = entries.first { $0.isUndone }?.version
@@ -193,7 +196,7 @@ private struct Undoer {
         return !entry.isUndone
       }
       for write in later
-      where entries.contains(where: { $0.isUndone && $0.version < write.version && $0.entry.wrote(write.field, type.schema) }) {
+      where entries.contains(where: { $0.isUndone && $0.version < write.version && $0.entry.isBelow(write, of: type.schema) }) {
         keep(names[write.field], write.version)
       }
       let changes = now.row.changes(to: without.row)
@@ -225,9 +228,9 @@ private struct Undoer {
 }
 
 extension Entry {
-  /// Whether it has a value of a field's name.
-  fileprivate func wrote(_ field: Int, _ type: TypeSchema) -> Bool {
-    fields.contains { type.slots[$0.field] == type.slots[field] }
+  /// Whether it has a value that a later write took the place of: of the same name, and of the same element, if both have elements.
+  fileprivate func isBelow(_ write: ObjectState.Write, of type: TypeSchema) -> Bool {
+    fields.contains { type.slots[$0.field] == type.slots[write.field] && $0.value.hasPlace(of: write.value) }
   }
 }
 
@@ -256,6 +259,15 @@ extension [FieldValue] {
 }
 
 extension Value {
+  /// Whether what a write has, one element of several or a value, folds with something of this (M-13).
+  fileprivate func hasPlace(of write: Value) -> Bool {
+    switch (self, write) {
+    case (.set(let mine), .set(let others)): mine.contains { $0.key == others.first?.key }
+    case (.dictionary(let mine), .dictionary(let others)): mine.contains { $0.name == others.first?.name }
+    default: true
+    }
+  }
+
   fileprivate var setElements: [SetElement] { if case .set(let elements) = self { elements } else { [] } }
   fileprivate var places: [DictionaryElement] { if case .dictionary(let elements) = self { elements } else { [] } }
 

@@ -27,6 +27,18 @@ package final class ArrivingCheckpoint {
     try writer.append(piece)
   }
 
+  /// S-2
+  private func checkMayReplace(_ file: URL) throws {
+    do {
+      _ = try CheckpointFile(file, dataSet)
+    } catch let error as MagicDataError where error.code == .incompatible {
+      let name = file.lastPathComponent
+      throw MagicDataError(.incompatible, "\(name) is there already, of another format or data set: it is not replaced")
+    } catch {
+      // Nothing is there, or what is there is damaged.
+    }
+  }
+
   /// Gives it its name.
   ///
   /// - Parameter check: may refuse who wrote it, and for which replicas it stands.
@@ -38,6 +50,7 @@ package final class ArrivingCheckpoint {
       let header = try CheckpointFile.header(of: temporary)
       try check(header.writer, header.floor.replicas)
       let file = folder.checkpoints.appendingPathComponent(CheckpointFile.name(of: header))
+      try checkMayReplace(file)
       let looked = try CheckpointFile(temporary, dataSet, named: file.lastPathComponent)
       // What damaged it on its way shows in its parts.
       try looked.read()

@@ -35,11 +35,23 @@ package final class ArrivingSegment {
     try writer.append(piece)
   }
 
+  /// S-2
+  private func checkMayReplace() throws {
+    do {
+      _ = try FolderListing.header(of: file, name, header.dataSet)
+    } catch let error as MagicDataError where error.code == .incompatible {
+      throw MagicDataError(.incompatible, "\(name.text) is there already, of another format or data set: it is not replaced")
+    } catch {
+      // Nothing is there, or what is there is damaged.
+    }
+  }
+
   /// Gives it its name. That the name is on the disk as well is the folder's matter.
   package func finish() throws {
     guard lacking == 0, checksum == header.storedChecksum else {
       throw MagicDataError(.damaged, "a segment arrived damaged: its bytes do not match its checksum")
     }
+    try checkMayReplace()
     let temporary = try writer.finish(isDurable: isDurable)
     guard rename(temporary.path, file.path) == 0 else {
       throw DurableFile.failure("could not be written", file, removing: temporary)

@@ -281,7 +281,7 @@ extension Session: OpenRemote {
       do {
         segment = try ArrivingSegment(head, name: name, in: folder, isDurable: false)
       } catch let error as JournalError {
-        throw MagicDataError(.damaged, "\(text) sent what is no segment", cause: error)
+        throw MagicDataError(error, "\(text) sent what is no segment that this program reads")
       }
       while segment.lacking > 0 { try await answer(.data).body.withUnsafeReadableBytes { try segment.append($0) } }
       try segment.finish()

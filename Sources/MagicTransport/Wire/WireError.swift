@@ -29,7 +29,7 @@ package struct WireError: Error {
   init(_ error: any Error) {
     switch error {
     case let error as WireError: self = error
-    case let error as JournalError: self.init(.damaged, "\(error)")
+    case let error as JournalError: self.init(error.code == .unsupported ? .version : .damaged, "\(error)")
     case let error as MagicDataError:
       switch error.code {
       case .fork: self.init(.fork, error.message)

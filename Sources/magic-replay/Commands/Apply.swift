@@ -57,7 +57,7 @@ struct Apply: Command {
     plan.until = try (until ?? Twin.text("UNTIL")).map { try MagicMoment($0) }
     plan.types = Set(type.or("TYPE"))
     plan.replicas = replica.lowercased(or: "REPLICA")
-    plan.skipped = try skip.or("SKIP").map { try MagicMoment($0) }
+    plan.skipped = try skip.or("SKIP").map { try MagicMoment(transaction: $0) }
     if isShuffled {
       plan.seed = seed ?? Twin.int("SEED").map { UInt64(bitPattern: Int64($0)) } ?? UInt64.random(in: 1...999_999)
     }
@@ -99,9 +99,21 @@ struct TargetOptions: ParsableArguments {
         .exists,
         "there is a database at \(database.path) already; name another path, or put the new one in its place with --force")
     }
-    let (report, digest, seed) = force ? try await database.replace(body) : try await database.useOrBuild(body)
-    try output.tell(report.read)
-    try output.tell(MagicReadReport(report.pull, from: database.path))
+    func tell(_ report: RebuildReport) throws {
+      try output.tell(report.read)
+      try output.tell(MagicReadReport(report.pull, from: database.path))
+    }
+    func build(_ magic: MagicData) async throws -> (report: RebuildReport, digest: String?, seed: UInt64?) {
+      let made = try await body(magic)
+      guard made.report.transactions > 0 || made.report.isComplete else {
+        try tell(made.report)
+        // With --force, an empty database would take the place of what may be the only copy.
+        throw MagicDataError(.damaged, "nothing of the sources could be taken, so no database was made")
+      }
+      return made
+    }
+    let (report, digest, seed) = force ? try await database.replace(build) : try await database.useOrBuild(build)
+    try tell(report)
     let content = Content(report, database.path, digest, seed)
     return Outcome(text: content.text, content: content, status: report.isComplete ? .success : .partlyDone)
   }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import Foundation
 import MagicReplication
 import MagicTransport
 
@@ -36,7 +37,7 @@ struct Export: Command {
     let lines = LineWriter()
     let (count, report) = try await source.open().export(selection()) { try lines.line($0) }
     try lines.flush()
-    report.say()
+    try output.tell(report, to: .standardError)
     return Outcome(
       text: output.json ? "" : "exported \(count.counted("transaction"))", content: ["transactions": count],
       status: report.isComplete ? .success : .partlyDone)

@@ -55,7 +55,7 @@ struct Log: Command {
     selection.limit = limit ?? Twin.int("LIMIT")
     selection.filter = EntryFilter(
       type: type ?? Twin.text("TYPE"), object: primary ?? Twin.text("PRIMARY"),
-      isRemove: (op ?? Twin.text("OP").flatMap(Operation.init)).map { $0 == .remove })
+      isRemove: (op ?? Twin.choice("OP")).map { $0 == .remove })
     let listing = EntryListing(output)
     guard !follow || source.grows else {
       throw ValidationError("\(source.path) is a file that does not grow; follow a database or a folder.")

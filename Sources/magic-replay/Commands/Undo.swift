@@ -41,7 +41,7 @@ struct Undo: Command {
 
   private func selection() throws -> UndoSelection {
     var selection = UndoSelection()
-    selection.transactions = try transaction.or("TRANSACTION").map { try MagicMoment($0) }
+    selection.transactions = try transaction.or("TRANSACTION").map { try MagicMoment(transaction: $0) }
     selection.since = try (since ?? Twin.text("SINCE")).map { try MagicMoment($0) }
     (selection.types, selection.replicas) = (Set(type.or("TYPE")), replica.lowercased(or: "REPLICA"))
     return selection

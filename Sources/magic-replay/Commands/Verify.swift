@@ -26,7 +26,7 @@ struct Verify: Command {
 
   func perform() async throws -> Outcome {
     let source = try await source.open()
-    let chosen = try repair ?? Twin.text("REPAIR").map(side)
+    let chosen = repair ?? Twin.choice("REPAIR")
     guard case .database(let magic) = source else {
       guard chosen == nil else { throw ValidationError("--repair is for a database.") }
       return try await read(source)
@@ -38,11 +38,6 @@ struct Verify: Command {
     let text = settled.map { "settled \($0.counted("object"))\n" } ?? ""
     return Outcome(
       text: text + check.text, content: check, status: check.hasFaults ? .differs : check.isPartial ? .partlyDone : .success)
-  }
-
-  private func side(_ text: String) throws -> RepairSide {
-    guard let side = RepairSide(rawValue: text) else { throw ValidationError("--repair takes journal or tables.") }
-    return side
   }
 
   /// Every file, and then every transaction of it.

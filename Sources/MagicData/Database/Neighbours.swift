@@ -1,0 +1,52 @@
+package import MagicJournal
+
+/// Objects whose rows follow each other, to be taken one after the other. Their names stand as bytes: to make a key of each takes longer than to read its row.
+package struct Neighbours {
+  private struct Row {
+    let place: ObjectPlace
+    let isText: Bool
+    /// Of its name in `names`.
+    let end: Int
+  }
+
+  private var rows: [Row] = []
+  private var names: [UInt8] = []
+  private var taken = 0
+
+  package init() {}
+
+  package var isEmpty: Bool { taken == rows.count }
+
+  /// No more are taken into memory at once: names may be long (V-7).
+  var isFull: Bool { names.count >= 1 << 16 }
+
+  mutating func append(_ name: UnsafeRawBufferPointer, isText: Bool, _ place: ObjectPlace) {
+    names.append(contentsOf: name)
+    rows.append(Row(place: place, isText: isText, end: names.count))
+  }
+
+  /// Takes the next one, if it is this one.
+  package mutating func next(_ key: ObjectKey) -> ObjectPlace? {
+    guard taken < rows.count else { return nil }
+    let row = rows[taken]
+    let start = taken == 0 ? 0 : rows[taken - 1].end
+    let isSame = names.withUnsafeBytes {
+      key.isNamed(UnsafeRawBufferPointer(rebasing: $0[start..<row.end]), isText: row.isText)
+    }
+    guard isSame else { return nil }
+    taken += 1
+    return row.place
+  }
+}
+
+extension ObjectKey {
+  /// - Parameter isText: or a number's decimals; else a birth.
+  fileprivate func isNamed(_ name: UnsafeRawBufferPointer, isText: Bool) -> Bool {
+    switch self {
+    case .primary(.text(var text)): isText && text.withUTF8 { UnsafeRawBufferPointer($0).hasSameBytes(as: name) }
+    case .primary(.integer(let number)): isText && String(number).utf8.elementsEqual(name)
+    case .primary: false
+    case .birth(let birth): !isText && birth.bytes.elementsEqual(name)
+    }
+  }
+}

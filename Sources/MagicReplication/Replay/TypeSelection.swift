@@ -1,0 +1,44 @@
+internal import MagicJournal
+
+/// Takes entries of some types out of transactions, so that each is again one that can be.
+///
+/// A birth is the place of an entry in its transaction (J-7). Where entries before it are left out the place is another, and so is the object's name, wherever it is spoken of. Memory holds each
+/// name that is another.
+struct TypeSelection {
+  private let types: Set<String>
+  private var births: [Birth: Birth] = [:]
+
+  /// - Parameter types: by name; none stands for all.
+  init(_ types: Set<String>) {
+    self.types = types
+  }
+
+  /// What is left of a transaction, which may be nothing. They have to rise by their stamps.
+  mutating func part(of transaction: Transaction, _ schema: Schema) -> Transaction {
+    guard !types.isEmpty else { return transaction }
+    var part = transaction
+    part.entries = []
+    for (place, entry) in transaction.entries.enumerated() where types.contains(schema.types[entry.type].name.text) {
+      let birth = Birth(transaction: transaction.name, ordinal: UInt32(place))
+      if part.entries.count < place, entry.key == .birth(birth) {
+        births[birth] = Birth(transaction: transaction.name, ordinal: UInt32(part.entries.count))
+      }
+      part.entries.append(entry)
+    }
+    // What holds an object may stand before it.
+    if !births.isEmpty { part.entries = part.entries.map(renamed) }
+    return part
+  }
+
+  private func renamed(_ entry: Entry) -> Entry {
+    var entry = entry
+    entry.key = renamed(entry.key)
+    entry.fields = entry.fields.map { FieldValue(field: $0.field, value: $0.value.renamed(renamed)) }
+    return entry
+  }
+
+  private func renamed(_ key: ObjectKey) -> ObjectKey {
+    guard case .birth(let birth) = key, let other = births[birth] else { return key }
+    return .birth(other)
+  }
+}

@@ -1,0 +1,249 @@
+import Foundation
+import MagicData
+import TestSupport
+import Testing
+
+/// What every command does with every kind of source, whole and damaged, and with what is none.
+@Suite(.timeLimit(.minutes(15))) struct ReplaySourceTests {
+  let fixture: ReplayFixture
+
+  init() throws {
+    fixture = try ReplayFixture()
+  }
+
+  private func path(_ name: String) -> String { fixture.path(name) }
+
+  private func export(to name: String) throws {
+    try Data(Tool.replay.run("export", path("a")).output.utf8).write(to: fixture.folder[name])
+  }
+
+  // MARK: Whole
+
+  @Test func everyKindOfSourceIsCountedVerifiedExportedAndBisected() async throws {
+    for (id, title) in [("1", "fine"), ("2", "fine"), ("3", "broken"), ("1", "later")] {
+      try await fixture.write(title, to: "a", id: id)
+    }
+    for place in ["remote", "a.magicbundle"] { try Tool.sync.run("push", path("a"), path(place)) }
+    try export(to: "a.jsonl")
+    let exported = try Tool.replay.run("export", path("a")).output
+    let counted = try Tool.replay.run("stats", path("a")).lines.filter { !$0.hasPrefix("values") }
+    #expect(counted.first == "4 transactions, 4 entries, 0 of them removes")
+    let python =
+      "import sys,glob; sys.exit(any(b'broken' in open(each,'rb').read() for each in glob.glob(sys.argv[1]+'/default*')))"
+    for source in [path("remote"), path("a.magicbundle"), try fixture.segments("remote")[0], path("a.jsonl")] {
+      let stats = try Tool.replay.run("stats", source)
+      #expect(stats.status == 0 && stats.lines.filter { !$0.hasPrefix("values") } == counted, "\(source): \(stats)")
+      let verified = try Tool.replay.run("verify", source)
+      #expect(verified.status == 0, "\(source): \(verified)")
+      #expect(verified.output.hasPrefix("4 transactions with 4 changes, ") && verified.output.hasSuffix("all is well\n"))
+      #expect(try Tool.replay.run("export", source).output == exported, "\(source)")
+      let found = try Tool.replay.run("bisect", source, "--test", "python3 -c \"\(python)\" \"$1\"")
+      #expect(found.output.contains(":3 is the first after which the command fails\n  update Note 3\n"), "\(source): \(found)")
+    }
+  }
+
+  // MARK: Damaged
+
+  private static let (batches, perBatch) = (3, 100)
+
+  /// Three batches of changes, each a segment, and each with a change of the note n; of which something is damaged.
+  private func damage(_ source: String) async throws {
+    for batch in 0..<ReplaySourceTests.batches {
+      try await fixture.write("n \(batch)", to: "a", id: "n")
+      try await fixture.work("a") { magic in
+        for number in 1..<ReplaySourceTests.perBatch { try await magic.update(Note("\(batch) \(number)", UUID().uuidString)) }
+      }
+      for place in ["remote", "a.magicbundle"] { try Tool.sync.run("push", path("a"), path(place)) }
+    }
+    let segments = try fixture.segments("remote").map { URL(fileURLWithPath: $0) }
+    try #require(segments.count == ReplaySourceTests.batches)
+    switch source {
+    case "remote":
+      var bytes = try Data(contentsOf: segments[1])
+      bytes[bytes.count - 1] ^= 1
+      try bytes.write(to: segments[1])
+    case "a.magicbundle":
+      let bundle = fixture.folder[source]
+      try Data(contentsOf: bundle).dropLast(40).write(to: bundle)
+    case "cut.segment": try Data(contentsOf: segments[0]).dropLast(600).write(to: fixture.folder[source])
+    default:
+      let whole = Data(try Tool.replay.run("export", path("a")).output.utf8)
+      try whole.prefix(whole.count / 2).write(to: fixture.folder[source])
+    }
+  }
+
+  /// S-1, H-32: each command shows what can be read, and says of the rest where it is.
+  @Test(arguments: [
+    ("remote", "at byte"), ("a.magicbundle", "byte"), ("cut.segment", "at byte"), ("a.jsonl", "a.jsonl, line"),
+  ])
+  func ofDamagedSourcesWhatCanBeReadIsShown(source: String, place: String) async throws {
+    try await damage(source)
+    let all = try Tool.replay.run("log", path("a")).lines
+    func run(_ command: String, _ arguments: String...) throws -> Tool.Result {
+      let result = try Tool.replay.run(arguments: [command, path(source)] + arguments)
+      #expect(result.status == 3, "\(command): \(result.errors)")
+      #expect(result.errors.contains(fixture.path(source)) && result.errors.contains(place), "\(command): \(result.errors)")
+      return result
+    }
+    let log = try run("log").lines
+    #expect(1..<all.count ~= log.count && Set(log).isSubset(of: all))
+    let stats = try #require(fixture.json("stats", path(source), status: 3).last)
+    #expect(stats["transactions"] as? Int == log.count && stats["exit"] as? Int == 3, "\(stats)")
+    _ = try run("stats")
+    // What is exported may be merged elsewhere, so of a file that failed its check nothing is.
+    let checked = source == "cut.segment" ? 0 : log.count
+    let exported = try run("export").lines
+    #expect(exported.filter { $0.hasPrefix("{\"transaction\"") }.count == checked)
+    #expect(exported.last == "{\"end\":{\"transactions\":\(checked)}}")
+    let history = try run("history", "Note", "n").lines
+    #expect(history.count == log.filter { $0.contains("update Note n ") }.count && !history.isEmpty)
+    #expect(try !run("blame", "Note", "n").lines.isEmpty)
+    let state = try run("state").lines
+    #expect(state.first?.hasPrefix("type") == true && 2..<all.count ~= state.count)
+    #expect(try run("verify").output.hasSuffix("not all is well\n"))
+  }
+
+  /// Programs get the same, once, with the file that is meant.
+  @Test(arguments: ["remote", "a.magicbundle", "cut.segment", "a.jsonl"])
+  func programsLearnWhatIsDamaged(source: String) async throws {
+    try await damage(source)
+    for command in ["log", "stats", "state"] {
+      let lines = try fixture.json(command, path(source), status: 3)
+      let unread = lines.events("unread")
+      #expect(!unread.isEmpty && unread.texts("path").allSatisfy { $0.hasPrefix(path(source)) }, "\(command): \(unread)")
+      #expect(Set(unread.texts("message")).count == unread.count, "\(command): \(unread)")
+      // The folder lacks what its second file has.
+      let missing = lines.events("missing").compactMap { $0["firstMissing"] as? Int }
+      #expect(missing == (source == "remote" ? [ReplaySourceTests.perBatch + 1] : []), "\(command): \(missing)")
+    }
+    // O-1: standard output is the export's.
+    let exported = try Tool.replay.run("export", path(source), "--json")
+    for event in ["unread", "summary"] {
+      #expect(exported.errors.contains("\"event\":\"\(event)\""), "\(exported.errors)")
+    }
+  }
+
+  /// What is damaged before the moment that is asked for is lacking, though what is after it is not wanted.
+  @Test func whatIsDamagedBeforeTheEndOfAWindowIsSaid() async throws {
+    for title in ["1", "2", "3"] {
+      try await fixture.write(title, to: "a", id: title)
+      try Tool.sync.run("push", path("a"), path("remote"))
+    }
+    let second = URL(fileURLWithPath: try fixture.segments("remote")[1])
+    var bytes = try Data(contentsOf: second)
+    bytes[bytes.count - 1] ^= 1
+    try bytes.write(to: second)
+    // The second is of 16:06:40, the third of an hour later.
+    let until = ["--until", "2025-06-15T16:30:00Z"]
+    for command in [["log"], ["stats"], ["export"], ["apply", "--into", path("then")]] {
+      let result = try Tool.replay.run(arguments: [command[0], path("remote")] + command.dropFirst() + until)
+      #expect(result.status == 3, "\(command): \(result)")
+      #expect(result.errors.contains(second.path), "\(command): \(result)")
+    }
+  }
+
+  /// Of a database a row of its journal: that transaction is named, and objects whose entries lead over it.
+  @Test func ofADamagedDatabaseWhatCanBeReadIsShown() async throws {
+    for (id, title) in [("n", "1"), ("n", "2"), ("n", "3"), ("other", "4")] { try await fixture.write(title, to: "a", id: id) }
+    try await fixture.work("b") { magic in try await magic.update(Note("other", "4")) }
+    try fixture.sql("UPDATE magic_journal SET data = x'05ff' WHERE id = 2", in: "a")
+    let stats = try fixture.json("stats", path("a"), status: 3)
+    #expect(stats.last?["transactions"] as? Int == 3)
+    #expect(stats.events("unread").texts("message").first?.contains(":2") == true, "\(stats)")
+    let exported = try Tool.replay.run("export", path("a"))
+    #expect(exported.status == 3 && exported.errors.contains(":2: "), "\(exported.errors)")
+    #expect(exported.lines.last == "{\"end\":{\"transactions\":3}}")
+    let state = try fixture.json("state", path("a"), status: 3)
+    #expect(state.events("object").texts("object") == ["other"])
+    #expect(state.events("unread").texts("message").first?.contains("Note n") == true, "\(state)")
+    let diff = try fixture.json("diff", path("b"), path("a"), status: 3)
+    #expect(diff.events("unread").texts("message").first?.contains("Note n") == true, "\(diff)")
+    for command in ["history", "blame"] {
+      #expect(try Tool.replay.run(command, path("a"), "Note", "other").status == 0)
+      let result = try Tool.replay.run(command, path("a"), "Note", "n")
+      #expect(result.status == 3, "\(command): \(result)")
+      #expect(result.output.contains("title=\"3\"") && result.errors.contains("a/default.sqlite3"), "\(command): \(result)")
+    }
+    // What is damaged may be what tells of an object.
+    try Tool.sync.run("push", path("b"), path("remote"))
+    let segment = try fixture.segments("remote")[0]
+    try Data(contentsOf: URL(fileURLWithPath: segment)).dropLast(1).write(to: URL(fileURLWithPath: segment))
+    let unknown = try Tool.replay.run("history", path("remote"), "Note", "other")
+    #expect(unknown.status == 1 && unknown.errors.contains("no Note other") && unknown.errors.contains(segment), "\(unknown)")
+  }
+
+  // MARK: Nothing there
+
+  @Test(arguments: [
+    ["log"], ["stats"], ["state"], ["verify"], ["export"], ["history", "Note", "n"], ["blame", "Note", "n"],
+    ["bisect", "--test", "true"], ["diff", "--from", "now"], ["apply", "--into", "new"], ["import", "--into", "new"],
+    ["undo", "--since", "1h ago"],
+  ])
+  func whatIsNotThereIsNamed(command: [String]) throws {
+    let nothing = path("nothing")
+    let result = try Tool.replay.run(arguments: [command[0], nothing] + command.dropFirst(), in: fixture.folder.url)
+    #expect(result.status == 1, "\(result)")
+    #expect(result.output.isEmpty, "\(result.output)")
+    #expect(result.errors.hasPrefix("magic-replay: there is no") && result.errors.contains(nothing), "\(result.errors)")
+    #expect(result.errors.split(separator: "\n").count == 1, "\(result.errors)")
+    #expect(try fixture.folder.contents().isEmpty)
+  }
+
+  @Test func whatIsNotThereIsToldToPrograms() async throws {
+    try await fixture.write("x", to: "a", id: "n")
+    let lines = try fixture.json("diff", path("a"), path("nothing"), status: 1)
+    #expect(lines.count == 1)
+    #expect(lines.last?["exit"] as? Int == 1 && lines.last?["command"] as? String == "diff")
+    #expect((lines.last?["error"] as? [String: String])?["code"] == "notFound")
+    // What cannot be undone is no database.
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let undone = try Tool.replay.run("undo", path("remote"), "--since", "1h ago")
+    #expect(undone.status == 1 && undone.errors.contains("is a remote, and no database"), "\(undone.errors)")
+    let plotted = try Tool.replay.run("stats", path("a"), "--plot", path("nowhere/plot.svg"))
+    #expect(plotted.status == 6 && plotted.errors.contains("check that its folder is there"), "\(plotted.errors)")
+  }
+
+  // MARK: Wrong arguments
+
+  private static let wrong: [([String], String)] = [
+    (["state", ".", "--at", "yesterday"], "2h ago"), (["export", ".", "--until", "soon"], "2h ago"),
+    (["undo", ".", "--since", "soon"], "2h ago"), (["diff", ".", "--from", "soon"], "2h ago"),
+    (["apply", ".", "--into", "x", "--until", "soon"], "2h ago"),
+    (["apply", ".", "--into", "x", "--skip", "first"], "sequence"),
+    (["diff", "."], "two sources"), (["diff", ".", ".", "--to", "now"], "two sources"), (["apply", "."], "--into"),
+    (["diff", ".", ".", "--from", "now"], "two sources"), (["apply", "--into", "x"], "<SOURCE>"),
+    (["apply", ".", "--into", "x", "--seed", "1"], "--shuffle"), (["undo", "."], "--transaction"),
+    (["undo", ".", "--since", "now", "--transaction", "1"], "--transaction"), (["history", ".", "Note"], "<PRIMARY>"),
+    (["bisect", "."], "--test"), (["verify", ".", "--repair", "both"], "journal"), (["log", ".", "--op", "insert"], "remove"),
+    (["log", ".", "--limit", "many"], "--limit"), (["stats", ".", "--since", "12:00"], "2h ago"), (["stats"], "<SOURCE>"),
+    (["state", ".", "--nothing"], "--nothing"),
+  ]
+
+  /// They are refused before anything is looked at, with what would do.
+  @Test(arguments: ReplaySourceTests.wrong) func wrongArgumentsAreRefused(arguments: [String], remedy: String) throws {
+    let result = try Tool.replay.run(arguments: arguments, in: fixture.folder.url)
+    #expect(result.status == 64 && result.output.isEmpty, "\(result)")
+    #expect(result.errors.contains(remedy), "\(result.errors)")
+    #expect(try fixture.folder.contents().isEmpty)
+  }
+
+  @Test(arguments: ["LIMIT": "many", "JSON": "maybe", "FOLLOW": "often", "SEED": "x", "SINCE": "soon", "OP": "insert"])
+  func wrongTwinsAreRefusedToo(name: String, value: String) async throws {
+    try await fixture.write("x", to: "a", id: "n")
+    let result = try Tool.replay.run("log", path("a"), environment: ["MAGIC_REPLAY_\(name)": value])
+    #expect(result.status == 64, "\(result)")
+    #expect(result.errors.contains(value), "\(result.errors)")
+  }
+
+  /// A transaction cannot be named by a time.
+  @Test func whereATransactionIsMeantATimeIsNone() async throws {
+    try await fixture.write("x", to: "a", id: "n")
+    for arguments in [
+      ["undo", path("a"), "--transaction", "now"], ["apply", path("a"), "--into", path("new"), "--skip", "now"],
+    ] {
+      let result = try Tool.replay.run(arguments: arguments)
+      #expect(result.status == 64 && result.errors.contains("replica:sequence"), "\(result)")
+    }
+    #expect(try fixture.folder.contents().keys.allSatisfy { !$0.hasPrefix("new") })
+  }
+}

@@ -27,7 +27,7 @@ extension JournalReader {
       guard objects[type]?.contains(key) ?? false else { return }
       let (before, stamp) = (chains[type]?[key], try stamp(at: place))
       let begin = EntryPlace(row: place.row, index: place.index, isLatest: before.map { $0.highest < stamp } ?? true)
-      links[place.row, default: [:]][place.index] = before?.begin ?? .none
+      links[place.row, default: [:]][place.index] = before?.begin ?? EntryPlace.none
       chains[type, default: [:]][key] = (begin, max(stamp, before?.highest ?? .earliest))
     }
     for (row, previous) in links { try link(previous, inRow: row) }

@@ -1,5 +1,6 @@
 internal import Foundation
 package import MagicData
+internal import MagicJournal
 
 /// The database that a command works on.
 package struct CommandDatabase {
@@ -20,9 +21,14 @@ package struct CommandDatabase {
     try await use(mustExist: true, body)
   }
 
+  /// The same for what only reads. A copy of another database keeps its id, so that the next exchange can say what it became.
+  package func look<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
+    try await use(mustExist: true, isForReading: true, body)
+  }
+
   /// The same; one that is not there is made, empty. Tells whether it was.
   package func useOrInit() async throws -> Bool {
-    try await use(mustExist: false) { $0.store.isNew }
+    try await use(mustExist: false, isForReading: true) { $0.store.isNew }
   }
 
   /// The same; one that is not there is made of what `body` puts into it, whole or not at all.
@@ -51,8 +57,21 @@ package struct CommandDatabase {
     try await MagicData.build(inPlaceOf: location, body)
   }
 
-  private func use<Result>(mustExist: Bool, _ body: (MagicData) async throws -> Result) async throws -> Result {
-    let magic = MagicData(store: try Store(.file(location, mustExist: mustExist)))
+  /// What people are told of a copy that goes on under another id.
+  package static func becameReplica(_ replica: String) -> String {
+    "the database is a copy, or was put back from a backup: it goes on as a replica of its own, \(replica). Nothing is lost"
+  }
+
+  private func use<Result>(
+    mustExist: Bool, isForReading: Bool = false, _ body: (MagicData) async throws -> Result
+  ) async throws -> Result {
+    let magic = MagicData(store: try Store(.file(location, mustExist: mustExist), isForReading: isForReading))
+    // What no exchange has told of is told here, or nobody would hear of it.
+    defer {
+      if let fresh = magic.store.takeFreshReplica() {
+        Terminal.say(CommandDatabase.becameReplica(fresh.description), .yellow)
+      }
+    }
     do {
       let result = try await body(magic)
       try await magic.close()

@@ -58,7 +58,7 @@ package final class EntryListing: @unchecked Sendable {
 extension OutputOptions {
   /// What could not be read: remarks for people, events for programs.
   package func tell(_ report: MagicReadReport, to handle: FileHandle = .standardOutput) throws {
-    guard json else { return report.say() }
+    guard json else { return report.say(isQuiet: quiet) }
     for file in report.unread {
       try event("unread", Unread(path: file.path, code: "\(file.code)", message: file.message), to: handle)
     }
@@ -85,10 +85,10 @@ extension OutputOptions {
 }
 
 extension MagicReadReport {
-  /// In remarks.
-  package func say() {
+  /// What is lacking is said always, and what is as somebody wanted it is a remark.
+  package func say(isQuiet: Bool) {
     for file in unread { Terminal.say(file.message, .yellow) }
-    if let historyBegins {
+    if let historyBegins, !isQuiet {
       Terminal.say(
         "history up to \(historyBegins.inLog) was given up by compact: of it only what was in force is shown", .yellow)
     }

@@ -3,6 +3,12 @@ extension Int {
     "\(grouped) \(self == 1 ? noun : nouns ?? noun + "s")"
   }
 
+  /// So many segments, and checkpoints if there are any.
+  package func countedSegments(and checkpoints: Int) -> String {
+    let segments = self > 0 || checkpoints == 0 ? [counted("segment")] : []
+    return (segments + (checkpoints > 0 ? [checkpoints.counted("checkpoint")] : [])).joined(separator: " and ")
+  }
+
   /// With a comma between thousands, whatever the locale.
   package var grouped: String {
     var digits = Array(String(magnitude))

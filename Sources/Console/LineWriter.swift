@@ -42,8 +42,8 @@ package final class LineWriter: Sendable {
           throw ExitCode(128 + SIGPIPE)
         } else if errno != EINTR && errno != EAGAIN {
           let name = descriptor == STDOUT_FILENO ? "standard output" : "the output"
-          throw MagicDataError(
-            errno == ENOSPC ? .full : .failed, "\(name) could not be written: \(String(cString: strerror(errno)))")
+          let (isFull, reason) = (errno == ENOSPC || errno == EDQUOT, String(cString: strerror(errno)))
+          throw MagicDataError(isFull ? .full : .failed, "\(name) could not be written: \(reason)")
         }
       }
     }

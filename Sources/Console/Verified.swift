@@ -1,4 +1,4 @@
-internal import MagicData
+package import MagicData
 package import MagicReplication
 
 /// What a database and a folder were found to be, for people and programs.
@@ -9,14 +9,18 @@ package struct Verified: Encodable, Sendable {
   let faults: [String]
   let assets: Int
   let orphanAssets, missingAssets, damagedAssets: [String]
-  let segments, transactions, bytes: Int?
+  let segments, checkpoints, transactions, bytes: Int?
   let damaged, gaps: [String]
+  /// Why the remote was not looked at.
+  let error: Reason?
 
-  package init(_ check: DatabaseCheck, _ folder: FolderCheck? = nil) {
+  package init(_ check: DatabaseCheck, _ folder: FolderCheck? = nil, failure: MagicDataError? = nil) {
+    error = failure.map { Reason(code: "\($0.code)", message: $0.message) }
     (digest, objects, entries, faults) = (check.digest, check.objects, check.entries, check.faults)
     assets = check.assets.files
     (orphanAssets, missingAssets, damagedAssets) = (check.assets.orphans, check.assets.missing, check.assets.damaged)
-    (segments, transactions, bytes) = (folder?.segments, folder?.transactions, folder?.bytes)
+    (segments, checkpoints) = (folder?.segments, folder?.checkpoints)
+    (transactions, bytes) = (folder?.transactions, folder?.bytes)
     (damaged, gaps) = (folder?.damaged ?? [], folder?.gaps ?? [])
   }
 
@@ -29,13 +33,20 @@ package struct Verified: Encodable, Sendable {
       "\(objects.counted("object")) of \(entries.counted("change")), digest \(digest)",
       assets == 1 ? "1 asset" : "\(assets.grouped) assets",
     ]
-    if let segments, let transactions, let bytes {
-      lines.append("\(segments.counted("segment")) with \(transactions.counted("transaction")), \(bytes.asBytes)")
+    if let segments, let checkpoints, let transactions, let bytes {
+      let files = segments.countedSegments(and: checkpoints)
+      lines.append("\(files) with \(transactions.counted("transaction")), \(bytes.asBytes)")
     }
     lines += faults.map { "fault: \($0)" } + damagedAssets.map { "damaged asset: \($0)" }
     lines += missingAssets.map { "missing asset: \($0)" } + orphanAssets.map { "orphan asset: \($0), which no object names" }
     lines += damaged.map { "damaged: \($0)" } + gaps.map { "gap: \($0)" }
     let isWell = faults.isEmpty && damagedAssets.isEmpty && missingAssets.isEmpty && damaged.isEmpty && gaps.isEmpty
-    return (lines + [isWell ? "all is well" : "not all is well"]).joined(separator: "\n")
+    if error != nil { lines.append("the remote was not looked at") }
+    let verdict = !isWell ? "not all is well" : error == nil ? "all is well" : "the database is well"
+    return (lines + [verdict]).joined(separator: "\n")
+  }
+
+  package struct Reason: Encodable, Sendable {
+    let code, message: String
   }
 }

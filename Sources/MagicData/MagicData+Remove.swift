@@ -1,7 +1,8 @@
 extension MagicData {
   /// Removes an object. The instance keeps its values, and can be saved again.
   ///
-  /// An object that was removed already, here or by a merge, stays removed.
+  /// An object that was removed already, here or by a merge, stays removed. An instance of a type without a primary value that was removed itself is as one that was
+  /// never saved: it is an object of its own when it is saved again.
   /// - Throws: ``MagicDataError`` with `notSaved` if there was never such an object here.
   public nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
     try await Scope.database(store).remove(object)

@@ -34,6 +34,12 @@ struct AcceptOption: ParsableArguments {
       """, valueName: "id"))
   private var ids: [String] = []
 
+  func validate() throws {
+    for id in replicas where !(4...32 ~= id.utf8.count && id.allSatisfy { $0.isASCII && $0.isHexDigit }) {
+      throw ValidationError("--accept takes a replica's id, or at least the first four digits of it, and not '\(id)'.")
+    }
+  }
+
   var replicas: Set<String> {
     Set((ids.isEmpty ? Twin.text("ACCEPT").map { [$0] } ?? [] : ids).map { $0.lowercased() })
   }
@@ -44,7 +50,10 @@ extension RemotePlace {
   static func meant(
     by address: String?, in database: CommandDatabase, _ options: SocketRemote.Options = .init()
   ) async throws -> RemotePlace {
-    if let address, !NamedRemote.isValid(address) { return try RemotePlace(address, options) }
+    // What has a part above it, or a scheme, is no name.
+    if let address, address == "-" || address.contains(where: { "/:".contains($0) }) {
+      return try RemotePlace(address, options)
+    }
     guard database.exists else {
       guard let address else {
         throw MagicDataError(
@@ -52,9 +61,20 @@ extension RemotePlace {
       }
       return try RemotePlace(address, options)
     }
-    let remotes = try await database.use { magic in try await magic.remotes() }
+    let remotes = try await database.look { magic in try await magic.remotes() }
     if let address {
-      return try RemotePlace(remotes.first { $0.name == address }?.address ?? address, options)
+      if let remote = remotes.first(where: { $0.name == address }) { return try RemotePlace(remote.address, options) }
+      let place = try RemotePlace(address, options)
+      // A name that was mistyped is no folder to be made.
+      if case .folder(let folder) = place, !remotes.isEmpty, !FileManager.default.fileExists(atPath: folder.folder.path) {
+        throw MagicDataError(
+          .notFound,
+          """
+          there is no remote \(address), and no such folder; the database knows \
+          \(remotes.map(\.name).joined(separator: ", ")). Write ./\(address) to mean a folder
+          """)
+      }
+      return place
     }
     guard let remote = remotes.count == 1 ? remotes[0] : remotes.first(where: { $0.name == NamedRemote.defaultName }) else {
       throw MagicDataError(

@@ -89,8 +89,8 @@ struct Moved: Encodable, Sendable {
     if transactions > 0 {
       parts.append(
         """
-        \(verb) \(transactions.counted("transaction")) with \(changes.counted("change")) in \(segments.counted("segment")): \
-        \(bytes.asBytes), \(inflatedBytes.asBytes) before compression
+        \(verb) \(transactions.counted("transaction")) with \(changes.counted("change")) in \
+        \(segments.countedSegments(and: checkpoints)): \(bytes.asBytes), \(inflatedBytes.asBytes) before compression
         """)
     }
     if assets > 0 { parts.append("\(verb) \(assets.counted("asset")): \(assetBytes.asBytes)") }

@@ -78,7 +78,7 @@ enum RemotePlace: Sendable {
     let scratch = try ScratchFolder("bundle")
     defer { withExtendedLifetime((lock, scratch)) {} }
     let folder = scratch.url.appendingPathComponent("remote", isDirectory: true)
-    let remote = FolderRemote(folder)
+    let remote = FolderRemote(folder, isForTheTime: true)
     let name = isPipe ? "the bundle" : text
     do {
       let wasThere = try unpack(into: remote, use)

@@ -29,29 +29,37 @@ actor Reporter {
   }
 
   /// Runs `body` on a replicator and tells of it; when this returns, all is told.
-  nonisolated func follow<Result>(
-    _ replicator: MagicReplicator, _ body: (MagicReplicator) async throws -> Result
+  ///
+  /// - Throws: what `body` throws; and why its results could not be printed, which ends it.
+  nonisolated func follow<Result: Sendable>(
+    _ replicator: MagicReplicator, _ body: @Sendable @escaping (MagicReplicator) async throws -> Result
   ) async throws -> Result {
     let events = replicator.events
-    let telling = Task { for await event in events { await tell(event) } }
-    let result: Swift.Result<Result, any Error>
-    do {
-      result = .success(try await body(replicator))
-    } catch {
-      result = .failure(error)
+    let work = Task { try await body(replicator) }
+    let telling = Task {
+      for await event in events {
+        await tell(event)
+        // Nobody hears of what it does from here on.
+        if await failure != nil { work.cancel() }
+      }
+    }
+    let result = await withTaskCancellationHandler {
+      await work.result
+    } onCancel: {
+      work.cancel()
     }
     replicator.finishEvents()
     await telling.value
-    await finish()
+    try await finish()
     return try result.get()
   }
 
-  private func finish() {
+  private func finish() throws {
     bar.clear()
-    if conflicts > Reporter.shownConflicts, !output.json, !output.quiet {
-      Terminal.say(
-        "\((conflicts - Reporter.shownConflicts).grouped) more values lost; `magic-sync log --conflicts` shows them", .yellow)
-    }
+    if let failure { throw failure }
+    // An event that came while many waited may have been dropped; the report has counted them all.
+    let more = max(conflicts, pulled.conflicts ?? 0) - Reporter.shownConflicts
+    if more > 0, !output.json { remark("\(more.grouped) more values lost; `magic-sync log --conflicts` shows them") }
   }
 
   private func tell(_ event: MagicReplicationEvent) {
@@ -75,9 +83,7 @@ actor Reporter {
     case .parked(let replica): tell(replica)
     case .unread(let file): trouble(file.message)
     case .becameReplica(let replica):
-      trouble(
-        "the database is a copy, or was put back from a backup: it goes on as a replica of its own, \(replica). Nothing is lost"
-      )
+      trouble(CommandDatabase.becameReplica(replica))
     case .closed(let replica):
       trouble(
         """
@@ -122,7 +128,7 @@ actor Reporter {
       """
       the clock of replica \(replica.replica) is \(ahead) ahead of this machine's, which says \(Date().formatted(.iso8601)). What it wrote since waits in the \
       remote until that time has come; the rest was merged. Set right the clock that is wrong. A database's stamps never go back: if it is that replica's, to have what it wrote \
-      and writes before then, merge it with --accept \(replica.replica.prefix(8)), here and wherever else it waits
+      and writes before then, merge it with --accept \(replica.replica.prefix(8)); others hear of that with the next push
       """, .yellow)
   }
 

@@ -285,3 +285,30 @@ extension Album {
   /// Keeps the database open until here: a reverse asks it.
   fileprivate func note(in magic: MagicData) {}
 }
+
+extension AsyncRelationTests {
+  @Test func anOptionalOneThatIsNotThereIsNil() async throws {
+    let empty = Album("empty")
+    try await magic.update(empty)
+    let full = Album("full")
+    full.one = AsyncMagical(value: Photo("p"))
+    try await magic.update(full)
+    #expect(try await magic.object(of: Album.self, primary: "empty").one == nil)
+    let photo = try await magic.object(of: Album.self, primary: "full").one?.get()
+    #expect(photo?.name == "p")
+  }
+
+  /// What was never asked for is as it was when the object comes back.
+  @Test func whatWasNotFetchedComesBackWithItsObject() async throws {
+    let album = Album("a")
+    album.later = AsyncMagical(value: [Photo("p"), Photo("q")])
+    album.set = AsyncMagical(value: [Photo("r")])
+    try await magic.update(album)
+    let fetched = try await magic.object(of: Album.self, primary: "a")
+    try await magic.remove(fetched)
+    try await magic.update(fetched)
+    let back = try await magic.object(of: Album.self, primary: "a")
+    #expect(try await back.later.get().map(\.name) == ["p", "q"])
+    #expect(try back.set?.count == 1)
+  }
+}

@@ -247,4 +247,37 @@ import Testing
       "\($0)".contains("no order")
     }
   }
+
+  @Test func rangesWithOneEndAreAsked() async throws {
+    try await shelve([Book("a", pages: 10), Book("b", pages: 20), Book("c", pages: 30)])
+    let query = magic.query(of: Book.self).sorted(by: \.title)
+    #expect(try await titles(query.where { $0.pages.isIn(20...) }) == ["b", "c"])
+    #expect(try await titles(query.where { $0.pages.isIn(..<20) }) == ["a"])
+    #expect(try await titles(query.where { $0.pages.isIn(...20) }) == ["a", "b"])
+  }
+
+  /// What is worked out from a coded value or an asset is nothing that SQL knows, and no end of the program.
+  @Test func whatIsWorkedOutOfCodedValuesIsRefused() async throws {
+    await #expect { try await magic.query(of: Posting.self).where { $0.jobTitle == "x" }.all() } throws: {
+      ($0 as? MagicDataError)?.code == .query
+    }
+    await #expect { try await magic.query(of: Posting.self).where { $0.preview == "x" }.all() } throws: {
+      ($0 as? MagicDataError)?.code == .query
+    }
+  }
+
+  @Test func twoLongListsFitOneQuery() async throws {
+    try await shelve([Book("a", year: 7, pages: 9)])
+    let long = Array(0..<10_000)
+    #expect(try await titles(magic.query(of: Book.self).where { $0.pages.isIn(long) && $0.year.isIn(long) }) == ["a"])
+  }
+}
+
+private struct Posting: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var job: Job
+  @MagicValue var text: MagicAsset<String>
+  var jobTitle: String { job.title }
+  var preview: String { text.value ?? "" }
+  init() {}
 }

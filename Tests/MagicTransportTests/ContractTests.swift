@@ -241,6 +241,24 @@ import Testing
     try await place.stop()
   }
 
+  /// One content under two names, of which one was there already.
+  @Test(arguments: RemoteKind.allCases) func aContentIsThereUnderEachOfItsNames(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    try await a.magic.update(Photo("1", "the same"))
+    try await a.replicator.push()
+    try await b.replicator.pull()
+    let other = Photo("2", "the same")
+    other.content = MagicAsset(value: "the same", pathExtension: "text")
+    try await a.magic.update(other)
+    try await a.replicator.push()
+    #expect(try await b.replicator.pull().missingAssets == 0)
+    for magic in [b.magic, place.served].compactMap({ $0 }) {
+      for photo in try await magic.object(of: Photo.self) { #expect(try photo.content?.load() == "the same") }
+    }
+    try await place.stop()
+  }
+
   /// H-38, F-15: what nobody else has got outlasts a merge that lets go of it, whoever takes it.
   @Test(arguments: RemoteKind.allCases) func aContentThatWasNotSentOutlastsAMerge(kind: RemoteKind) async throws {
     let place = try await Place(kind)

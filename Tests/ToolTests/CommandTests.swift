@@ -79,6 +79,42 @@ import Testing
     #expect(try Tool.sync.run("pull", "b", "./origin", in: folder.url).errors.contains("is no remote"))
   }
 
+  /// A word that is no name is no folder to be made, if there are names that it may be mistyped of.
+  @Test func aMistypedNameMakesNoFolder() async throws {
+    try await write("x", to: "a")
+    #expect(try Tool.sync.run("push", "a", "first", in: folder.url).status == 0)
+    try Tool.sync.run("remote", "add", "a", "origin", "first", in: folder.url)
+    for (command, word) in [("push", "orgin"), ("pull", "orgin"), ("sync", "Origin")] {
+      let refused = try Tool.sync.run(command, "a", word, in: folder.url)
+      #expect(refused.status == 1 && refused.errors.contains("knows origin"), "\(refused.errors)")
+      #expect(!FileManager.default.fileExists(atPath: path(word)))
+    }
+    #expect(try Tool.sync.run("push", "a", "./other", in: folder.url).status == 0)
+    #expect(try Tool.sync.run("push", "a", "other", in: folder.url).status == 0)
+  }
+
+  /// What was looked at before, and a name's look-up, take nothing from what the exchange says.
+  @Test func aCopyIsToldOfByWhoeverExchanges() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("remote", "add", path("a"), "origin", path("remote"))
+    try #require(Tool.sync.run("sync", path("a")).status == 0)
+    for arguments in [["sync"], ["sync", "origin"], ["push"], ["pull"]] {
+      for isJSON in [false, true] {
+        let copy = path("copy \(arguments.joined()) \(isJSON)")
+        try FileManager.default.copyItem(atPath: path("a"), toPath: copy)
+        try Tool.sync.run("log", copy)
+        try Tool.replay.run("log", copy)
+        let result = try Tool.sync.run(
+          arguments: [arguments[0], copy] + arguments.dropFirst() + (isJSON ? ["--json"] : []))
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(
+          isJSON
+            ? result.output.contains(#""event":"becameReplica""#)
+            : result.errors.contains("goes on as a replica of its own"), "\(result)")
+      }
+    }
+  }
+
   @Test(arguments: ["Stick", "a/b", "", "-x", "tcp:", "é"]) func whatCanBeNoNameIsRefused(name: String) throws {
     try Tool.sync.run("init", path("a"))
     #expect(try Tool.sync.run("remote", "add", path("a"), "--", name, path("remote")).status != 0)
@@ -189,6 +225,11 @@ import Testing
     #expect(result.status == 1)
     #expect(result.output.contains("Note x shows other values"))
     #expect(result.output.contains("the journal has 2 entries, and objects know of 1"))
+    // A remote that is not there keeps nothing of that back.
+    let apart = try Tool.sync.run("verify", path("a"), path("nothing"))
+    #expect(apart.status == 1)
+    #expect(apart.output.contains("Note x shows other values"))
+    #expect(apart.errors.contains("the remote was not looked at"))
   }
 
   @Test func aDamagedFileIsFoundByVerify() async throws {
@@ -321,7 +362,9 @@ import Testing
       ["status"], ["remote"], ["remote", "add", path("a")], ["log", path("a"), "--limit", "-1"],
       ["log", path("a"), "--limit", "x"],
       ["sync", path("a"), path("r"), "--interval", "0"], ["sync", path("a"), path("x.magicbundle"), "--watch"], ["verify"],
-      ["peers"],
+      ["peers"], ["peers", path("a"), path("r"), "--expire", "20"], ["sync", path("a"), path("r"), "--accept", "zz"],
+      ["sync", "tcp://localhost:1", path("a")], ["serve", path("a"), "--listen", "ssh://host/x"],
+      ["serve", path("a"), "--listen", "tcp://127.0.0.1:0", "--metrics", "foo"],
       ["remote", "add", path("a"), "x", "-"],
     ] {
       let process = try Tool.sync.start(arguments, output: FileHandle.nullDevice, errors: FileHandle.nullDevice)

@@ -161,13 +161,35 @@ import Testing
       #expect(calls[sent...].contains { $0[0] == "sync" && $0[1].hasSuffix("/remote/segments") }, "\(calls)")
     }
 
+    /// H-33, H-34: a quota, and a disk that fails. Nothing is half done, and the next time goes on.
+    @Test(arguments: [EDQUOT, EIO]) func aDiskThatFailsChangesNothing(error: Int32) async throws {
+      let disk = try FullDisk(folder)
+      try await write(["a"], to: "a")
+      try Tool.sync.run("push", path("a"), path("remote"))
+      try Tool.sync.run("clone", path("remote"), path("b"))
+      try await write((0..<3_000).map { "note \($0) \(UUID())" }, to: "a")
+      let remote = disk.environment(path("remote/"), 500, error: error)
+      let push = try Tool.sync.run("push", path("a"), path("remote"), "--json", environment: remote)
+      #expect(try summary(push) == (error == EDQUOT ? (9, "full") : (1, "failed")), "\(push)")
+      try Tool.sync.run("push", path("a"), path("remote"))
+      let before = try digest("b")
+      let database = disk.environment(path("b/"), 20_000, error: error)
+      // SQLite does not tell a quota from a disk that fails.
+      #expect(try Tool.sync.run("pull", path("b"), path("remote"), environment: database).status == 1)
+      #expect(try digest("b") == before)
+      #expect(try Tool.replay.run("verify", path("b")).status == 0)
+      #expect(try Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+      #expect(try digest("b") == digest("a"))
+    }
+
     /// A result that could not be written is none.
     @Test func aFullOutputIsNoSpaceLeft() async throws {
       try await write(["a"], to: "a")
       try Tool.sync.run("push", path("a"), path("remote"))
       for (tool, arguments) in [
         (Tool.sync, ["push", path("a"), "-"]), (.sync, ["log", path("a")]), (.sync, ["digest", path("a")]),
-        (.sync, ["status", path("a"), path("remote"), "--json"]), (.replay, ["export", path("a")]),
+        (.sync, ["status", path("a"), path("remote"), "--json"]),
+        (.sync, ["clone", path("remote"), path("b"), "--json"]), (.replay, ["export", path("a")]),
         (.replay, ["stats", path("a")]),
       ] {
         let (full, errors) = (try #require(FileHandle(forWritingAtPath: "/dev/full")), Pipe())
@@ -252,7 +274,7 @@ import Testing
     try #require(result.status == 0, "\(result.errors)")
   }
 
-  /// A disk without room, for one process: calls that write to files whose paths begin in a certain way fail with ENOSPC once so many bytes
+  /// A disk without room, or one that fails, for one process: calls that write to files whose paths begin in a certain way fail once so many bytes
   /// are written. Anybody may run it, where a small file system would take an administrator.
   private struct FullDisk {
     private let library: URL
@@ -277,7 +299,7 @@ import Testing
         path[length] = 0;
         if (strncmp(path, prefix, strlen(prefix))) return 0;
         if (room < 0) room = atol(getenv("FULL_DISK_ROOM"));
-        if (count > (size_t)room) { errno = ENOSPC; return 1; }
+        if (count > (size_t)room) { errno = atoi(getenv("FULL_DISK_ERROR")); return 1; }
         room -= count;
         return 0;
       }
@@ -300,8 +322,8 @@ import Testing
       try compile(FullDisk.source, to: library)
     }
 
-    func environment(_ prefix: String, _ room: Int) -> [String: String] {
-      ["LD_PRELOAD": library.path, "FULL_DISK": prefix, "FULL_DISK_ROOM": "\(room)"]
+    func environment(_ prefix: String, _ room: Int, error: Int32 = ENOSPC) -> [String: String] {
+      ["LD_PRELOAD": library.path, "FULL_DISK": prefix, "FULL_DISK_ROOM": "\(room)", "FULL_DISK_ERROR": "\(error)"]
     }
   }
 #endif

@@ -43,6 +43,7 @@ import Testing
     let done = try Tool.sync.run("compact", path("a"), path("remote"))
     #expect(done.status == 0)
     #expect(done.output.contains("of 60 changes 5 stay"))
+    #expect(done.output.contains("became 1 checkpoint"), "\(done.output)")
     #expect(try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).isEmpty)
     let clone = try object(Tool.sync.run("clone", path("remote"), path("c"), "--json"))
     #expect((clone["pulled"] as? [String: Any])?["changes"] as? Int == 5)

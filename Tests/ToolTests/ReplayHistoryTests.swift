@@ -42,6 +42,8 @@ import Testing
     try Tool.replay.run("stats", path("b"), "--plot", file.path)
     #expect(try String(contentsOf: file, encoding: .utf8) == drawing)
     #expect(try Tool.replay.run("stats", path("b"), "--plot", "x.gif").status == 64)
+    let nowhere = try Tool.replay.run("stats", path("b"), "--plot", path("no/x.svg"))
+    #expect(nowhere.status == 1 && nowhere.errors.contains("there is no folder"), "\(nowhere.errors)")
     let terminal = "import pty,sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
     let tool = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("magic-replay")
       .path

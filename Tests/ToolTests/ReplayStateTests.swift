@@ -263,8 +263,12 @@ private struct Work: MagicObject {
     #expect(without.output.contains("data set of its own"))
     #expect(try await titles("without") == ["added", "after", "goes"])
     #expect(try Tool.sync.run("verify", path("without")).status == 0)
-    #expect(try Tool.replay.run("apply", path("a"), "--into", path("typed"), "--type", "Else").status == 0)
-    #expect(try await titles("typed") == [])
+    // What matches nothing makes no empty database.
+    for option in [["--type", "Else"], ["--replica", "zz"]] {
+      let nothing = try Tool.replay.run(arguments: ["apply", path("a"), "--into", path("typed")] + option)
+      #expect(nothing.status == 1 && nothing.errors.contains("no database was made"), "\(nothing.errors)")
+      #expect(!FileManager.default.fileExists(atPath: path("typed")))
+    }
     // H-10: what is not the same journal does not mix with it.
     #expect(try Tool.sync.run("sync", path("without"), path("remote")).status == 7)
   }

@@ -142,6 +142,11 @@ extension [[String: Any]] {
       #expect(try titles(path(source), "--op", "remove") == ["remove"])
       #expect(try titles(path(source), "--op", "update", "--limit", "2") == ["3", "4"])
       #expect(try titles(path(source), "--type", "Else") == [])
+      for option in [["--type", "Else"], ["--replica", "zz"]] {
+        let nothing = try Tool.replay.run(arguments: ["log", path(source)] + option)
+        #expect(nothing.status == 0 && nothing.errors.contains("no entry matches"), "\(nothing.errors)")
+        #expect(try Tool.replay.run(arguments: ["log", path(source), "-q"] + option).errors.isEmpty)
+      }
       // The hours after 15:06:40, and their ends, belong to the window.
       #expect(
         try titles(path(source), "--since", "2025-06-15T16:06:40Z", "--until", "2025-06-15T18:06:40Z") == ["2", "3", "4"])
@@ -149,6 +154,10 @@ extension [[String: Any]] {
       #expect(try titles(path(source), "--until", "2025-06-15 17:06:40", environment: ["TZ": "UTC"]) == ["1", "2", "3"])
       #expect(try titles(path(source), "--until", "2025-06-15 17:06:40", environment: ["TZ": "Asia/Tokyo"]) == [])
       #expect(try titles(path(source), "--since", "1h ago") == [])
+      // Down to the hour, and to the month.
+      #expect(try titles(path(source), "--until", "2025-06-15T16Z") == ["1"])
+      #expect(try titles(path(source), "--since", "2025-06").count == 5)
+      #expect(try titles(path(source), "--since", "2025-07") == [])
       #expect(try titles(path(source), "--since", "52000 weeks ago").count == 5)
       let replica = try #require(f.json("log", path(source)).events("entry").texts("replica").first)
       #expect(try titles(path(source), "--replica", String(replica.prefix(8))) == ["1", "2", "3"])
@@ -172,7 +181,10 @@ extension [[String: Any]] {
 
   @Test func whatIsNoJournalIsNamed() throws {
     try Data("A letter".utf8).write(to: fixture.folder["letter"])
-    for name in ["letter", "nothing", "."] {
+    try Data().write(to: fixture.folder["empty"])
+    #expect(try Tool.replay.run("log", fixture.path("empty")).errors.contains("it is empty"))
+    #expect(try Tool.replay.run("log", fixture.path("letter")).errors.contains("is no segment, bundle or export"))
+    for name in ["letter", "nothing", ".", "empty"] {
       let result = try Tool.replay.run("log", fixture.path(name))
       #expect(result.status == 1)
       #expect(result.output.isEmpty)

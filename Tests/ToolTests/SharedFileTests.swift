@@ -23,16 +23,15 @@ import Testing
       try #require(Tool.sync.run("sync", path(name), path("remote")).status == 0)
     }
     var syncs = try names.map { try Tool.sync.start(["sync", path($0), path("remote")]) }
-    var (written, rounds, longest) = (0, 0, Duration.zero)
+    var (written, rounds) = (0, 0)
     // The notes of both, and one that each writes all the time.
     while rounds < 20 {
       for (index, app) in apps.enumerated() {
         // No two writes of one moment.
         try await Task.sleep(for: .milliseconds(3))
         for note in [Note("\(names[index]) \(written)", "n"), Note("shared", "\(names[index]) \(written)")] {
-          let start = ContinuousClock.now
+          // For ten seconds a write waits for another process's, and then throws.
           try await app.update(note)
-          longest = max(longest, ContinuousClock.now - start)
         }
         guard !syncs[index].isRunning else { continue }
         #expect(syncs[index].terminationStatus == 0)
@@ -42,8 +41,6 @@ import Testing
       written += 1
     }
     for sync in syncs { #expect(sync.terminationStatus == 0) }
-    // For ten seconds a write waits for another process's, and then throws.
-    #expect(longest < .seconds(10))
     for app in apps {
       #expect(try await app.replicas().filter { $0.here > 0 }.count == 2)
       try await app.close()

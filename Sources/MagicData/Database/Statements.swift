@@ -201,6 +201,12 @@ enum Statements {
   static let selectBranches = "SELECT replica, first, branch FROM magic_branch"
   static let insertBranch = "INSERT INTO magic_branch (replica, first, branch) VALUES (?, ?, ?)"
 
+  static let createAcceptedTime =
+    "CREATE TABLE IF NOT EXISTS magic_accepted (id INTEGER PRIMARY KEY CHECK (id = 1), milliseconds INTEGER NOT NULL)"
+  static let hasAcceptedTime = "SELECT 1 FROM sqlite_master WHERE name = 'magic_accepted'"
+  static let selectAcceptedTime = "SELECT milliseconds FROM magic_accepted"
+  static let setAcceptedTime = "INSERT OR REPLACE INTO magic_accepted (id, milliseconds) VALUES (1, ?)"
+
   /// The one place where an identifier is quoted.
   static func quoted(_ name: String) -> String {
     // Few names have any, and to look for them as characters takes long.

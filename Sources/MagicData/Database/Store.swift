@@ -38,7 +38,8 @@ package final class Store: Sendable {
   private static let (maxLongReads, maxReads) = (5, 128)
   private static let writeCacheKilobytes = 16_000
 
-  package init(_ kind: Kind, _ surroundings: Surroundings = .system) throws {
+  /// - Parameter isForReading: a copy of another database keeps its id until it is written to or takes part in an exchange.
+  package init(_ kind: Kind, _ surroundings: Surroundings = .system, isForReading: Bool = false) throws {
     self.surroundings = surroundings
     switch kind {
     case .memory:
@@ -78,7 +79,7 @@ package final class Store: Sendable {
           try Store.prepare(db, surroundings)
           try identity.markNew(db)
         }
-      } else {
+      } else if !isForReading {
         try Store.assure(identity, database)
       }
       id = try database.read { db in try DatabaseState(db).store }

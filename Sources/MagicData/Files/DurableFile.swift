@@ -14,13 +14,8 @@ package enum DurableFile {
   /// The same with a content that comes in parts: `body` hands them to its argument.
   package static func write(to file: URL, _ body: ((Data) throws -> Void) throws -> Void) throws {
     let temporary = temporary(beside: file)
-    do {
-      try writeNew(temporary) { descriptor in
-        try body { part in _ = try part.withUnsafeBytes { try append($0, to: descriptor, temporary) } }
-      }
-    } catch {
-      unlink(temporary.path)
-      throw error
+    try writeNew(temporary) { descriptor in
+      try body { part in _ = try part.withUnsafeBytes { try append($0, to: descriptor, temporary) } }
     }
     guard rename(temporary.path, file.path) == 0 else { throw failure("could not be written", file, removing: temporary) }
     try syncFolder(of: file)
@@ -141,12 +136,7 @@ package enum DurableFile {
   /// A new file with a name of its own in the folder of another, on the disk: to be renamed, or unlinked.
   static func writeTemporary(_ bytes: some ContiguousBytes, beside file: URL, _ mode: mode_t = 0o666) throws -> URL {
     let temporary = temporary(beside: file)
-    do {
-      try writeNew(bytes, temporary, mode)
-    } catch {
-      unlink(temporary.path)
-      throw error
-    }
+    try writeNew(bytes, temporary, mode)
     return temporary
   }
 
@@ -170,8 +160,14 @@ package enum DurableFile {
     let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL, mode)
     guard descriptor >= 0 else { throw failure("could not be made", file) }
     defer { close(descriptor) }
-    try body(descriptor)
-    guard flush(descriptor) else { throw failure("could not be synced", file) }
+    do {
+      try body(descriptor)
+      guard flush(descriptor) else { throw failure("could not be synced", file) }
+    } catch {
+      // Whoever finds a part under the name would take it for the whole.
+      unlink(file.path)
+      throw error
+    }
   }
 
   /// Writes all of a piece behind what an open file was given before.

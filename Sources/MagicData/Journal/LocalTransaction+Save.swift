@@ -156,9 +156,13 @@ extension LocalTransaction {
   private mutating func create(
     _ object: ObjectSave, _ key: ObjectKey?, _ type: MappedType, _ table: ObjectTable
   ) throws -> SavedObject {
+    let absent = try key.flatMap { try table.absentPlace(of: $0) }
+    // What a removed object held and its instance never asked for, the journal knows.
+    let unfetched = try unfetched(object, absent, type)
     guard
-      !type.layout.properties.indices.contains(where: {
-        object.missing.contains($0) && type.layout.properties[$0].role == .required
+      !type.layout.properties.indices.contains(where: { index in
+        guard object.missing.contains(index) else { return false }
+        return object.unfetched.contains(index) ? unfetched == nil : type.layout.properties[index].role == .required
       })
     else {
       throw MagicDataError(
@@ -166,7 +170,7 @@ extension LocalTransaction {
         "an object that this \(type.layout.name) needs was removed, or never fetched from its database; set it before it is saved"
       )
     }
-    let fields = type.fields(of: object.present, object)
+    let fields = (unfetched ?? []).overlaid(by: type.fields(of: object.present, object), of: type.stored.schema)
     guard let key else {
       let birth = Birth(transaction: name, ordinal: ordinal)
       let number = type.stored.schema.hasNumbers ? try nextNumber(table) : nil
@@ -175,7 +179,6 @@ extension LocalTransaction {
         type: type.stored.id, key: .birth(birth), operation: number.map { .claim(number: $0) } ?? .birth, fields: fields)
       return SavedObject(place: try insert(entry, nil, number: number, table), key: entry.key, extent: .all, number: number)
     }
-    let absent = try table.absentPlace(of: key)
     let remove = try absent.flatMap { try reader().lastRemove(from: $0.last, by: state.replicaRow, since: firstEntry) }
     let entry = Entry(
       type: type.stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
@@ -183,6 +186,14 @@ extension LocalTransaction {
     var number: Int64?
     if key.isBirth, case .integer(let set)? = object.primary { number = set }
     return SavedObject(place: try insert(entry, absent, number: number, table), key: key, extent: .all)
+  }
+
+  /// `nil` of an object that this database never knew.
+  private mutating func unfetched(_ object: ObjectSave, _ absent: ObjectPlace?, _ type: MappedType) throws -> [FieldValue]? {
+    guard let absent, !absent.last.isNone else { return nil }
+    guard !object.unfetched.isEmpty else { return [] }
+    let fields = type.layout.properties.indices.compactMap { object.unfetched.contains($0) ? type.fields[$0] : nil }
+    return try reader().state(from: absent.last, of: type.stored.id).row.filter { fields.contains($0.field) }
   }
 
   /// The row and the entry of an object that has no row.

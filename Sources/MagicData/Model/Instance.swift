@@ -199,6 +199,7 @@ struct Instance {
     }
     guard !held.isMissing, relation.asked(held) == nil else {
       object.missing.insert(index)
+      if !held.isMissing { object.unfetched.insert(index) }
       return
     }
     var (members, names) = try relation.members(of: held)
@@ -499,7 +500,8 @@ struct Instance {
   func fetched(_ index: Int, _ links: [Link], _ relation: any RelationCodec, among objects: FetchedObjects) throws {
     let (storage, slot) = property(index)
     let isOptional = layout.properties[index].role == .optional
-    if let record, let store = record.keeper,
+    let isNil = isOptional && relation.kind == .reference && links.isEmpty
+    if !isNil, let record, let store = record.keeper,
       let asked = relation.slot(
         asking: StoredProperty(
           origin: store, owner: layout.type, holder: ObjectIdentifier(storage), zIndex: record.place.zIndex, index: index,

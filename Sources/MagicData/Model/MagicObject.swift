@@ -48,10 +48,11 @@ extension MagicObject {
   public var magicValue: Value { get throws { throw MagicDataError.relation } }
   public init(magicValue: Value) throws { throw MagicDataError.relation }
 
-  /// Encodes the z index that the object was saved or fetched under; null if it was not.
+  /// Encodes the z index that the object was saved or fetched under; null if it was not, or has another primary value since.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
-    if let record = try Instance(of: self).record {
+    let instance = try Instance(of: self)
+    if let record = instance.record, try instance.isAsRecorded() {
       try container.encode(record.place.zIndex)
     } else {
       try container.encodeNil()

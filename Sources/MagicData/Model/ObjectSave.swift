@@ -31,6 +31,8 @@ final class ObjectSave: Sendable {
     var changed = PropertySet()
     /// Objects that were there when the instance was fetched, and are not.
     var missing = PropertySet()
+    /// Those among them that were never asked for.
+    var unfetched = PropertySet()
     var relations: [RelationSave] = []
     var record: Record?
     var removed: Removed?
@@ -44,6 +46,7 @@ final class ObjectSave: Sendable {
   var edited: PropertySet { content.edited }
   var changed: PropertySet { content.changed }
   var missing: PropertySet { content.missing }
+  var unfetched: PropertySet { content.unfetched }
   var relations: [RelationSave] { content.relations }
   var record: Record? { content.record }
   var removed: Removed? { content.removed }

@@ -33,7 +33,7 @@ public struct MagicChanges: Sendable, Equatable {
     public let primary: Primary?
     /// Where the object is in this database file.
     public let zIndex: Int
-    /// The names of the properties that it wrote; none for a remove.
+    /// The names of the properties that it wrote, as they are stored: of one that was renamed the first one. None for a remove.
     public let fields: [String]
 
     package init(type: String, operation: Operation, primary: Primary?, zIndex: Int, fields: [String]) {

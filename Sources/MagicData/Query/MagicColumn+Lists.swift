@@ -13,6 +13,14 @@ extension MagicComparable {
 
   public func isIn(_ range: ClosedRange<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
 
+  public func isIn(_ range: PartialRangeFrom<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
+
+  public func isIn(_ range: PartialRangeUpTo<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
+
+  public func isIn(_ range: PartialRangeThrough<Compared>) -> MagicPredicate where Compared: MagicOrdered {
+    range.contains(self)
+  }
+
   fileprivate func isWithin(_ bounds: (Comparison, Compared)...) -> MagicPredicate {
     magicReference.asks { .compares($0, try bounds.map { Condition.Bound($0, try $1.magicValue) }) }
   }

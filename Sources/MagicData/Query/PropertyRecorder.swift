@@ -65,10 +65,12 @@ final class PropertyRecorder {
   }
 
   /// A getter has to return a value, and there is none to return.
-  static func stop(_ type: Any.Type) -> Never {
+  static func stop(_ type: Any.Type, _ place: Place) -> Never {
     preconditionFailure(
-      "a key path of a query or an index reads a \(type), of which MagicData can make no example; write $0.$name, or \\Type.$name"
-    )
+      """
+      a key path of a query or an index reads a \(type) of \(place.typeName) (declared at \(place.fileName):\(place.line)), of which MagicData can make no \
+      example; write $0.$name, or \\Type.$name, for a property of its own
+      """)
   }
 }
 
@@ -77,7 +79,10 @@ final class PropertyRecorder {
 private enum Example {
   static func values<Wrapped: Magical>(of type: Wrapped.Type) -> [Wrapped] {
     // Most types take some of these; which, they say themselves.
-    let read = candidates(Wrapped.magicKind).compactMap { try? Wrapped(magicValue: $0) }.prefix(PropertyRecorder.rounds.count)
+    var read = candidates(Wrapped.magicKind).compactMap { try? Wrapped(magicValue: $0) }.prefix(PropertyRecorder.rounds.count)
+    if read.isEmpty, let coded = type as? any MagicalCodable.Type, let example = ExampleDecoder.value(of: coded) as? Wrapped {
+      read = [example]
+    }
     guard read.count < 2 else { return Array(read) }
     let cases = cases(of: type)
     return cases.isEmpty ? Array(read) : cases
@@ -97,7 +102,8 @@ private enum Example {
       ]
     case .bytes: [.bytes([0x5b, 0xd1, 0xe9, 0x95]), .bytes([0x27, 0xd4, 0xeb, 0x2f]), .bytes([])]
     case .coded: [.coded(Array("[]".utf8)), .coded(Array("{}".utf8))]
-    case .reference, .list, .set, .dictionary, .asset: []
+    case .asset: [.null]
+    case .reference, .list, .set, .dictionary: []
     }
   }
 

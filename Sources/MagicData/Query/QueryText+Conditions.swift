@@ -127,11 +127,11 @@ extension QueryText {
     appendList(values)
   }
 
-  /// Filled up to a power of two, so that lists of different lengths share their statements.
+  /// Filled up to a power of two, so that lists of different lengths share their statements: short ones, since a query takes so many values at most.
   mutating func appendList(_ listed: [Value]) {
     var count = 1
     while count < listed.count { count *= 2 }
-    if count > QueryText.mostValues { count = listed.count }
+    if count > 1_024 { count = listed.count }
     add("(\(Array(repeating: "?", count: count).joined(separator: ", ")))")
     bind(listed)
     if let last = listed.last { bind(Array(repeating: last, count: count - listed.count)) }

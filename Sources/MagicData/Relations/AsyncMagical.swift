@@ -271,7 +271,7 @@ struct StoredProperty {
     let store = origin
     let layout = try StoredProperty.layout(owner)
     let known = store.known(owner)
-    return try store.readOnCaller { db in
+    return try store.readBlocking { db in
       guard let type = try known ?? MappedType.find(layout, db) else { return [] }
       return try type.shownLinks(of: zIndex, index, db)
     }

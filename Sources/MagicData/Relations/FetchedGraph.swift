@@ -55,7 +55,13 @@ struct FetchedGraph: Sendable {
     let type = types[index].type
     for (number, relation) in type.relations.enumerated() {
       guard !relation.codec.isAsync, let target = indexes[ObjectIdentifier(relation.codec.target)] else {
-        types[index].links[number] += Array(repeating: [], count: types[index].rows.count - first)
+        // Whether there is one stands in the row.
+        let isOne = relation.codec.isAsync && !relation.stored.kind.isLinked
+        for row in first..<types[index].rows.count {
+          var links: [Link] = []
+          if isOne, case .integer(let zIndex) = types[index].rows[row][relation.index] { links = [Link(target: zIndex)] }
+          types[index].links[number].append(links)
+        }
         continue
       }
       let table = ObjectTable(type.stored, db)

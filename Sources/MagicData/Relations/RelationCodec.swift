@@ -70,7 +70,17 @@ struct ManyCodec<Members: RelationMembers & Magical>: RelationCodec {
       return .held(held)
     }
     do {
-      return .held(HeldRelation(try Members(members: members, names: shown.map(\.name)), stored: shown))
+      let value = try Members(members: members, names: shown.map(\.name))
+      guard value.count < shown.count else { return .held(HeldRelation(value, stored: shown)) }
+      // Of keys that Swift holds equal, as one text in two normal forms, it has one: the others are hidden.
+      var known = try Members(members: [], names: [])
+      var kept: [Int] = []
+      for index in shown.indices {
+        let next = kept + [index]
+        let more = try Members(members: next.map { members[$0] }, names: next.map { shown[$0].name })
+        if more.count > known.count { (known, kept) = (more, next) }
+      }
+      return .held(HeldRelation(known, stored: kept.map { shown[$0] }))
     } catch let error as MagicDataError where error.code == .value {
       // What a newer app knows by a key that this one cannot read is hidden as well.
       let readable = shown.indices.filter { (try? Members(members: [members[$0]], names: [shown[$0].name])) != nil }

@@ -6,6 +6,7 @@ protocol RelationMembers {
   static var relationKind: Value.Kind { get }
   /// For a dictionary in the order of `names`.
   var members: [Target] { get throws }
+  var count: Int { get }
   /// Canonical JSON of a dictionary's keys (V-15); empty for the others.
   var names: [[UInt8]] { get throws }
   init(members: [Target], names: [[UInt8]]) throws

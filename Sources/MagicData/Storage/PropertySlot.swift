@@ -39,14 +39,19 @@ struct PropertySlot {
   /// A program that reads what was never set stops here.
   func required<Wrapped: Magical>(_ type: Wrapped.Type) -> Wrapped {
     if let value = get(type) { return value }
-    if PropertyRecorder.isRecording { PropertyRecorder.stop(type) }
     let place = storage.header.place
-    let name = storage.header.count > 1 ? Layout.name(ofPropertyAt: index, firstAt: place) : Layout.name(ofPropertyAt: place)
+    if PropertyRecorder.isRecording { PropertyRecorder.stop(type, place) }
+    let known = storage.header.count > 1 ? Layout.name(ofPropertyAt: index, firstAt: place) : Layout.name(ofPropertyAt: place)
+    let name = known ?? "The value of \(place.typeName) declared at \(place.fileName):\(place.line)"
+    if case .held(let held) = storage[index].slot, held.isMissing {
+      preconditionFailure(
+        """
+        \(name) (\(type)) names an object that was removed, or has not arrived yet; set another one, or declare an AsyncMagical, whose get() \
+        throws where there is none
+        """)
+    }
     preconditionFailure(
-      """
-      \(name ?? "The value of \(place.typeName) declared at \(place.fileName):\(place.line)") (\(type)) was read before it was set; set it \
-      first, give it a default, or make it an @OptionMagicValue
-      """)
+      "\(name) (\(type)) was read before it was set; set it first, give it a default, or make it an @OptionMagicValue")
   }
 }
 

@@ -9,6 +9,8 @@ struct AckFile: Equatable, Sendable {
   var members: [ReplicaID: MemberReplica]
   /// Of ids under which two databases have written the last sequences that are everybody's (J-33).
   var closings: [ReplicaID: UInt64] = [:]
+  /// Up to which time stamps are accepted (C-5); 0 if nobody has said so.
+  var acceptedTime: Int64 = 0
 
   private static let format = 1
   private static let suffix = ".json"
@@ -46,6 +48,7 @@ struct AckFile: Equatable, Sendable {
     let expired: [String: Int64]
     /// Not there if there are none.
     var closed: [String: String]?
+    var accepted: Int64?
   }
 
   func bytes(_ dataSet: DataSetID) throws -> Data {
@@ -67,12 +70,12 @@ struct AckFile: Equatable, Sendable {
     return try encoder.encode(
       Content(
         format: AckFile.format, dataSet: dataSet.description, replica: replica.description, acknowledged: content.acknowledged,
-        expired: content.expired, closed: closed.isEmpty ? nil : closed))
+        expired: content.expired, closed: closed.isEmpty ? nil : closed, accepted: acceptedTime == 0 ? nil : acceptedTime))
   }
 
   /// What is known of members and this does not say, each as its own file would say it.
   func news(
-    among members: some Sequence<MemberReplica>, closings: [ReplicaID: UInt64], _ dataSet: DataSetID
+    among members: some Sequence<MemberReplica>, closings: [ReplicaID: UInt64], acceptedTime: Int64, _ dataSet: DataSetID
   ) throws -> [Data] {
     var files = members.sorted { $0.replica < $1.replica }.compactMap { member -> AckFile? in
       var known = self.members[member.replica] ?? MemberReplica(member.replica)
@@ -80,7 +83,9 @@ struct AckFile: Equatable, Sendable {
     }
     // Whoever says them.
     let lower = closings.filter { $0.value < self.closings[$0.key] ?? .max }
-    if !lower.isEmpty { files.append(AckFile(replica: replica, members: [:], closings: lower)) }
+    if !lower.isEmpty || acceptedTime > self.acceptedTime {
+      files.append(AckFile(replica: replica, members: [:], closings: lower, acceptedTime: acceptedTime))
+    }
     return try files.map { try $0.bytes(dataSet) }
   }
 
@@ -91,13 +96,16 @@ struct AckFile: Equatable, Sendable {
     return try AckFile(replica: replica, members: members.filter { $0.key == replica }).bytes(dataSet)
   }
 
-  init(replica: ReplicaID, members: [ReplicaID: MemberReplica], closings: [ReplicaID: UInt64] = [:]) {
-    (self.replica, self.members, self.closings) = (replica, members, closings)
+  init(
+    replica: ReplicaID, members: [ReplicaID: MemberReplica], closings: [ReplicaID: UInt64] = [:], acceptedTime: Int64 = 0
+  ) {
+    (self.replica, self.members, self.closings, self.acceptedTime) = (replica, members, closings, acceptedTime)
   }
 
   /// What a database says.
   init(_ members: Members) {
-    self.init(replica: members.own, members: members.all, closings: members.closings)
+    self.init(
+      replica: members.own, members: members.all, closings: members.closings, acceptedTime: members.acceptedTime)
   }
 
   /// `nil` if the file does not hold what it should: it keeps the floor down, and nothing else (K-7).
@@ -134,7 +142,9 @@ struct AckFile: Equatable, Sendable {
       guard let replica = Identifier(text), let last = UInt64(digits: last), last < Limits.sequence else { return nil }
       closings[replica] = last
     }
-    self.init(replica: replica, members: members, closings: closings)
+    let accepted = content.accepted ?? 0
+    guard AckFile.times ~= accepted else { return nil }
+    self.init(replica: replica, members: members, closings: closings, acceptedTime: accepted)
   }
 
   private static func some<Key: Comparable, Value>(_ closings: [Key: Value]) -> ArraySlice<(key: Key, value: Value)> {

@@ -12,10 +12,15 @@ struct Members {
   private let floor: Frontier
   /// Closings that the database does not have yet.
   private(set) var newClosings: [ReplicaID: UInt64] = [:]
+  /// Up to which time stamps are accepted (C-5).
+  private(set) var acceptedTime: Int64
+  private let knownAcceptedTime: Int64
 
   init(_ db: Connection) throws {
     own = try DatabaseState(db).replica
     closings = try Branches(db).closings
+    acceptedTime = try AcceptedTime.read(db)
+    knownAcceptedTime = acceptedTime
     floor = try JournalIndex(db).floor().frontier
     for member in try MemberReplica.all(db) { all[member.replica] = member }
   }
@@ -31,8 +36,12 @@ struct Members {
   }
 
   /// The same of all that a file says. Of two closings the lower one counts, but none counts below the floor.
-  mutating func learn(_ file: AckFile) {
+  ///
+  /// - Parameter closing: whether to take its closings.
+  mutating func learn(_ file: AckFile, closing: Bool = true) {
     learn(file.members.values)
+    acceptedTime = max(acceptedTime, file.acceptedTime)
+    guard closing else { return }
     for (replica, last) in file.closings {
       let last = max(last, floor[replica])
       if last < closings[replica] ?? .max { (closings[replica], newClosings[replica]) = (last, last) }
@@ -57,11 +66,12 @@ struct Members {
   /// In milliseconds: how old what it says of itself may be.
   private static let day: Int64 = 86_400_000
 
-  var hasNews: Bool { !news.isEmpty || !newClosings.isEmpty }
+  var hasNews: Bool { !news.isEmpty || !newClosings.isEmpty || acceptedTime > knownAcceptedTime }
 
   mutating func store(_ db: Connection) throws {
     for replica in news.sorted() { try all[replica]?.store(db) }
     news = []
+    try AcceptedTime.raise(to: acceptedTime, db)
   }
 
   // MARK: The floor

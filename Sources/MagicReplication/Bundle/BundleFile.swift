@@ -378,7 +378,11 @@ package enum BundleFile {
       var bytes: [UInt8] = []
       while bytes.count < count {
         let more = try read(min(count - bytes.count, Int(Source.pieceLength)))
-        guard !more.isEmpty else { throw damaged("it ends within \(what)") }
+        guard !more.isEmpty else {
+          // As a pipe from a command that could not write one.
+          if offset == 0 { throw MagicDataError(.damaged, "\(name) is empty; did the command that was to write it fail?") }
+          throw damaged("it ends within \(what)")
+        }
         bytes += more
         offset += more.count
       }

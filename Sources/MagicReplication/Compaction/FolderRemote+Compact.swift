@@ -7,6 +7,9 @@ public struct FolderCompactionReport: Sendable, Equatable {
   /// Segments before and after, and their bytes with those of checkpoints.
   public internal(set) var segments = 0
   public internal(set) var newSegments = 0
+  /// Checkpoints before and after.
+  public internal(set) var checkpoints = 0
+  public internal(set) var newCheckpoints = 0
   public internal(set) var bytes = 0
   public internal(set) var newBytes = 0
   /// Temporary files that writers left which were killed, and their bytes.
@@ -42,7 +45,8 @@ struct FolderCompaction {
   init(remote: FolderRemote, dataSet: DataSetID, isDryRun: Bool, _ listing: FolderListing) {
     (self.remote, self.dataSet, self.isDryRun, self.listing) = (remote, dataSet, isDryRun, listing)
     (report.segments, report.bytes) = FolderCompaction.size(listing)
-    (report.newSegments, report.newBytes) = (report.segments, report.bytes)
+    report.checkpoints = listing.checkpoints.count
+    (report.newSegments, report.newCheckpoints, report.newBytes) = (report.segments, report.checkpoints, report.bytes)
   }
 
   private static func size(_ listing: FolderListing) -> (segments: Int, bytes: Int) {
@@ -56,6 +60,7 @@ struct FolderCompaction {
     var consolidation = Consolidation(dataSet: dataSet, writer: writer, extent: .all, isDryRun: isDryRun)
     try consolidation.run(on: &listing)
     (report.newSegments, report.newBytes) = FolderCompaction.size(listing)
+    report.newCheckpoints = listing.checkpoints.count
     for leftover in try remote.leftovers() {
       if !isDryRun { try delete(leftover.url) }
       report.leftovers += 1

@@ -18,6 +18,8 @@ extension MagicReplicator {
   func sendAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws {
     guard remote.takesContents else { return }
     let sent = try await sendPinnedAssets(remote, &report)
+    // A bundle may never be written, or lie where nobody looks (F-15).
+    if let folder = remote as? FolderRemote, folder.isForTheTime { return }
     guard !sent.unsent.isEmpty || sent.isNews else { return }
     do {
       try await magic.store.write { db in
@@ -68,11 +70,14 @@ extension FolderRemote {
 enum AssetOrigin: Sendable {
   case folder(FolderRemote)
   case database(AssetFolder)
+  /// The own ones, by their digits; the others where they belong, where there is nothing.
+  case copies([String: URL], AssetFolder)
 
   fileprivate func file(_ name: String) -> URL {
     switch self {
     case .folder(let remote): remote.content(AssetContent.digits(of: name))
     case .database(let assets): assets.place(of: name)
+    case .copies(let files, let assets): files[AssetContent.digits(of: name)] ?? assets.place(of: name)
     }
   }
 
@@ -87,6 +92,32 @@ enum AssetOrigin: Sendable {
 }
 
 extension Store {
+  /// Copies contents that are here under other names, as with another extension: a server that has them is not sent them again.
+  ///
+  /// - Parameter names: of contents that are not here.
+  /// - Returns: those that still are not.
+  func copyAssets(_ names: [String], _ report: inout PullReport) async throws -> [String] {
+    guard !names.isEmpty else { return names }
+    let (assets, digits) = (assets, Set(names.map(AssetContent.digits)))
+    let files: [String: URL] = try await read { db in
+      var files: [String: URL] = [:]
+      for name in try StoredSchema(db).assetNames(db) {
+        let own = AssetContent.digits(of: name)
+        guard digits.contains(own), case let file = assets.place(of: name) else { continue }
+        if PieceReader.length(of: file) != nil { files[own] = file }
+      }
+      return files
+    }
+    guard !files.isEmpty else { return names }
+    // One that turns out to be damaged is looked for elsewhere, and told of then.
+    var copied = PullReport()
+    try await fetchAssets(
+      names.filter { files[AssetContent.digits(of: $0)] != nil }, from: .copies(files, assets), &copied)
+    report.assets += copied.assets
+    report.assetBytes += copied.assetBytes
+    return assets.lacking(Set(names))
+  }
+
   /// Fetches contents, of which those stay that rows name; or all, as ones that were let go of before they came (F-15).
   func fetchAssets(
     _ names: [String], from origin: AssetOrigin, _ report: inout PullReport, areUnsent: Bool = false

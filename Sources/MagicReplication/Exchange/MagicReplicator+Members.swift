@@ -62,9 +62,7 @@ extension MagicData {
     let changed: @Sendable (Connection) throws -> Members = { db in
       var members = try Members(db)
       if let remote {
-        for file in try remote.acknowledged(DatabaseState(db).dataSet).values {
-          if closing { members.learn(file) } else { members.learn(file.members.values) }
-        }
+        for file in try remote.acknowledged(DatabaseState(db).dataSet).values { members.learn(file, closing: closing) }
       }
       try change(&members, max(0, now))
       return members

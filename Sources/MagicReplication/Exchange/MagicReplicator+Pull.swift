@@ -10,7 +10,7 @@ extension MagicReplicator {
   ///   it was then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
   ///
   /// - Parameter accepting: replicas whose clocks are ahead, by their ids (``PullReport/heldBack``) or how these begin: what they wrote is merged all the same, and this
-  ///   database's clock goes on from there. Other replicas then hold back what is written here until they accept it, too.
+  ///   database's clock goes on from there. With the next push that is told to the others, who then hold back nothing up to that time either.
   @discardableResult
   public func pull(accepting replicas: Set<String> = []) async throws -> PullReport {
     let replicator = accepting(replicas)
@@ -66,7 +66,8 @@ extension MagicReplicator {
         ? try await magic.store.read { [assets = magic.store.assets] db in
           assets.lacking(try StoredSchema(db).assetNames(db))
         } : lacking
-      try await fetchAssets(named, remote, &report)
+      let missing = try await magic.store.copyAssets(named, &report)
+      try await fetchAssets(missing, remote, &report)
     } catch {
       // What was merged stays.
       tell(report, conflicts)
@@ -81,8 +82,11 @@ extension MagicReplicator {
   ) {
     let milliseconds = magic.store.surroundings.milliseconds()
     let events = source
+    let acceptedTime = try folder.acknowledged(dataSet).values.map(\.acceptedTime).max() ?? 0
     let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store, accepted] db in
       var listing = listing
+      // Before what it is about comes, which would wait otherwise.
+      try AcceptedTime.raise(to: acceptedTime, db)
       let (report, conflicts) = try listing.mergeAll(into: db, store, milliseconds, accepted, events)
       // A remote of which nothing could be read binds nobody (F-11).
       if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
@@ -232,7 +236,7 @@ extension FolderListing {
   private func waiting(after held: Frontier) -> Int {
     let frontier = frontier
     let start = needed(by: held) == nil ? held : covered
-    return replicas.reduce(0) { $0 + Int(clamping: frontier[$1] - min(frontier[$1], start[$1])) }
+    return Int(clamping: replicas.map { frontier[$0] - min(frontier[$0], start[$0]) }.clampedSum)
   }
 
   /// A file that turns out to be damaged counts no more (F-9).

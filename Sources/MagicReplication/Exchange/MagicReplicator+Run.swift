@@ -86,10 +86,14 @@ extension MagicReplicator {
   private static let longest = Duration.seconds(60)
 }
 
+/// A cause that may be gone without anybody's doing, though another error of the same code stays (F-24).
+package protocol PassingCause: Error {}
+
 extension MagicDataError {
   /// Whether another try may go well though nobody did anything about it.
   fileprivate var mayPass: Bool {
-    switch code {
+    if cause is any PassingCause { return true }
+    return switch code {
     case .fork, .incompatible, .notADatabase, .tooLarge, .transaction, .model, .value, .query, .unsetValue, .notSaved,
       .unauthorized:
       false

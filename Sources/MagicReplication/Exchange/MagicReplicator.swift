@@ -69,7 +69,7 @@ public struct MagicReplicator: Sendable {
   /// L-24, where it costs no more than the changes did.
   private func compareDigests(_ remote: any OpenRemote, moved: Int) async throws {
     let frontier = try await magic.store.readBriefly { db in try JournalIndex(db).frontier() }
-    let held = frontier.replicas.reduce(0) { $0 + Int(clamping: frontier[$1]) }
+    let held = Int(clamping: frontier.replicas.map { frontier[$0] }.clampedSum)
     guard moved > 0, moved >= held / 8, let theirs = try await remote.digest(at: frontier),
       let ours = try await magic.digest(at: frontier), ours != theirs
     else { return }

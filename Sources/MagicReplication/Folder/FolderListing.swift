@@ -52,9 +52,10 @@ struct FolderListing: Sendable {
   private mutating func look() throws {
     hasVanished = false
     rejected = []
-    let counted = Dictionary(uniqueKeysWithValues: self.files.map { ($0.name.text, $0) })
+    let counted = Dictionary(self.files.map { ($0.name.text, $0) }) { first, _ in first }
     var files: [ReplicaID: [File]] = [:]
-    let texts = try remote.listing(of: remote.segments).sorted()
+    // A share may name a file twice.
+    let texts = try Set(remote.listing(of: remote.segments)).sorted()
     for text in texts {
       if let file = counted[text] {
         files[file.name.replica, default: []].append(file)
@@ -88,7 +89,7 @@ struct FolderListing: Sendable {
   private mutating func lookAtCheckpoints() throws {
     (checkpoints, rejectedCheckpoints) = ([], [])
     guard remote.isOwnFolder(remote.checkpoints) else { return }
-    for name in try remote.listing(of: remote.checkpoints).sorted() where CheckpointFile.isName(name) {
+    for name in try Set(remote.listing(of: remote.checkpoints)).sorted() where CheckpointFile.isName(name) {
       let url = remote.checkpoints.appendingPathComponent(name)
       do {
         let checkpoint = try CheckpointFile(url, dataSet)

@@ -31,6 +31,7 @@ extension FolderRemote {
 struct FolderMembers: Sendable {
   private(set) var all: [ReplicaID: MemberReplica] = [:]
   private(set) var closings: [ReplicaID: UInt64] = [:]
+  private(set) var acceptedTime: Int64 = 0
   private var dataSet: DataSetID?
   private var seen: [String: OpenFile.State] = [:]
 
@@ -41,7 +42,7 @@ struct FolderMembers: Sendable {
     }
     // What was taken away is forgotten, and so is all that was said of another data set.
     if self.dataSet != dataSet || seen.keys.contains(where: { there[$0] == nil }) {
-      (self.dataSet, seen, all, closings) = (dataSet, [:], [:], [:])
+      (self.dataSet, seen, all, closings, acceptedTime) = (dataSet, [:], [:], [:], 0)
     }
     for (name, state) in there where seen[name] != state {
       seen[name] = state
@@ -60,5 +61,6 @@ struct FolderMembers: Sendable {
   private mutating func learn(_ file: AckFile) {
     for member in file.members.values { _ = all[member.replica, default: MemberReplica(member.replica)].learn(member) }
     closings.merge(file.closings, uniquingKeysWith: min)
+    acceptedTime = max(acceptedTime, file.acceptedTime)
   }
 }

@@ -5,10 +5,16 @@ package import MagicJournal
 /// A folder through which replicas exchange their journals (Protocol/folder.md): on a disk, a share, a stick, or carried by a sync service.
 public struct FolderRemote: Sendable {
   public let folder: URL
+  /// Whether it is here for the time, until it was packed into a bundle: what is in it has come to nobody.
+  let isForTheTime: Bool
 
   /// Nothing is read or made yet.
   public init(_ folder: URL) {
-    self.folder = folder
+    self.init(folder, isForTheTime: false)
+  }
+
+  package init(_ folder: URL, isForTheTime: Bool) {
+    (self.folder, self.isForTheTime) = (folder, isForTheTime)
   }
 
   public init(path: String) {

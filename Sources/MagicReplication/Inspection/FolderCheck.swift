@@ -4,6 +4,7 @@ internal import MagicJournal
 /// Whether a folder's files hold what they say.
 package struct FolderCheck: Sendable {
   package private(set) var segments = 0
+  package private(set) var checkpoints = 0
   package private(set) var transactions = 0
   package private(set) var bytes = 0
   /// Files that are damaged or of another format, each with its reason.
@@ -29,6 +30,7 @@ package struct FolderCheck: Sendable {
     for checkpoint in listing.checkpoints {
       do {
         try checkpoint.read()
+        checkpoints += 1
         bytes += checkpoint.bytes
       } catch let error as MagicDataError where error.code != .notFound {
         damaged.append(error.message)

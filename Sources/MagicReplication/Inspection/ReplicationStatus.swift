@@ -40,8 +40,8 @@ package struct ReplicationStatus: Sendable {
   /// How far the latest stamp in the remote is ahead of this machine's clock; negative if it lies back.
   package let skewMilliseconds: Int64?
 
-  package var out: UInt64 { peers.reduce(0) { $0 + $1.out } }
-  package var `in`: UInt64 { peers.reduce(0) { $0 + $1.in } }
+  package var out: UInt64 { peers.map { $0.out }.clampedSum }
+  package var `in`: UInt64 { peers.map { $0.in }.clampedSum }
   package var isInStep: Bool { out == 0 && `in` == 0 && !peers.contains { $0.hasGap } }
 }
 
@@ -79,7 +79,7 @@ extension ReplicationStatus.Peer {
       replica: replica.description, isOwn: replica == members.own, here: held[replica], there: there, reach: reach,
       lastSeen: lastSeen, parkedMilliseconds: parkedMilliseconds,
       acknowledged: (member?.acknowledged?.time).map { Date(timeIntervalSince1970: TimeInterval($0) / 1_000).inLog },
-      unacknowledged: replica == members.own ? 0 : held.replicas.reduce(0) { $0 + held[$1] - min(held[$1], said[$1]) },
+      unacknowledged: replica == members.own ? 0 : held.replicas.map { held[$0] - min(held[$0], said[$0]) }.clampedSum,
       isExpired: member?.isExpired ?? false)
   }
 }
@@ -91,7 +91,7 @@ extension ReplicationStatus {
     let held = try journal.frontier()
     let limits = try Branches(db).closings.reduce(into: [:]) { $0[$1.key] = max($1.value, held[$1.key]) }
     let parts = Dictionary(there.parts.map { ($0.held.replica, $0) }) { first, _ in first }
-    let latest = max(now, state.lastStamp.milliseconds) + Merger.bound
+    let latest = try Merger.latest(at: now, state.lastStamp, db)
     segments = there.segments
     segmentBytes = there.bytes
     (checkpoints, checkpointBytes) = (0, 0)
@@ -114,7 +114,7 @@ extension ReplicationStatus {
   init(_ snapshot: Snapshot, _ members: Members, _ now: Int64) throws {
     let (listing, held) = (snapshot.listing, snapshot.held)
     let there = listing.frontier
-    let latest = max(now, snapshot.state.lastStamp.milliseconds) + Merger.bound
+    let latest = try Merger.latest(at: now, snapshot.state.lastStamp, snapshot.journal.db)
     segments = listing.files.count
     segmentBytes = listing.files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength }
     checkpoints = listing.checkpoints.count

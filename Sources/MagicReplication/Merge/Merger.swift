@@ -8,6 +8,8 @@ struct Merger {
   private var writer: JournalWriter
   /// Beyond it a stamp is held back (C-5). Fixed at the start, or a row of stamps could creep on without bound.
   private let latest: Int64
+  /// The highest time beyond it that was not held back, since its replica is accepted.
+  private var acceptedTime: Int64 = 0
   /// How the ids of replicas begin of which no stamp is held back.
   private let accepted: [String]
   private var clock: Stamp
@@ -48,7 +50,12 @@ struct Merger {
   private static let maxConflicts = 1_000
 
   /// How far ahead another replica's clock may be: C-5.
-  static let bound: Int64 = 3_600_000
+  private static let bound: Int64 = 3_600_000
+
+  /// Beyond which time a stamp is held back.
+  static func latest(at milliseconds: Int64, _ clock: Stamp, _ db: Connection) throws -> Int64 {
+    try max(milliseconds, clock.milliseconds, AcceptedTime.read(db)) + bound
+  }
 
   /// - Parameters:
   ///   - there: what the remote holds.
@@ -69,7 +76,7 @@ struct Merger {
     mark = state.lastRow
     let floor = try reader.floor(of: state.replica)?.sequence ?? 0
     unsent = try reader.firstRow(at: max(there[state.replica], floor) + 1, of: state.replica) ?? .max
-    latest = max(milliseconds, clock.milliseconds) + Merger.bound
+    latest = try Merger.latest(at: milliseconds, clock, db)
   }
 
   /// Merges what is new in a segment that begins no later than what is next. Stops before the first transaction that has to wait.
@@ -104,14 +111,16 @@ struct Merger {
     var mayTake = !accepted.isEmpty
     for replica in checkpoint.floor.replicas {
       guard let end = checkpoint.floor[replica], end.sequence > held[replica] else { continue }
-      guard end.name.stamp.milliseconds > latest, !isAccepted(replica) else { continue }
+      guard end.name.stamp.milliseconds > latest, !accepts(end.name.stamp, of: replica) else { continue }
       (heldBack[replica], mayTake) = (end.name.stamp, false)
     }
     return mayTake
   }
 
-  private func isAccepted(_ replica: ReplicaID) -> Bool {
-    !accepted.isEmpty && accepted.contains { replica.description.hasPrefix($0) }
+  private mutating func accepts(_ stamp: Stamp, of replica: ReplicaID) -> Bool {
+    guard !accepted.isEmpty, accepted.contains(where: { replica.description.hasPrefix($0) }) else { return false }
+    acceptedTime = max(acceptedTime, stamp.milliseconds)
+    return true
   }
 
   /// Merges kept entries. They rise by their stamps, as the entries of one object do, so mostly each wins as a whole.
@@ -154,8 +163,9 @@ struct Merger {
   /// Whether a transaction has to wait for its time, as all that follow one of its replica that has to (C-5).
   mutating func holdsBack(_ transaction: Transaction) -> Bool {
     if heldBack[transaction.replica] != nil { return true }
-    guard transaction.name.stamp.milliseconds > latest, !isAccepted(transaction.replica) else { return false }
-    heldBack[transaction.replica] = transaction.name.stamp
+    let stamp = transaction.name.stamp
+    guard stamp.milliseconds > latest, !accepts(stamp, of: transaction.replica) else { return false }
+    heldBack[transaction.replica] = stamp
     return true
   }
 
@@ -220,6 +230,7 @@ struct Merger {
       }
     }
     try writer.moveClock(to: clock, db)
+    if acceptedTime > 0 { try AcceptedTime.raise(to: acceptedTime, db) }
   }
 
   private mutating func merge(_ transaction: Transaction, _ learnt: [LearntType]) throws {

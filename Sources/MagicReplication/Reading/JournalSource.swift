@@ -34,12 +34,22 @@ package enum JournalSource: Sendable {
     } else if head.starts(with: ExportFormat.mark) {
       self = .export(url)
     } else {
+      // What is asked for is a journal, so it is not told how a database's file is called alone.
+      guard DatabaseLocation(url).folder == nil else {
+        throw MagicDataError(
+          .notADatabase,
+          """
+          \(url.path) is no segment, bundle or export\(head.isEmpty ? " (it is empty)" : ""), and no database either, \
+          whose file's name ends in .sqlite, .sqlite3 or .db
+          """)
+      }
       self = try .database(at: url)
     }
   }
 
   private static func database(at url: URL) throws -> JournalSource {
-    .database(MagicData(store: try Store(.file(DatabaseLocation(url), mustExist: true))))
+    // Who only reads a copy gives it no id of its own: that is said by who exchanges.
+    .database(MagicData(store: try Store(.file(DatabaseLocation(url), mustExist: true), isForReading: true)))
   }
 
   /// As messages name it.

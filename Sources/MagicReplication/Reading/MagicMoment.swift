@@ -24,15 +24,20 @@ public struct MagicMoment: Sendable, Equatable {
     meaning = .transaction(replica, sequence)
   }
 
-  /// A moment as people write it: `2026-01-31T12:00:00Z`, `2026-01-31 12:00` or `2026-01-31` (RFC 3339, with less precision if need be; without a zone, in
-  /// `timeZone`), `2h ago` (s, m, h, d or w, or the words), `now`, a sequence as `17`, or `1a2b3c4d:17`, as a log prints it.
+  /// A moment as people write it: `2026-01-31T12:00:00Z`, `2026-01-31 12:00`, `2026-01-31` or `2026-01` (RFC 3339, with less
+  /// precision if need be, but that a year alone is a sequence; without a zone, in `timeZone`), `2h ago` (s, m, h, d or w, or
+  /// the words), `now`, a sequence as `17`, or `1a2b3c4d:17`, as a log prints it.
   ///
   /// - Throws: `MagicDataError` with `notFound` for any other text.
   public init(_ text: String, now: Date = Date(), timeZone: TimeZone = .current) throws {
     let text = text.trimmingCharacters(in: .whitespaces)
     guard let meaning = Meaning(text, now, timeZone) else {
       throw MagicDataError(
-        .notFound, "'\(text)' is no time: write 2026-01-31T12:00:00Z, 2026-01-31, 2h ago, a sequence or replica:sequence")
+        .notFound,
+        """
+        '\(text)' is no time: write 2026-01-31T12:00:00Z or less of it, down to the month 2026-01; 2h ago \
+        (s, m for minutes, h, d or w); a sequence; or replica:sequence
+        """)
     }
     self.meaning = meaning
   }
@@ -114,13 +119,22 @@ extension MagicMoment.Meaning {
       rest = rest.dropFirst()
       return true
     }
-    guard let year = number(4, 1_970...9_999), skip("-"), let month = number(2, 1...12), skip("-"), let day = number(2, 1...31)
-    else { return nil }
-    var (hour, minute, second, milliseconds) = (0, 0, 0, 0)
+    guard let year = number(4, 1_970...9_999), skip("-"), let month = number(2, 1...12) else { return nil }
+    var (day, hour, minute, second, milliseconds) = (1, 0, 0, 0, 0)
+    // A month alone has nothing behind it.
+    if !rest.isEmpty {
+      guard skip("-"), let days = number(2, 1...31) else { return nil }
+      day = days
+    }
     if skip("Tt ") {
-      guard let hours = number(2, 0...23), skip(":"), let minutes = number(2, 0...59) else { return nil }
-      (hour, minute) = (hours, minutes)
-      if skip(":") {
+      guard let hours = number(2, 0...23) else { return nil }
+      hour = hours
+      let hasMinutes = skip(":")
+      if hasMinutes {
+        guard let minutes = number(2, 0...59) else { return nil }
+        minute = minutes
+      }
+      if hasMinutes, skip(":") {
         // A leap second counts as the one before.
         guard let seconds = number(2, 0...60) else { return nil }
         second = min(seconds, 59)

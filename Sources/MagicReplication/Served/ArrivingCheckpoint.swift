@@ -27,15 +27,25 @@ package final class ArrivingCheckpoint {
     try writer.append(piece)
   }
 
-  /// S-2
-  private func checkMayReplace(_ file: URL) throws {
+  /// Whether what has the name already counts, and says the same: then it is not changed. What is in doubt is replaced (F-16).
+  ///
+  /// - Throws: `MagicDataError` with `incompatible` for what may not be replaced (S-2).
+  private func isThere(_ file: URL, _ digest: Identifier) throws -> Bool {
     do {
-      _ = try CheckpointFile(file, dataSet)
+      let there = try CheckpointFile(file, dataSet)
+      guard isDurable, there.header.digest == digest, try !folder.doubted().contains(file.lastPathComponent) else {
+        return false
+      }
+      try there.read()
+      // What is acknowledged is on the disk, whoever wrote it.
+      try DurableFile.sync(file)
+      return true
     } catch let error as MagicDataError where error.code == .incompatible {
       let name = file.lastPathComponent
       throw MagicDataError(.incompatible, "\(name) is there already, of another format or data set: it is not replaced")
     } catch {
       // Nothing is there, or what is there is damaged.
+      return false
     }
   }
 
@@ -50,11 +60,15 @@ package final class ArrivingCheckpoint {
       let header = try CheckpointFile.header(of: temporary)
       try check(header.writer, header.floor.replicas)
       let file = folder.checkpoints.appendingPathComponent(CheckpointFile.name(of: header))
-      try checkMayReplace(file)
+      let isThere = try isThere(file, header.digest)
       let looked = try CheckpointFile(temporary, dataSet, named: file.lastPathComponent)
       // What damaged it on its way shows in its parts.
       try looked.read()
-      guard rename(temporary.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
+      if isThere {
+        unlink(temporary.path)
+      } else {
+        guard rename(temporary.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
+      }
       if isDurable { try DurableFile.sync(folder.checkpoints) }
       return file.lastPathComponent
     } catch {

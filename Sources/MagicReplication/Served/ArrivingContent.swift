@@ -39,14 +39,20 @@ package final class ArrivingContent {
     offset = 0
   }
 
-  /// Gives it its name, if it is what that says; else nothing of it stays.
+  /// Gives it its name, if it is what that says; else nothing of it stays. What could not be read may be right, and stays.
   package func finish() throws {
     if let fault = try AssetContent.check(part, digits, Task.checkCancellation) {
-      unlink(part.path)
+      if fault.code == .damaged { unlink(part.path) }
       throw fault
     }
     let file = folder.content(digits)
-    try DurableFile.sync(part)
+    do {
+      try DurableFile.sync(part)
+    } catch {
+      // The next sync would say that all is well, whatever the disk has lost.
+      unlink(part.path)
+      throw error
+    }
     guard rename(part.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
     try DurableFile.sync(file.deletingLastPathComponent())
     folder.settleDoubt(digits)

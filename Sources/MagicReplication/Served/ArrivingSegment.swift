@@ -7,6 +7,7 @@ package final class ArrivingSegment {
   package let header: SegmentHeader
   /// Under which it will be there.
   package let name: SegmentFileName
+  private let folder: FolderRemote
   private let file: URL
   private let writer: PieceWriter
   private let isDurable: Bool
@@ -20,6 +21,7 @@ package final class ArrivingSegment {
   package init(_ head: [UInt8], name: String, in folder: FolderRemote, isDurable: Bool) throws {
     header = try SegmentHeader(head)
     self.name = SegmentFileName(replica: header.replica, first: header.first, last: header.last, name: name)
+    self.folder = folder
     file = folder.segments.appendingPathComponent(self.name.text)
     self.isDurable = isDurable
     writer = try PieceWriter(beside: file)
@@ -35,26 +37,43 @@ package final class ArrivingSegment {
     try writer.append(piece)
   }
 
-  /// S-2
-  private func checkMayReplace() throws {
+  /// The header of what has the name already, if that counts: then it is never changed (F-2). What is in doubt does not
+  /// (F-16).
+  ///
+  /// - Throws: `MagicDataError` with `incompatible` for what may not be replaced (S-2).
+  private func headerThere() throws -> SegmentHeader? {
     do {
-      _ = try FolderListing.header(of: file, name, header.dataSet)
+      let there = try FolderListing.header(of: file, name, header.dataSet)
+      guard isDurable, try ServedFolder.isWhole(OpenFile(file), there), try !folder.doubted().contains(name.text) else {
+        return nil
+      }
+      // What is acknowledged is on the disk, whoever wrote it.
+      try DurableFile.sync(file)
+      return there
     } catch let error as MagicDataError where error.code == .incompatible {
       throw MagicDataError(.incompatible, "\(name.text) is there already, of another format or data set: it is not replaced")
     } catch {
       // Nothing is there, or what is there is damaged.
+      return nil
     }
   }
 
   /// Gives it its name. That the name is on the disk as well is the folder's matter.
-  package func finish() throws {
+  ///
+  /// - Returns: the header of the file that has the name now: it may be another cut of the same transactions.
+  @discardableResult
+  package func finish() throws -> SegmentHeader {
     guard lacking == 0, checksum == header.storedChecksum else {
       throw MagicDataError(.damaged, "a segment arrived damaged: its bytes do not match its checksum")
     }
-    try checkMayReplace()
+    if let there = try headerThere() {
+      unlink(try writer.finish(isDurable: false).path)
+      return there
+    }
     let temporary = try writer.finish(isDurable: isDurable)
     guard rename(temporary.path, file.path) == 0 else {
       throw DurableFile.failure("could not be written", file, removing: temporary)
     }
+    return header
   }
 }

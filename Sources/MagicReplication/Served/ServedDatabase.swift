@@ -39,7 +39,8 @@ package final class ServedDatabase: Served {
   }
 
   package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
-    try await magic.store.readBriefly { db in
+    let store = magic.store
+    let standing: Standing = try await store.readBriefly { db in
       let journal = JournalIndex(db)
       // The same look from the other side. What others wrote under the own id comes with their segments, and is left then.
       let theirs = Standing(runs.filter { $0.replica != client }.map { Standing.Part($0) })
@@ -51,6 +52,9 @@ package final class ServedDatabase: Served {
       }
       return Standing(try journal.heldRuns().map { Standing.Part($0) })
     }
+    // Who is told what is here takes it for kept (L-13).
+    try await store.read { db in try store.syncToDisk(db) }
+    return standing
   }
 
   package func checkpoint(_ dataSet: DataSetID, after frontier: Frontier) async throws -> ServedCheckpoint? {
@@ -80,7 +84,7 @@ package final class ServedDatabase: Served {
       try store.syncToDisk(db)
       let members = try Members(db)
       return try (file ?? AckFile(replica: client, members: [:])).news(
-        among: members.all.values, closings: members.closings, dataSet)
+        among: members.all.values, closings: members.closings, acceptedTime: members.acceptedTime, dataSet)
     }
   }
 

@@ -139,6 +139,8 @@ package final class ServedFolder: Served {
       let earlier = state.withLock { $0.look?.dataSet == dataSet ? $0.look?.listing : nil }
       var listing = try FolderListing(remote, dataSet: dataSet, known: earlier)
       try readDoubted(&listing)
+      // Who is told what is here takes it for kept. Others may have written it, and not have synced its name.
+      for folder in [remote.segments, remote.checkpoints] { try DurableFile.sync(folder) }
       return state.withLock { state in
         for (name, damage) in state.damaged { listing.reject(named: name, damage.error) }
         let look = Look(dataSet, listing, now, at: date)
@@ -236,7 +238,7 @@ package final class ServedFolder: Served {
       let (known, damage) = state.withLock { ($0.whole[file.name], $0.damaged[file.name]) }
       if let known, known.state == opened.state, known.until > .now { return opened }
       if let damage, damage.state == opened.state { return nil }
-      if try isWhole(opened, file.header) {
+      if try ServedFolder.isWhole(opened, file.header) {
         remember(file.name, opened)
         state.withLock { $0.damaged[file.name] = nil }
         return opened
@@ -254,7 +256,8 @@ package final class ServedFolder: Served {
     return nil
   }
 
-  private func isWhole(_ file: OpenFile, _ header: SegmentHeader) throws -> Bool {
+  /// Whether a file is as long as a header says, begins with that, and goes on with bytes of its checksum.
+  static func isWhole(_ file: OpenFile, _ header: SegmentHeader) throws -> Bool {
     guard file.length == SegmentHeader.length + header.storedLength,
       (try? SegmentHeader(file.bytes(at: 0, SegmentHeader.length))) == header
     else { return false }
@@ -300,7 +303,7 @@ package final class ServedFolder: Served {
         return members
       }
       return try (file ?? AckFile(replica: client, members: [:])).news(
-        among: known.all.values, closings: known.closings, dataSet)
+        among: known.all.values, closings: known.closings, acceptedTime: known.acceptedTime, dataSet)
     }
   }
 
@@ -333,7 +336,10 @@ package final class ServedFolder: Served {
       }
       if isNew { rows = listing.rows }
     }
-    return listing.rejected.filter { $0.name.last > listing.frontier[$0.name.replica] }.map(\.error.message)
+    // Where the folder is does not concern a client.
+    return listing.rejected.filter { $0.name.last > listing.frontier[$0.name.replica] }.map {
+      $0.error.message.replacingOccurrences(of: remote.segments.path + "/", with: "")
+    }
   }
 
   package func inbox(_ dataSet: DataSetID) throws -> any Inbox {

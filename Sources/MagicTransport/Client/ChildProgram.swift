@@ -11,8 +11,15 @@ final class ChildProgram: Sendable {
   /// As `waitpid` gives it, once it is over.
   private let status = Locked(Int32?.none)
 
+  /// One is made at a time: another one that began before these ends are marked would inherit them, and keep them open.
+  private static let making = Locked(())
+
   /// - Parameter words: the program, looked for as a shell does, and its arguments.
   init(_ words: [String]) throws {
+    (input, output, process) = try ChildProgram.making.withLock { _ in try ChildProgram.made(words) }
+  }
+
+  private static func made(_ words: [String]) throws -> (input: Int32, output: Int32, process: pid_t) {
     var (toChild, fromChild) = ([Int32](repeating: -1, count: 2), [Int32](repeating: -1, count: 2))
     guard pipe(&toChild) == 0 else { throw ChildProgram.failure(words, errno) }
     guard pipe(&fromChild) == 0 else {
@@ -22,18 +29,28 @@ final class ChildProgram: Sendable {
     // Its own ends alone are the child's.
     for end in toChild + fromChild { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     #if canImport(Darwin)
-      var actions: posix_spawn_file_actions_t?
+      var (actions, attributes): (posix_spawn_file_actions_t?, posix_spawnattr_t?) = (nil, nil)
     #else
-      var actions = posix_spawn_file_actions_t()
+      var (actions, attributes) = (posix_spawn_file_actions_t(), posix_spawnattr_t())
     #endif
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, toChild[0], 0)
     posix_spawn_file_actions_adddup2(&actions, fromChild[1], 1)
+    // What this program lets pass, or the thread that this runs on, ends the child.
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var (defaults, blocked) = (sigset_t(), sigset_t())
+    sigemptyset(&defaults)
+    sigemptyset(&blocked)
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE] { sigaddset(&defaults, signal) }
+    posix_spawnattr_setsigdefault(&attributes, &defaults)
+    posix_spawnattr_setsigmask(&attributes, &blocked)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     defer { for word in arguments { free(word) } }
     var process: pid_t = 0
-    let code = posix_spawnp(&process, words[0], &actions, nil, &arguments, environ)
+    let code = posix_spawnp(&process, words[0], &actions, &attributes, &arguments, environ)
     close(toChild[0])
     close(fromChild[1])
     guard code == 0 else {
@@ -41,7 +58,7 @@ final class ChildProgram: Sendable {
       close(fromChild[0])
       throw ChildProgram.failure(words, code)
     }
-    (input, output, self.process) = (toChild[1], fromChild[0], process)
+    return (toChild[1], fromChild[0], process)
   }
 
   private static func failure(_ words: [String], _ code: Int32) -> MagicDataError {
@@ -71,8 +88,17 @@ final class ChildProgram: Sendable {
   func end() {
     guard !look(WNOHANG) else { return }
     // Before this program ends itself.
-    kill(process, SIGTERM)
-    DispatchQueue.global().async { _ = self.look(0) }
+    tell(SIGTERM)
+    DispatchQueue.global().async {
+      for _ in 0..<20 where !self.look(WNOHANG) { Thread.sleep(forTimeInterval: 0.05) }
+      self.tell(SIGKILL)
+      _ = self.look(0)
+    }
+  }
+
+  /// Once it was waited for, its number may be another's.
+  private func tell(_ signal: Int32) {
+    status.withLock { if $0 == nil { kill(process, signal) } }
   }
 }
 

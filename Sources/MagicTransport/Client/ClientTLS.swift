@@ -1,6 +1,7 @@
 internal import Foundation
 internal import MagicData
 internal import MagicJournal
+internal import MagicReplication
 internal import NIOCore
 internal import NIOSSL
 
@@ -60,15 +61,15 @@ struct ClientTLS: Sendable {
     if reason.contains("CERTIFICATE_VERIFY_FAILED") || reason.lowercased().contains("hostname") {
       return MagicDataError(
         .unauthorized, "\(text) shows a certificate that is not trusted; name its authority (--ca) or its fingerprint",
-        cause: error)
+        cause: Distrust(error))
     }
     if reason.contains("CERTIFICATE_REQUIRED") {
-      return MagicDataError(.unauthorized, "\(text) wants a client's certificate", cause: error)
+      return MagicDataError(.unauthorized, "\(text) wants a client's certificate", cause: Distrust(error))
     }
     if ["ALERT_UNKNOWN_CA", "CERTIFICATE_UNKNOWN", "BAD_CERTIFICATE", "CERTIFICATE_EXPIRED", "CERTIFICATE_REVOKED"].contains(
       where: reason.contains)
     {
-      return MagicDataError(.unauthorized, "\(text) does not trust this client's certificate", cause: error)
+      return MagicDataError(.unauthorized, "\(text) does not trust this client's certificate", cause: Distrust(error))
     }
     if error as? NIOSSLError == .uncleanShutdown {
       return MagicDataError(.unreachable, "the connection to \(text) broke: it was closed without a word", cause: error)
@@ -77,6 +78,15 @@ struct ClientTLS: Sendable {
       .failed,
       "\(text) does not speak TLS as it should (\(name ?? reason.prefix(80))); is it a tcp: address, or another program's?",
       cause: error)
+  }
+}
+
+/// Of certificates. Where a network asks for a login first, or a clock is not set yet, it is over once that is done.
+private struct Distrust: PassingCause {
+  let error: any Error
+
+  init(_ error: any Error) {
+    self.error = error
   }
 }
 

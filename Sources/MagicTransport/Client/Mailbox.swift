@@ -6,6 +6,8 @@ final class Mailbox: Sendable {
   private struct State {
     var frames: [Frame] = []
     var end: MagicDataError?
+    /// Whether nobody takes frames any more.
+    var isLeft = false
   }
 
   private static let capacity = 4
@@ -16,7 +18,7 @@ final class Mailbox: Sendable {
 
   /// Returns when there is room for the next.
   func put(_ frame: Frame) async {
-    state.withLock { $0.frames.append(frame) }
+    state.withLock { if !$0.isLeft { $0.frames.append(frame) } }
     filled.tell()
     while !Task.isCancelled {
       let seen = emptied.count
@@ -51,8 +53,10 @@ final class Mailbox: Sendable {
     }
   }
 
-  /// Waits until it is known why the connection is over.
+  /// Waits until it is known why the connection is over. What comes meanwhile is dropped: who reads would wait for room.
   func waitForEnd() async {
+    state.withLock { ($0.isLeft, $0.frames) = (true, []) }
+    emptied.tell()
     while end == nil, !Task.isCancelled {
       let seen = filled.count
       if end == nil { await filled.wait(after: seen) }

@@ -54,8 +54,9 @@ extension Session {
       try piece.withUnsafeReadableBytes { try content.append($0) }
       left -= piece.readableBytes
     }
+    let whole = Whole(content)
     do {
-      try content.finish()
+      try await offPool { try whole.arrived.finish() }
     } catch let error as MagicDataError where error.code == .damaged {
       // It counts as one that the remote lacks, and is looked for again.
     }

@@ -9,6 +9,8 @@ final class Session: Sendable {
   let text: String
   let outbound: NIOAsyncChannelOutboundWriter<Frame>
   let mailbox: Mailbox
+  /// Until when there has to be room for a frame.
+  private let room: Deadline
   /// Counts `CHANGED`.
   let changes: ChangeSignal
   let welcome: Welcome
@@ -26,11 +28,11 @@ final class Session: Sendable {
 
   init(
     _ text: String, _ hello: Hello, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox,
-    _ changes: ChangeSignal, tellsNames: Bool
+    _ changes: ChangeSignal, _ room: Deadline, tellsNames: Bool
   ) async throws {
     self.tellsNames = Locked(tellsNames)
-    (self.text, self.outbound, self.mailbox, self.changes) = (text, outbound, mailbox, changes)
-    try await Session.send(hello.frame, outbound, mailbox)
+    (self.text, self.outbound, self.mailbox, self.changes, self.room) = (text, outbound, mailbox, changes, room)
+    try await Session.send(hello.frame, outbound, mailbox, room)
     let answer = try await mailbox.take()
     guard answer.kind == .welcome else { throw Session.unexpected(answer, text) }
     welcome = try Session.reading(text) { () throws(WireError) in try Welcome(answer) }
@@ -46,17 +48,20 @@ final class Session: Sendable {
 
   // MARK: Frames
 
-  func send(_ frame: Frame) async throws { try await Session.send(frame, outbound, mailbox) }
+  func send(_ frame: Frame) async throws { try await Session.send(frame, outbound, mailbox, room) }
 
   private static func send(
-    _ frame: Frame, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox
+    _ frame: Frame, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox, _ room: Deadline
   ) async throws {
     // An error that came is worth more than what it makes fail.
     if let end = mailbox.end { throw end }
+    room.set(WireLimits.silence)
     do {
       try await outbound.write(frame)
+      room.clear()
     } catch {
       try Task.checkCancellation()
+      // The deadline stays, and ends this as well.
       await mailbox.waitForEnd()
       throw mailbox.end ?? MagicDataError(error, "a frame could not be sent")
     }

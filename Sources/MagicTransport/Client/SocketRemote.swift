@@ -92,20 +92,22 @@ extension SocketRemote: Remote {
   private func talk<Result: Sendable>(
     _ hello: Hello, _ channel: NIOAsyncChannel<Frame, Frame>, tellsNames: Bool, _ body: (any OpenRemote) async throws -> Result
   ) async throws -> Result {
-    let (mailbox, changes, silence) = (Mailbox(), ChangeSignal(), Deadline())
+    let (mailbox, changes, silence, room) = (Mailbox(), ChangeSignal(), Deadline(), Deadline())
     let (text, connection) = (text, channel.channel)
     do {
       return try await channel.executeThenClose { inbound, outbound in
         try await withThrowingTaskGroup(of: Void.self) { group in
           group.addTask { await Reader(text, mailbox, changes, silence).run(inbound, outbound) }
-          group.addTask {
-            try await silence.wait()
-            mailbox.finish(MagicDataError(.unreachable, "\(text) has not been heard of for a minute"))
-            changes.tell()
-            try await connection.close()
+          for (deadline, what) in [(silence, "has not been heard of"), (room, "has taken nothing")] {
+            group.addTask {
+              try await deadline.wait()
+              mailbox.finish(MagicDataError(.unreachable, "\(text) \(what) for a minute"))
+              changes.tell()
+              try await connection.close()
+            }
           }
           defer { group.cancelAll() }
-          return try await body(Session(text, hello, outbound, mailbox, changes, tellsNames: tellsNames))
+          return try await body(Session(text, hello, outbound, mailbox, changes, room, tellsNames: tellsNames))
         }
       }
     } catch let error as MagicDataError {
@@ -151,15 +153,20 @@ private struct Reader: Sendable {
     do {
       silence.set(WireLimits.silence)
       for try await frame in inbound {
-        silence.clear()
         switch frame.kind {
-        case .ping: try await outbound.write(Frame(.pong))
+        case .ping:
+          // The answer waits for room, and must not for ever.
+          silence.set(WireLimits.silence)
+          try await outbound.write(Frame(.pong))
         case .changed: changes.tell()
         case .error:
           mailbox.finish(WireError.said(frame, by: text))
           changes.tell()
           return
-        default: await mailbox.put(frame)
+        default:
+          // Who takes it may be busy with what came before for as long as that takes.
+          silence.clear()
+          await mailbox.put(frame)
         }
         silence.set(WireLimits.silence)
       }

@@ -74,13 +74,17 @@ struct Listener: Sendable {
     } catch let error as MagicDataError {
       throw error
     } catch {
-      let isTaken = (error as? IOError)?.errnoCode == EADDRINUSE
-      throw MagicDataError(
-        isTaken ? .busy : .notAllowed, "\(endpoint.text) cannot be listened at: \(Connector.reason(error))", cause: error)
+      throw Listener.refusal(endpoint.text, error)
     }
     channel.closeFuture.whenComplete { _ in continuation.finish() }
     return Bound(
       endpoint: endpoint.with(port: channel.localAddress?.port), channel: channel, connections: connections, tls: tls)
+  }
+
+  static func refusal(_ address: String, _ error: any Error) -> MagicDataError {
+    let isTaken = (error as? IOError)?.errnoCode == EADDRINUSE
+    return MagicDataError(
+      isTaken ? .busy : .notAllowed, "\(address) cannot be listened at: \(Connector.reason(error))", cause: error)
   }
 
   /// In a folder of its own, which nobody else may enter, until it has its mode: there is no moment at which others could connect.

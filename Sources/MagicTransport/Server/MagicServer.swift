@@ -127,7 +127,7 @@ public struct MagicServer: Sendable {
     let house = House(
       served: served, tokens: try options.tokens.map { try Tokens($0) },
       owners: try options.tokens.map { try Owners(besides: $0) },
-      door: Door(), tally: Tally(), logger: options.logger, stop: ChangeSignal())
+      door: Door(), tally: Tally(isKept: options.metrics != nil), logger: options.logger, stop: ChangeSignal())
     return (house, try addresses.map { try Listener(Endpoint($0), options) })
   }
 

@@ -28,7 +28,7 @@ struct MetricsPage: Sendable {
         }
         .bind(host: host, port: port).get()
     } catch {
-      throw MagicDataError(.notAllowed, "\(address) cannot be listened at: \(Connector.reason(error))", cause: error)
+      throw Listener.refusal(address, error)
     }
     let authority = endpoint.with(port: channel.localAddress?.port).text.dropFirst("tcp://".count)
     self.address = "http://\(authority)/metrics"

@@ -9,13 +9,19 @@ final class Tally: Sendable {
     var received = 0
     var sent = 0
     var errors: [UInt8: Int] = [:]
-    /// What replicas are known to hold: what they said, sent and were sent.
+    /// What replicas are known to hold of what is here: what they said, sent and were sent.
     var holds: [ReplicaID: Frontier] = [:]
   }
 
   private static let maxReplicas = 10_000
 
   private let state = Locked(State())
+  /// Whether anybody asks for it.
+  private let isKept: Bool
+
+  init(isKept: Bool) {
+    self.isKept = isKept
+  }
 
   func moved(in received: Int = 0, out sent: Int = 0) {
     state.withLock { state in
@@ -31,20 +37,34 @@ final class Tally: Sendable {
     }
   }
 
-  func holds(_ held: [HeldRun], _ replica: ReplicaID) {
+  func holds(_ held: [HeldRun], _ replica: ReplicaID, here: Frontier, isKnown: Bool = false) {
+    guard isKept else { return }
     var frontier = Frontier()
     for run in held { frontier[run.replica] = max(frontier[run.replica], run.last) }
-    holds(frontier, replica)
+    holds(frontier, replica, here: here, isKnown: isKnown)
   }
 
-  func holds(_ frontier: Frontier, _ replica: ReplicaID) {
+  /// It has sent a segment, so it has a right to.
+  func took(_ header: SegmentHeader, from replica: ReplicaID) {
+    guard isKept else { return }
+    var frontier = Frontier()
+    frontier[header.replica] = header.last
+    holds(frontier, replica, here: frontier, isKnown: true)
+  }
+
+  /// - Parameters:
+  ///   - here: what is held here. Ids that are not of it a client may have made up, as many as it likes: they are not kept.
+  ///   - isKnown: whether the client's own id is kept nevertheless.
+  func holds(_ held: Frontier, _ replica: ReplicaID, here: Frontier, isKnown: Bool = false) {
+    guard isKept else { return }
     state.withLock { state in
+      guard isKnown || here[replica] > 0 || state.holds[replica] != nil else { return }
       if state.holds.count >= Tally.maxReplicas, state.holds[replica] == nil { state.holds = [:] }
-      for other in frontier.replicas {
-        state.holds[replica, default: Frontier()][other] = max(state.holds[replica]?[other] ?? 0, frontier[other])
+      for other in here.replicas where held[other] > 0 {
+        state.holds[replica, default: Frontier()][other] = max(state.holds[replica]?[other] ?? 0, held[other])
       }
       // Also one that holds nothing is behind.
-      if frontier.replicas.isEmpty, state.holds[replica] == nil { state.holds[replica] = Frontier() }
+      if state.holds[replica] == nil { state.holds[replica] = Frontier() }
     }
   }
 
@@ -68,7 +88,7 @@ final class Tally: Sendable {
     add(
       "magic_sync_lag_transactions", "gauge", "Transactions here that a replica is not known to have.",
       state.holds.sorted { $0.key < $1.key }.map { replica, held in
-        let lag = frontier.replicas.reduce(UInt64(0)) { $0 + frontier[$1] - min(frontier[$1], held[$1]) }
+        let lag = frontier.replicas.map { frontier[$0] - min(frontier[$0], held[$0]) }.clampedSum
         return ("{replica=\"\(replica)\"}", "\(lag)")
       })
     return lines.joined(separator: "\n") + "\n"

@@ -184,6 +184,8 @@ final class Visit: Sendable {
       if try conversation.right(to: frame.kind) == .write, !isClaimed {
         try claim(conversation)
         isClaimed = true
+        let here = shared.withLock { $0.told } ?? Frontier()
+        house.tally.holds(held, conversation.hello.replica, here: here, isKnown: true)
       }
       if frame.kind == .make {
         try await send(.dataSet(.made, house.served.make(try frame.dataSet())), outbound)
@@ -198,7 +200,6 @@ final class Visit: Sendable {
       switch frame.kind {
       case .held:
         held = try frame.held()
-        house.tally.holds(held, conversation.hello.replica)
         try await answer(.standing, dataSet, held, conversation, outbound)
       case .pull:
         var frontier = try frame.frontier()
@@ -212,7 +213,7 @@ final class Visit: Sendable {
           try await self.give(segment, outbound)
         }
         try await send(.texts(.pulled, unread), outbound)
-        if unread.isEmpty { house.tally.holds(given, conversation.hello.replica) }
+        if unread.isEmpty { house.tally.holds(given, conversation.hello.replica, here: given, isKnown: true) }
       case .segment:
         let box = try await inbox.or { try await house.served.inbox(dataSet) }
         inbox = box
@@ -277,6 +278,7 @@ final class Visit: Sendable {
     }
     let frontier = standing.frontier
     shared.withLock { $0.told = frontier }
+    house.tally.holds(held, conversation.hello.replica, here: frontier)
     try await send(.standing(kind, standing), outbound)
   }
 
@@ -299,10 +301,9 @@ final class Visit: Sendable {
     }
     let whole = Whole(segment)
     try await offPool {
-      try whole.arrived.finish()
-      inbox.received(name, header)
+      inbox.received(name, try whole.arrived.finish())
     }
-    house.tally.holds([HeldRun(replica: header.replica, last: header.last, name: header.lastName)], conversation.hello.replica)
+    house.tally.took(header, from: conversation.hello.replica)
   }
 
   private func receive(
@@ -353,14 +354,6 @@ final class Visit: Sendable {
     withExtendedLifetime(checkpoint) {}
   }
 
-  /// Handed to another thread, and not touched here meanwhile.
-  // @unchecked: the caller waits until the other thread is done with it.
-  private final class Whole<Arrived>: @unchecked Sendable {
-    let arrived: Arrived
-
-    init(_ arrived: Arrived) { self.arrived = arrived }
-  }
-
   // MARK: Contents
 
   private func give(_ digits: String, from offset: Int, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
@@ -390,7 +383,8 @@ final class Visit: Sendable {
         try content.append($0)
       }
     }
-    try content.finish()
+    let whole = Whole(content)
+    try await offPool { try whole.arrived.finish() }
     inbox.received(digits)
     try await send(Frame(.stored), outbound)
   }

@@ -110,7 +110,12 @@ extension Frame {
   package static func dataSet(_ kind: Kind, _ dataSet: DataSetID) -> Frame { Frame(kind) { dataSet.encode(to: &$0) } }
 
   package func dataSet() throws(WireError) -> DataSetID {
-    try read { reader throws(JournalError) in try Identifier(from: &reader) }
+    try read { reader throws(JournalError) in
+      let start = reader
+      let dataSet: DataSetID = try Identifier(from: &reader)
+      guard dataSet != .unset else { throw start.damaged("zeros are no data set") }
+      return dataSet
+    }
   }
 
   package static func held(_ held: [HeldRun]) -> Frame {
@@ -201,8 +206,10 @@ extension Frame {
 
   package static func texts(_ kind: Kind, _ texts: [String]) -> Frame { Frame(kind) { $0.texts(texts) } }
 
+  /// To be shown.
   package func texts() throws(WireError) -> [String] {
-    try read { reader throws(JournalError) in try reader.texts() }
+    let texts = try read { reader throws(JournalError) in try reader.texts() }
+    return texts.map { WireError.printable($0) }
   }
 
   // MARK: Members

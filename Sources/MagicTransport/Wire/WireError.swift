@@ -77,7 +77,7 @@ package struct WireError: Error {
   }
 
   /// What others write must not steer a terminal.
-  private static func printable(_ text: String) -> String {
+  static func printable(_ text: String) -> String {
     String(String.UnicodeScalarView(text.unicodeScalars.filter { $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value) }))
   }
 }

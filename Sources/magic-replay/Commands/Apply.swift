@@ -74,7 +74,7 @@ struct Apply: Command {
     let plan = try plan()
     var opened: [JournalSource] = []
     for address in sources { opened.append(try await RemoteAddress.source(at: address, options: connection.options)) }
-    return try await target.build(output) { magic in
+    return try await target.build(output, isPart: !plan.types.isEmpty || !plan.replicas.isEmpty) { magic in
       let report = try await magic.rebuild(from: opened, plan)
       return (report, plan.seed == nil ? nil : try await magic.digest(), plan.seed)
     }
@@ -89,8 +89,10 @@ struct TargetOptions: ParsableArguments {
   @Flag(help: "Put it in the place of a database that is there, which nobody may have open. (MAGIC_REPLAY_FORCE)")
   var force = false
 
+  /// - Parameter isPart: whether only what matches something is taken, which may be nothing.
   func build(
-    _ output: OutputOptions, _ body: (MagicData) async throws -> (report: RebuildReport, digest: String?, seed: UInt64?)
+    _ output: OutputOptions, isPart: Bool = false,
+    _ body: (MagicData) async throws -> (report: RebuildReport, digest: String?, seed: UInt64?)
   ) async throws -> Outcome {
     let database = try CommandDatabase(into)
     let force = force || Twin.flag("FORCE")
@@ -109,6 +111,11 @@ struct TargetOptions: ParsableArguments {
         try tell(made.report)
         // With --force, an empty database would take the place of what may be the only copy.
         throw MagicDataError(.damaged, "nothing of the sources could be taken, so no database was made")
+      }
+      // The same of a name that was mistyped.
+      guard !isPart || made.report.changes > 0 else {
+        throw MagicDataError(
+          .notFound, "nothing in the sources is of what --type, --replica and --until ask for, so no database was made")
       }
       return made
     }

@@ -13,7 +13,7 @@ struct Bisect: Command {
       it likes. Exit code 0 means that all is as it should be, any other that it is not; 126, 127 and signals end it all, since then the command itself is at fault. Its \
       output goes to standard error.
 
-      Example: magic-replay bisect notes --test 'test "$(magic-replay state "$1" --csv | wc -l)" -gt 100'
+      Example: magic-replay bisect notes --test 'test "$(magic-replay state "$1" --csv | wc -l)" -lt 100'
       """)
 
   @OptionGroup var source: SourceArgument

@@ -29,7 +29,8 @@ struct Log: Command {
   @Option(help: ArgumentHelp("Only entries with this operation: update or remove.", valueName: "op"))
   var op: Operation?
 
-  @Option(help: "Print only the last so many. (MAGIC_REPLAY_LIMIT)")
+  // Whatever follows is its value, so that -1 gets an answer of its own.
+  @Option(parsing: .unconditional, help: "Print only the last so many. (MAGIC_REPLAY_LIMIT)")
   var limit: Int?
 
   @Flag(help: "Go on with what is written from now on, until interrupted. (MAGIC_REPLAY_FOLLOW)")
@@ -70,6 +71,10 @@ struct Log: Command {
       } catch is CancellationError {
         // Interrupted, as was to be.
       }
+    }
+    // A name that was mistyped looks like a journal without entries.
+    if listing.count == 0, !selection.replicas.isEmpty || !selection.filter.isEmpty, !follow, !output.quiet {
+      Terminal.say("no entry matches", .yellow)
     }
     return Outcome(
       text: "", content: ["entries": listing.count], status: report.isComplete ? .success : .partlyDone)

@@ -32,7 +32,10 @@ struct State: Command {
 
   private func moment() throws -> MagicMoment? { try (at ?? Twin.text("AT")).map { try MagicMoment($0) } }
 
-  func validate() throws { _ = try checking { try moment() } }
+  func validate() throws {
+    _ = try checking { try moment() }
+    guard !csv || !output.json else { throw ValidationError("--csv and --json are two forms; name one of them.") }
+  }
 
   func perform() async throws -> Outcome {
     let source = try await source.open()

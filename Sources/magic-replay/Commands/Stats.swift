@@ -35,12 +35,19 @@ struct Stats: Command {
   }
 
   func perform() async throws -> Outcome {
+    if let path = plotPath {
+      // Told before the journal is read.
+      let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+      guard FileManager.default.fileExists(atPath: folder) else {
+        throw MagicDataError(.notFound, "there is no folder \(folder); make it first")
+      }
+    }
     let (statistics, report) = try await source.open().statistics(window.selection())
     if let path = plotPath {
       do {
         try Data(Plot(statistics.timeline).svg.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
       } catch {
-        throw MagicDataError(.notAllowed, "\(path) could not be written; check that its folder is there and may be written")
+        throw MagicDataError(.notAllowed, "\(path) could not be written; check that its folder may be written")
       }
     }
     try output.tell(report)

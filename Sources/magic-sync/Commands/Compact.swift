@@ -68,7 +68,9 @@ struct Compact: Command {
         "\(place.text) is no folder: what a server has is compacted where it is, and a bundle is written anew by a push.")
     }
     let report = try await database.use { magic in
-      try await MagicReplicator(magic, remote: folder).compact(keeping: keeping, isDryRun: isDryRun)
+      try await Reporter(output).follow(MagicReplicator(magic, remote: folder)) { [isDryRun] in
+        try await $0.compact(keeping: keeping, isDryRun: isDryRun)
+      }
     }
     return Content(report.database, report.folder, isDryRun: isDryRun).outcome
   }
@@ -81,7 +83,7 @@ struct Compact: Command {
     }
 
     struct Folder: Encodable, Sendable {
-      let segments, newSegments, bytes, newBytes, leftovers, leftoverBytes: Int
+      let segments, newSegments, checkpoints, newCheckpoints, bytes, newBytes, leftovers, leftoverBytes: Int
     }
 
     let isDryRun: Bool
@@ -97,8 +99,8 @@ struct Compact: Command {
       }
       remote = folder.map {
         Folder(
-          segments: $0.segments, newSegments: $0.newSegments, bytes: $0.bytes, newBytes: $0.newBytes, leftovers: $0.leftovers,
-          leftoverBytes: $0.leftoverBytes)
+          segments: $0.segments, newSegments: $0.newSegments, checkpoints: $0.checkpoints, newCheckpoints: $0.newCheckpoints,
+          bytes: $0.bytes, newBytes: $0.newBytes, leftovers: $0.leftovers, leftoverBytes: $0.leftoverBytes)
       }
     }
 
@@ -107,7 +109,8 @@ struct Compact: Command {
     private var text: String {
       var lines: [String] = []
       if let database {
-        if database.entries == 0 {
+        // All that stays as it is is no history to give up, whatever it was counted of.
+        if database.entries == database.keptEntries, database.journalBytes <= database.keptJournalBytes {
           lines.append("database: no history to give up")
         } else {
           let file = isDryRun ? "" : "; the file has \(database.newBytes.asBytes), where it had \(database.bytes.asBytes)"
@@ -124,12 +127,13 @@ struct Compact: Command {
         }
       }
       if let remote {
+        let (files, verb) = (remote.segments.countedSegments(and: remote.checkpoints), isDryRun ? "would become" : "became")
         lines.append(
           remote.segments == remote.newSegments && remote.bytes == remote.newBytes
-            ? "remote: \(remote.segments.counted("segment")), nothing to be made fewer"
+            ? "remote: \(files), nothing to be made fewer"
             : """
-            remote: \(remote.segments.counted("segment")) \(isDryRun ? "would become" : "became") \(remote.newSegments.grouped), \
-            \(remote.bytes.asBytes) with checkpoints \(isDryRun ? "would become" : "became") \(remote.newBytes.asBytes)
+            remote: \(files) \(verb) \(remote.newSegments.countedSegments(and: remote.newCheckpoints)), \
+            \(remote.bytes.asBytes) \(verb) \(remote.newBytes.asBytes)
             """)
         if remote.leftovers > 0 {
           lines.append(

@@ -16,7 +16,7 @@ struct DigestCommand: Command {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let digest = try await CommandDatabase(database.path).use { magic in try await magic.digest() }
+    let digest = try await CommandDatabase(database.path).look { magic in try await magic.digest() }
     return Outcome(text: digest, content: ["digest": digest])
   }
 }

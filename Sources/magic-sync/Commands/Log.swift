@@ -18,7 +18,8 @@ struct LogCommand: Command {
 
   @OptionGroup var database: DatabaseArgument
 
-  @Option(help: "Print only the last so many. (MAGIC_SYNC_LIMIT)")
+  // Whatever follows is its value, so that -1 gets an answer of its own.
+  @Option(parsing: .unconditional, help: "Print only the last so many. (MAGIC_SYNC_LIMIT)")
   var limit: Int?
 
   @Flag(help: "Print what lost, and to what. (MAGIC_SYNC_CONFLICTS)")
@@ -32,7 +33,7 @@ struct LogCommand: Command {
 
   func perform() async throws -> Outcome {
     let limit = limit ?? Twin.int("LIMIT") ?? .max
-    return try await CommandDatabase(database.path).use { magic in
+    return try await CommandDatabase(database.path).look { magic in
       if conflicts || Twin.flag("CONFLICTS") {
         let all = try await magic.conflicts()
         for conflict in all.suffix(limit) {

@@ -27,6 +27,12 @@ struct Peers: Command {
       "Expire the replica whose id begins with these digits, four at least. (MAGIC_SYNC_EXPIRE)", valueName: "REPLICA"))
   var expire: String?
 
+  func validate() throws {
+    guard (expire ?? Twin.text("EXPIRE")).map({ $0.count >= 4 }) ?? true else {
+      throw ValidationError("--expire takes the first digits of a replica's id, four digits at least.")
+    }
+  }
+
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database)

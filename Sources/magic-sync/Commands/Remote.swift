@@ -62,7 +62,7 @@ struct Remote: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func perform() async throws -> Outcome {
-      let remotes = try await CommandDatabase(database.path).use { magic in try await magic.remotes() }
+      let remotes = try await CommandDatabase(database.path).look { magic in try await magic.remotes() }
       return Outcome(
         text: remotes.map { "\($0.name)\t\($0.address)" }.joined(separator: "\n"), content: ["remotes": remotes])
     }

@@ -57,7 +57,8 @@ struct Serve: Command {
   var metrics: String?
 
   @Option(
-    help: ArgumentHelp("What is worth a line: trace, debug, info, warning, error. (MAGIC_SYNC_LOG_LEVEL)", valueName: "level"))
+    help: ArgumentHelp(
+      "What is worth a line: trace, debug, info, notice, warning, error, critical. (MAGIC_SYNC_LOG_LEVEL)", valueName: "level"))
   var logLevel: String?
 
   @OptionGroup var output: OutputOptions
@@ -71,12 +72,11 @@ struct Serve: Command {
     guard !isStdio || (metrics ?? Twin.text("METRICS")) == nil else {
       throw ValidationError("--stdio serves one client, so there are no figures to give.")
     }
-    for address in listen {
-      do {
-        _ = try SocketRemote(address)
-      } catch let error as MagicDataError {
-        throw ValidationError(error.message)
-      }
+    for address in listen where !Serve.isListenable(address) {
+      throw ValidationError("--listen takes tcp://host:port, tls://host:port or unix:/path, and '\(address)' is none of these.")
+    }
+    if let address = metrics ?? Twin.text("METRICS"), !address.lowercased().hasPrefix("tcp:") || !Serve.isListenable(address) {
+      throw ValidationError("--metrics takes an address as tcp://127.0.0.1:9420, and '\(address)' is none.")
     }
     let hasCertificate = (cert ?? Twin.text("CERT")) != nil && (key ?? Twin.text("KEY")) != nil
     guard hasCertificate || !listen.contains(where: { $0.lowercased().hasPrefix("tls:") }) else {
@@ -85,6 +85,11 @@ struct Serve: Command {
     if let level = logLevel ?? Twin.text("LOG_LEVEL"), Logger.Level(rawValue: level) == nil {
       throw ValidationError("--log-level takes trace, debug, info, notice, warning, error or critical.")
     }
+  }
+
+  /// Whether it is an address of a server that can be one's own: ssh: goes to others alone.
+  private static func isListenable(_ address: String) -> Bool {
+    !address.lowercased().hasPrefix("ssh:") && (try? SocketRemote(address)) != nil
   }
 
   func perform() async throws -> Outcome {

@@ -8,7 +8,8 @@ struct Status: Command {
     commandName: "status",
     abstract: "Prints what waits to go out and to come in, and what it all takes.",
     discussion: """
-      Changes nothing. With --check the exit code is 4 unless database and remote hold the same.
+      Changes nothing, but that a copy of a database becomes a replica of its own. \
+      With --check the exit code is 4 unless database and remote hold the same.
 
       Examples:
         magic-sync status notes
@@ -92,8 +93,7 @@ struct Status: Command {
         "journal   \(database.transactions.counted("transaction")), \(database.entries.counted("change")): "
           + "\(database.journalBytes.asBytes) of \(database.bytes.asBytes)",
         "history   \(historyText)",
-        "remote    \(remote.address): \(remote.segments.counted("segment"))"
-          + (remote.checkpoints > 0 ? " and \(remote.checkpoints.counted("checkpoint"))" : "") + ", \(remote.bytes.asBytes)",
+        "remote    \(remote.address): \(remote.segments.countedSegments(and: remote.checkpoints)), \(remote.bytes.asBytes)",
         "out       \(waiting(out, "to be pushed"))", "in        \(waiting(`in`, "to be pulled"))",
       ]
       for peer in peers where peer.here != peer.there || peer.hasGap { lines.append("peer      \(peer.text)") }

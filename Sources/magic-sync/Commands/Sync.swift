@@ -71,7 +71,9 @@ struct Sync: Command {
     let reporter = Reporter(output, isContinuous: true)
     if !output.quiet { Terminal.say("following \(database.path) and \(place.text) until interrupted") }
     try await database.use { magic in
-      try await reporter.follow(MagicReplicator(magic, over: remote)) { try await $0.run(every: .seconds(interval)) }
+      try await reporter.follow(MagicReplicator(magic, over: remote)) { [interval] in
+        try await $0.run(every: .seconds(interval))
+      }
     }
     let moved = await Exchanged(madeDatabase: isNew, pulled: reporter.pulled, pushed: reporter.pushed)
     return Outcome(text: "", content: moved)

@@ -9,7 +9,8 @@ struct Verify: Command {
     abstract: "Checks a database against its journal, its assets, and a remote's files.",
     discussion: """
       Reads everything and changes nothing: SQLite's file, each object's row against the fold of its entries, each asset's content against its name, each \
-      segment's checksums. Without REMOTE, and without a folder or bundle as the remote that has a name, the database alone. Exit code 1: the database is damaged; 3: files are damaged or \
+      segment's checksums. Without REMOTE, and without a folder or bundle as the remote that has a name, the database alone. What of a remote cannot be looked \
+      at keeps nothing of the database back. Exit code 1: the database is damaged; 3: files are damaged or \
       missing, the rest is whole.
 
       Examples:
@@ -23,16 +24,30 @@ struct Verify: Command {
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let check = try await database.use { magic in try await DatabaseCheck(magic) }
-    let names = try await database.use { magic in try await magic.remotes() }
+    let check = try await database.look { magic in try await DatabaseCheck(magic) }
     var folder: FolderCheck?
-    if remote.address != nil || !names.isEmpty {
-      let place = try await remote.place(in: database)
-      // A server's files are verified there.
-      if remote.address != nil || !place.isServer { folder = try await place.useFolder(.pull) { try FolderCheck($0) } }
+    var failure: MagicDataError?
+    do {
+      folder = try await checkRemote(of: database)
+    } catch let error as MagicDataError {
+      // What was found of the database is said all the same.
+      failure = error
+      Terminal.say("the remote was not looked at: \(error.message)", .red)
     }
-    let content = Verified(check, folder)
+    let content = Verified(check, folder, failure: failure)
     return Outcome(
-      text: content.text, content: content, status: content.hasFaults ? .failure : content.isPartial ? .partlyDone : .success)
+      text: content.text, content: content,
+      status: content.hasFaults ? .failure : content.isPartial ? .partlyDone : failure?.code.exitCode ?? .success)
+  }
+
+  /// `nil` if no remote is meant whose files are to be seen from here.
+  private func checkRemote(of database: CommandDatabase) async throws -> FolderCheck? {
+    if remote.address == nil {
+      guard try await !database.look({ magic in try await magic.remotes() }).isEmpty else { return nil }
+    }
+    let place = try await remote.place(in: database)
+    // A server's files are verified there.
+    guard remote.address != nil || !place.isServer else { return nil }
+    return try await place.useFolder(.pull) { try FolderCheck($0) }
   }
 }

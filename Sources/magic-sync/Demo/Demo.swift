@@ -42,10 +42,14 @@ struct Demo: AsyncParsableCommand {
     guard !FileManager.default.fileExists(atPath: folder.path) else {
       throw MagicDataError(.exists, "\(folder.path) is there already; the demo wants a folder of its own")
     }
+    let parent = folder.deletingLastPathComponent()
+    guard FileManager.default.fileExists(atPath: parent.path) else {
+      throw MagicDataError(.notFound, "there is no folder \(parent.path); make it first")
+    }
     do {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
     } catch {
-      throw MagicDataError(.notAllowed, "the folder \(folder.path) could not be made; is the folder above there?", cause: error)
+      throw MagicDataError(.notAllowed, "the folder \(folder.path) could not be made", cause: error)
     }
     return folder
   }

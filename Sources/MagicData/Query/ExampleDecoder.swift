@@ -1,0 +1,84 @@
+/// Makes a value of a coded type of nothing: every key is there, with 0, an empty text, `false` or nothing at all.
+struct ExampleDecoder: Decoder {
+  var codingPath: [any CodingKey] = []
+  var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+  /// A type may hold itself.
+  private static let deepest = 8
+
+  /// `nil` for what does not come of that, as an enum with payloads.
+  static func value<Coded: Decodable>(of type: Coded.Type) -> Coded? { try? Coded(from: ExampleDecoder()) }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+    KeyedDecodingContainer(Keyed<Key>(decoder: self))
+  }
+  func unkeyedContainer() -> any UnkeyedDecodingContainer { Unkeyed(decoder: self) }
+  func singleValueContainer() -> any SingleValueDecodingContainer { Single(decoder: self) }
+
+  fileprivate func example<Coded: Decodable>(of type: Coded.Type, _ key: (any CodingKey)? = nil) throws -> Coded {
+    switch type {
+    case is String.Type: if let text = "" as? Coded { return text }
+    case is Bool.Type: if let no = false as? Coded { return no }
+    case let number as any Numeric.Type: if let zero = ExampleDecoder.zero(number) as? Coded { return zero }
+    default: break
+    }
+    guard codingPath.count < ExampleDecoder.deepest else {
+      throw DecodingError.dataCorrupted(.init(codingPath: codingPath, debugDescription: "it holds itself"))
+    }
+    return try Coded(from: ExampleDecoder(codingPath: codingPath + [key ?? Index(intValue: 0)]))
+  }
+
+  private static func zero<Number: Numeric>(_: Number.Type) -> Number { .zero }
+
+  fileprivate func nothing(_ type: Any.Type) -> any Error {
+    DecodingError.valueNotFound(type, .init(codingPath: codingPath, debugDescription: "there is nothing"))
+  }
+
+  fileprivate struct Index: CodingKey {
+    let stringValue: String
+    let intValue: Int?
+    init(intValue: Int) { (self.intValue, stringValue) = (intValue, "\(intValue)") }
+    init?(stringValue: String) { nil }
+  }
+}
+
+private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  let decoder: ExampleDecoder
+  var codingPath: [any CodingKey] { decoder.codingPath }
+  var allKeys: [Key] { [] }
+
+  func contains(_ key: Key) -> Bool { true }
+  func decodeNil(forKey key: Key) -> Bool { true }
+  func decode<Coded: Decodable>(_ type: Coded.Type, forKey key: Key) throws -> Coded { try decoder.example(of: type, key) }
+  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) -> KeyedDecodingContainer<Nested> {
+    decoder.container(keyedBy: type)
+  }
+  func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedDecodingContainer { decoder.unkeyedContainer() }
+  func superDecoder() -> any Decoder { decoder }
+  func superDecoder(forKey key: Key) -> any Decoder { decoder }
+}
+
+/// Of no elements.
+private struct Unkeyed: UnkeyedDecodingContainer {
+  let decoder: ExampleDecoder
+  var codingPath: [any CodingKey] { decoder.codingPath }
+  var count: Int? { 0 }
+  var isAtEnd: Bool { true }
+  var currentIndex: Int { 0 }
+
+  func decodeNil() throws -> Bool { throw decoder.nothing(Any.self) }
+  func decode<Coded: Decodable>(_ type: Coded.Type) throws -> Coded { throw decoder.nothing(type) }
+  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) throws -> KeyedDecodingContainer<Nested> {
+    throw decoder.nothing(type)
+  }
+  func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw decoder.nothing(Any.self) }
+  func superDecoder() throws -> any Decoder { throw decoder.nothing(Any.self) }
+}
+
+private struct Single: SingleValueDecodingContainer {
+  let decoder: ExampleDecoder
+  var codingPath: [any CodingKey] { decoder.codingPath }
+
+  func decodeNil() -> Bool { true }
+  func decode<Coded: Decodable>(_ type: Coded.Type) throws -> Coded { try decoder.example(of: type) }
+}

@@ -200,7 +200,7 @@ import Testing
     let undone = try Tool.replay.run("undo", path("remote"), "--since", "1h ago")
     #expect(undone.status == 1 && undone.errors.contains("is a remote, and no database"), "\(undone.errors)")
     let plotted = try Tool.replay.run("stats", path("a"), "--plot", path("nowhere/plot.svg"))
-    #expect(plotted.status == 6 && plotted.errors.contains("check that its folder is there"), "\(plotted.errors)")
+    #expect(plotted.status == 1 && plotted.errors.contains("make it first"), "\(plotted.errors)")
   }
 
   // MARK: Wrong arguments

@@ -311,4 +311,27 @@ extension AsyncRelationTests {
     #expect(try await back.later.get().map(\.name) == ["p", "q"])
     #expect(try back.set?.count == 1)
   }
+
+  /// What an instance never asked for is no other object's.
+  @Test func whatWasNotFetchedIsNotTakenFromAnother() async throws {
+    for (id, name) in [("a", "of a"), ("b", "of b")] {
+      let album = Album(id)
+      album.later = AsyncMagical(value: [Photo(name)])
+      try await magic.update(album)
+    }
+    try await magic.remove(try await magic.object(of: Album.self, primary: "b"))
+    let renamed = try await magic.object(of: Album.self, primary: "a")
+    renamed.id = "b"
+    await #expect { try await magic.update(renamed) } throws: { ($0 as? MagicDataError)?.code == .unsetValue }
+    // Nor is it what a transaction made and took away.
+    await #expect {
+      try await magic.transaction { tx in
+        try await tx.update(Album("c"))
+        let made = try await tx.object(of: Album.self, primary: "c")
+        try await tx.remove(made)
+        try await tx.update(made)
+      }
+    } throws: { ($0 as? MagicDataError)?.code == .unsetValue }
+    #expect(try await magic.object(of: Album.self).map(\.id) == ["a"])
+  }
 }

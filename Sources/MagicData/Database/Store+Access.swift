@@ -119,6 +119,11 @@ extension Store {
     }
   }
 
+  /// For a caller that cannot wait, and to whom nothing can be thrown: on its own thread. In memory it sees what is not committed yet.
+  func readOnCaller<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    try Store.failing("the database could not be read") { try database.read(body) }
+  }
+
   /// A transaction for what takes microseconds. The caller has passed the gate.
   @inline(never) func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result
   {

@@ -188,12 +188,13 @@ extension LocalTransaction {
     return SavedObject(place: try insert(entry, absent, number: number, table), key: key, extent: .all)
   }
 
-  /// `nil` of an object that this database never knew.
+  /// `nil` if it is another object that would have to be asked, or one that this very transaction has made.
   private mutating func unfetched(_ object: ObjectSave, _ absent: ObjectPlace?, _ type: MappedType) throws -> [FieldValue]? {
-    guard let absent, !absent.last.isNone else { return nil }
     guard !object.unfetched.isEmpty else { return [] }
+    guard let absent, !absent.last.isNone, absent.zIndex == object.unfetchedOf else { return nil }
     let fields = type.layout.properties.indices.compactMap { object.unfetched.contains($0) ? type.fields[$0] : nil }
-    return try reader().state(from: absent.last, of: type.stored.id).row.filter { fields.contains($0.field) }
+    let state = try reader().state(from: absent.last, of: type.stored.id)
+    return state.updated == nil ? nil : state.row.filter { fields.contains($0.field) }
   }
 
   /// The row and the entry of an object that has no row.

@@ -197,9 +197,13 @@ struct Instance {
         what its get() gives
         """)
     }
-    guard !held.isMissing, relation.asked(held) == nil else {
+    let asked = relation.asked(held)
+    guard !held.isMissing, asked == nil else {
       object.missing.insert(index)
-      if !held.isMissing { object.unfetched.insert(index) }
+      if let asked {
+        object.unfetched.insert(index)
+        object.unfetchedOf = asked.origin.id == database.id ? asked.zIndex : nil
+      }
       return
     }
     var (members, names) = try relation.members(of: held)

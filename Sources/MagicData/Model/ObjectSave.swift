@@ -33,6 +33,8 @@ final class ObjectSave: Sendable {
     var missing = PropertySet()
     /// Those among them that were never asked for.
     var unfetched = PropertySet()
+    /// The z index of the object that they would ask for, if that is this database's.
+    var unfetchedOf: Int64?
     var relations: [RelationSave] = []
     var record: Record?
     var removed: Removed?
@@ -47,6 +49,7 @@ final class ObjectSave: Sendable {
   var changed: PropertySet { content.changed }
   var missing: PropertySet { content.missing }
   var unfetched: PropertySet { content.unfetched }
+  var unfetchedOf: Int64? { content.unfetchedOf }
   var relations: [RelationSave] { content.relations }
   var record: Record? { content.record }
   var removed: Removed? { content.removed }

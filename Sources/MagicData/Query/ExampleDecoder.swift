@@ -54,8 +54,8 @@ private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
     decoder.container(keyedBy: type)
   }
   func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedDecodingContainer { decoder.unkeyedContainer() }
-  func superDecoder() -> any Decoder { decoder }
-  func superDecoder(forKey key: Key) -> any Decoder { decoder }
+  func superDecoder() throws -> any Decoder { throw decoder.nothing(Any.self) }
+  func superDecoder(forKey key: Key) throws -> any Decoder { throw decoder.nothing(Any.self) }
 }
 
 /// Of no elements.

@@ -76,7 +76,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
       let property = try AsyncReverseMagicSet.property(relation)
       let layout = try Layout.of(Element.self)
       let known = store.known(Element.self)
-      return try store.readBlocking { db in
+      return try store.readOnCaller { db in
         guard let type = try known ?? MappedType.find(layout, db) else { return [] }
         return try type.owners(of: record.place.zIndex, in: property, after: .min, limit: -1, db)
       }

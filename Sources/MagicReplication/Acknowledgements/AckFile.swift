@@ -93,7 +93,8 @@ struct AckFile: Equatable, Sendable {
   func bytes(_ dataSet: DataSetID, atMost limit: Int) throws -> Data {
     let all = try bytes(dataSet)
     guard all.count > limit else { return all }
-    return try AckFile(replica: replica, members: members.filter { $0.key == replica }).bytes(dataSet)
+    let own = members.filter { $0.key == replica }
+    return try AckFile(replica: replica, members: own, acceptedTime: acceptedTime).bytes(dataSet)
   }
 
   init(

@@ -82,7 +82,8 @@ extension MagicReplicator {
   ) {
     let milliseconds = magic.store.surroundings.milliseconds()
     let events = source
-    let acceptedTime = try folder.acknowledged(dataSet).values.map(\.acceptedTime).max() ?? 0
+    // What cannot be read keeps nothing else back (K-7).
+    let acceptedTime = (try? folder.acknowledged(dataSet))?.values.map(\.acceptedTime).max() ?? 0
     let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store, accepted] db in
       var listing = listing
       // Before what it is about comes, which would wait otherwise.

@@ -39,10 +39,18 @@ package final class ArrivingContent {
     offset = 0
   }
 
-  /// Gives it its name, if it is what that says; else nothing of it stays. What could not be read may be right, and stays.
+  private var canBeOpened: Bool {
+    let other = open(part.path, O_RDONLY | O_CLOEXEC)
+    guard other >= 0 else { return false }
+    close(other)
+    return true
+  }
+
+  /// Gives it its name, if it is what that says; else nothing of it stays.
   package func finish() throws {
     if let fault = try AssetContent.check(part, digits, Task.checkCancellation) {
-      if fault.code == .damaged { unlink(part.path) }
+      // What cannot be opened now, as with too many open files, may be right; but what cannot be read would be in the way for good.
+      if fault.code == .damaged || canBeOpened { unlink(part.path) }
       throw fault
     }
     let file = folder.content(digits)

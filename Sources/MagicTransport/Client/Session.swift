@@ -55,7 +55,8 @@ final class Session: Sendable {
   ) async throws {
     // An error that came is worth more than what it makes fail.
     if let end = mailbox.end { throw end }
-    room.set(WireLimits.silence)
+    // Who sends over a slow link waits for room for more than one silence.
+    room.set(WireLimits.silence * 3)
     do {
       try await outbound.write(frame)
       room.clear()

@@ -443,9 +443,9 @@ struct Row: Sendable {
   }
 }
 
-extension Array where Element == FolderListing.File {
+extension Array {
   /// Of the first one for which it holds, where it holds for all after that; else the end.
-  fileprivate func boundary(_ isBeyond: (Element) -> Bool) -> Int {
+  func boundary(_ isBeyond: (Element) -> Bool) -> Int {
     var (low, high) = (0, count)
     while low < high {
       let middle = (low + high) / 2

@@ -185,8 +185,6 @@ struct Merger {
       }
       branch.transactions = Array(branch.transactions[..<common])
     }
-    // What moves to another id, or goes, changes places (J-33).
-    for type in kinds.keys { kinds[type]?.found.forget() }
     if let other = try apart(branch, &branches, db) { return try adopt(other, &branches, limits, db) }
     for (offset, (transaction, schema)) in branch.transactions.enumerated() {
       let sequence = branch.sequence + UInt64(offset)
@@ -450,15 +448,10 @@ private struct FoundObjects {
       last?.zIndex = next.zIndex
       return next
     }
-    forget()
+    (following, rows) = (Neighbours(), FoundObjects.fewest)
     let (place, before) = (try table.place(of: key), last)
     last = place.map { ($0.zIndex, isNext: $0.zIndex &- 1 == before?.zIndex) }
     return place
-  }
-
-  /// Others are about to change rows.
-  mutating func forget() {
-    (following, rows) = (Neighbours(), FoundObjects.fewest)
   }
 }
 
@@ -472,11 +465,7 @@ private struct Unfolded {
 extension [EntryPlace] {
   /// Of places that rise.
   fileprivate func has(_ place: EntryPlace) -> Bool {
-    var (low, high) = (0, count)
-    while low < high {
-      let middle = (low + high) / 2
-      if self[middle].bits < place.bits { low = middle + 1 } else { high = middle }
-    }
-    return low < count && self[low] == place
+    let index = boundary { $0.bits >= place.bits }
+    return index < count && self[index] == place
   }
 }

@@ -7,47 +7,21 @@ package import MagicReplication
 // @unchecked: a reading hands its entries over one after the other, and is awaited.
 package final class EntryListing: @unchecked Sendable {
   private let output: OutputOptions
-  private var page: Page
+  package private(set) var count = 0
   private var said: Set<String> = []
 
   package init(_ output: OutputOptions) {
     self.output = output
-    page = Page(line: EntryLine(isJSON: output.json))
-  }
-
-  package var count: Int { page.count }
-
-  /// Lines that are not written yet, in memory that is used again and again.
-  private struct Page {
-    var line: EntryLine
-    var count = 0
-    private var bytes = ByteWriter()
-
-    init(line: EntryLine) {
-      self.line = line
-    }
-
-    mutating func add(_ entry: Entry, of transaction: Transaction, _ schema: SourceSchema) throws {
-      count += 1
-      line.write(entry, of: transaction, schema, to: &bytes)
-      bytes.byte(UInt8(ascii: "\n"))
-      if bytes.count >= LineWriter.atOnce { try flush() }
-    }
-
-    mutating func flush() throws {
-      defer { bytes.removeAll() }
-      try LineWriter.write(bytes.bytes, to: STDOUT_FILENO)
-    }
   }
 
   /// - Parameter after: what was printed already.
   package func print(
     _ source: JournalSource, _ selection: LogSelection, after: Frontier? = nil
   ) async throws -> (report: MagicReadReport, reached: Frontier) {
-    let (report, reached) = try await source.forEachEntry(selection, after: after) { [self] entry, transaction, schema in
-      try page.add(entry, of: transaction, schema)
-    }
-    try page.flush()
+    let (report, reached, count) = try await source.writeLines(
+      selection, after: after, isJSON: output.json, atOnce: LineWriter.atOnce
+    ) { try LineWriter.write($0, to: STDOUT_FILENO) }
+    self.count += count
     var untold = report
     untold.remove { !said.insert($0).inserted }
     try output.tell(untold)

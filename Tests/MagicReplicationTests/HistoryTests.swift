@@ -46,4 +46,60 @@ import Testing
     }
     await #expect(throws: MagicDataError.self) { try await MagicHistory(replica.magic).history(of: "Note", "nobody") }
   }
+
+  /// The entries of a segment are looked at where they stand; what is said of them is what is said of entries that were made.
+  @Test(arguments: [false, true]) func aSegmentTellsWhatItsFolderDoes(isJSON: Bool) async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    let (ann, leaf) = (Person("ann \"a\" \u{85}", "Änn"), Leaf("one"))
+    ann.friends.insert(Person(UUID().uuidString, ""))
+    (ann.pages, ann.index, ann.friend) = ([leaf, leaf], ["a \"b\"": leaf], ann)
+    leaf.byAge = [-7: ann]
+    let picture = Picture()
+    (picture.id, picture.data) = (UUID(), Data([0, 255]))
+    let event = Event("\u{0}\n")
+    event.weight = -0.5
+    let (claimed, shelf) = (Shelf(), Shelf(.min, leaf))
+    claimed.first = leaf
+    try await replica.magic.transaction { tx in
+      for object in [ann, picture, event, claimed, shelf, Note("n", "")] as [any MagicObject] { try await tx.update(object) }
+    }
+    try await replica.magic.update(contentsOf: (0..<3_000).map { Note("note \($0)", String(repeating: "x", count: $0 % 40)) })
+    for object in [event, claimed] as [any MagicObject] { try await replica.magic.remove(object) }
+    event.text = "again"
+    try await replica.magic.update(event)
+    leaf.count = .max
+    leaf.byAge = [:]
+    try await replica.magic.update(leaf)
+    try await replica.replicator.push()
+    let files = try FileManager.default.contentsOfDirectory(
+      at: folder["remote"].appendingPathComponent("segments"), includingPropertiesForKeys: nil)
+    let segment = JournalSource.segment(try #require(files.first))
+    #expect(files.count == 1)
+
+    func lines(_ source: JournalSource, _ selection: LogSelection = .init()) async throws -> [String] {
+      let text = Locked<[UInt8]>([])
+      let written = try await source.writeLines(selection, isJSON: isJSON, atOnce: 1_000) { bytes in
+        text.withLock { $0 += bytes }
+      }
+      #expect(written.report.isComplete)
+      let lines = String(decoding: text.withLock { $0 }, as: UTF8.self).split(separator: "\n").map(String.init)
+      #expect(lines.count == written.count)
+      return lines
+    }
+    let all = try await lines(.folder(FolderRemote(folder["remote"])))
+    #expect(all.count > 3_010)
+    #expect(try await lines(segment) == all)
+    var selection = LogSelection()
+    selection.limit = 7
+    #expect(try await lines(segment, selection) == all.suffix(7))
+    selection.filter = EntryFilter(type: "Event", isRemove: false)
+    #expect(try await lines(segment, selection).count == 2)
+
+    let (counted, expected) = (
+      try await MagicHistory(path: files[0].path).statistics(), try await MagicHistory(replica.magic).statistics()
+    )
+    #expect((counted.total, counted.types, counted.days) == (expected.total, expected.types, expected.days))
+    #expect((counted.compaction.values, counted.compaction.bytes) == (expected.compaction.values, expected.compaction.bytes))
+    #expect(expected.compaction.values > 0)
+  }
 }

@@ -116,7 +116,7 @@ package struct SQL: ~Copyable {
         }
       }
       try check(status)
-    case .bytes(let bytes):
+    case .bytes(let bytes), .coded(let bytes):
       bound += 1
       try check(
         bytes.isEmpty

@@ -22,7 +22,7 @@ package struct StoredEntry {
     _ type: Int, _ operation: Entry.Operation, _ zIndex: Int64, _ previous: EntryPlace, to writer: inout ByteWriter
   ) {
     writer.varint(type)
-    writer.byte(operation.code)
+    writer.byte(operation.code.rawValue)
     writer.varint(UInt64(bitPattern: zIndex))
     writer.varint(UInt64(bitPattern: previous.bits))
   }
@@ -61,19 +61,18 @@ package struct StoredEntry {
     let type = try reader.index(below: types.count, "type")
     let schema = types[type].schema
     let start = reader
-    let code = try reader.byte()
+    guard let code = Entry.Operation.Code(rawValue: try reader.byte()) else { throw start.damaged("an unknown operation") }
     zIndex = Int64(bitPattern: try reader.varint())
     previous = EntryPlace(bits: Int64(bitPattern: try reader.varint()))
-    let operation: Entry.Operation
-    switch code {
-    case 0: operation = .remove
-    case 1: operation = .update
-    case 2: operation = .revival(base: Stamp(try reader.fixed(UInt64.self)))
-    case 3: operation = .birth
-    case 4: operation = .claim(number: Int64(clamping: try reader.varint()))
-    case 5: operation = .withdrawal(number: Int64(clamping: try reader.varint()))
-    default: throw start.damaged("an unknown operation")
-    }
+    let operation: Entry.Operation =
+      switch code {
+      case .remove: .remove
+      case .update: .update
+      case .revival: .revival(base: Stamp(try reader.fixed(UInt64.self)))
+      case .birth: .birth
+      case .claim: .claim(number: Int64(clamping: try reader.varint()))
+      case .withdrawal: .withdrawal(number: Int64(clamping: try reader.varint()))
+      }
     let key: ObjectKey
     if let known {
       try ObjectKey.skip(&reader)

@@ -1,14 +1,3 @@
-extension String {
-  /// `nil` for bytes that are not UTF-8.
-  fileprivate init?(utf8 bytes: ArraySlice<UInt8>) {
-    // To decode, and then to see whether that has repaired anything, takes half of what `String(validating:as:)` does.
-    var text = String(decoding: bytes, as: UTF8.self)
-    let isWhole = text.withUTF8 { text in bytes.withUnsafeBytes { UnsafeRawBufferPointer(text).hasSameBytes(as: $0) } }
-    guard isWhole else { return nil }
-    self = text
-  }
-}
-
 /// Takes the primitives of Protocol/values.md from bytes that nobody vouches for.
 ///
 /// Nothing is allocated for a length before the bytes that it counts are known to be there.
@@ -114,11 +103,22 @@ package struct ByteReader: Sendable {
   }
 
   package mutating func string(atMost limit: Int) throws(JournalError) -> String {
-    let start = offset
-    let slice = try block(atMost: limit)
-    guard let text = String(utf8: slice) else { throw damaged("a text is not UTF-8", at: start) }  // V-3
-    return text
+    let range = try text(atMost: limit)
+    return bytes.withUnsafeBytes { String(decoding: $0[range], as: UTF8.self) }
   }
+
+  /// Where a block stands that is UTF-8 (V-3).
+  mutating func text(atMost limit: Int) throws(JournalError) -> Range<Int> {
+    let start = offset
+    let range = try block(atMost: limit).indices
+    guard bytes.withUnsafeBytes({ UnsafeRawBufferPointer(rebasing: $0[range]).isUTF8 }) else {
+      throw damaged("a text is not UTF-8", at: start)
+    }
+    return range
+  }
+
+  /// All the bytes, of which offsets tell.
+  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { bytes.withUnsafeBytes(body) }
 
   /// A reader of the next block alone; offsets stay those of the whole.
   package mutating func stream() throws(JournalError) -> ByteReader {

@@ -1,4 +1,4 @@
-/// Reads what a `ByteWriter` of this program has just written: nothing of it can be damaged.
+/// Reads what a `ByteWriter` of this program has just written, or what a `ByteReader` has passed over: nothing of it can be damaged.
 extension UnsafeRawBufferPointer {
   package func varint(_ position: inout Int) -> UInt64 {
     var (number, shift): (UInt64, UInt64) = (0, 0)
@@ -11,9 +11,9 @@ extension UnsafeRawBufferPointer {
     }
   }
 
-  func fixed(_ position: inout Int) -> UInt64 {
-    defer { position += 8 }
-    return UInt64(bigEndian: loadUnaligned(fromByteOffset: position, as: UInt64.self))
+  func fixed<Number: FixedWidthInteger>(_: Number.Type, _ position: inout Int) -> Number {
+    defer { position += Number.bitWidth / 8 }
+    return Number(bigEndian: loadUnaligned(fromByteOffset: position, as: Number.self))
   }
 
   func block(_ position: inout Int) -> UnsafeRawBufferPointer {
@@ -39,6 +39,22 @@ extension UnsafeRawBufferPointer {
       offset += 1
     }
     return true
+  }
+
+  var isUTF8: Bool {
+    var (offset, high): (Int, UInt64) = (0, 0)
+    while offset + 8 <= count {
+      high |= loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      offset += 8
+    }
+    while offset < count {
+      high |= UInt64(self[offset])
+      offset += 1
+    }
+    // Mostly there is ASCII alone. To decode the rest, and to see whether that has repaired anything, takes half of what `String(validating:as:)` does.
+    guard high & 0x8080_8080_8080_8080 != 0 else { return true }
+    var text = String(decoding: self, as: UTF8.self)
+    return text.withUTF8 { UnsafeRawBufferPointer($0).hasSameBytes(as: self) }
   }
 }
 

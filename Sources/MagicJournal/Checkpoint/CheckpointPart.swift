@@ -13,7 +13,8 @@ package struct CheckpointPart: Sendable, Equatable {
     while !body.isAtEnd {
       let (last, offset) = (transactions.last, body.offset)
       var transaction = try body.transaction(
-        Identifier(0, 0), 0, isFirst: transactions.isEmpty, after: last?.name.stamp)
+        Identifier(0, 0), 0, isFirst: transactions.isEmpty, after: last?.name.stamp
+      ).made()
       transaction.replica = transaction.root
       guard last.map({ CheckpointPart.rises($0, transaction) }) ?? true else {
         throw JournalError(.damaged, "a checkpoint's transactions do not rise", offset: offset)

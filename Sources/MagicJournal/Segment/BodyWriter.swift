@@ -70,7 +70,7 @@ struct BodyWriter: Sendable {
     for root in roots.values { root.encode(to: &body) }
     body.varint(shapes.values.count)
     for shape in shapes.values { shape.encode(to: &body) }
-    let streams = columns.ordered(by: used.schema)
+    let streams = columns.ordered
     body.reserve(streams.reduce(0) { $0 + ByteWriter.length(ofVarint: UInt64($1.count)) + $1.count })
     for stream in streams { body.block(stream.bytes) }
     guard body.count <= Limits.segmentBytes else {
@@ -100,7 +100,7 @@ extension ByteWriter {
 private struct Alike: Sendable {
   private var type = -1
   private var fields: [Int] = []
-  private(set) var shape = SegmentShape(type: 0, operation: 0, fields: [])
+  private(set) var shape = SegmentShape(type: 0, operation: .remove, fields: [])
   /// Where the values of the shape's fields are in the entry.
   private(set) var order: [Int] = []
   /// Of the shape.

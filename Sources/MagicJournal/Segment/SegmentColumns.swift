@@ -24,7 +24,7 @@ extension SegmentColumns<ByteWriter> {
   }
 
   /// In the order of Protocol/segment.md.
-  func ordered(by schema: Schema) -> [ByteWriter] {
+  var ordered: [ByteWriter] {
     [stamps, tags, roots, counts, shapes, bases] + types.flatMap { [$0.objects] + $0.fields }
   }
 }

@@ -58,21 +58,36 @@ package struct SegmentReader: Sendable {
   ///
   /// - Parameter most: hands out a transaction of more entries in parts: each is as a transaction that has so many of them.
   package mutating func next(atMost most: Int = .max) throws(JournalError) -> Transaction? {
+    var transaction: Transaction?
+    repeat {
+      let taken = transaction?.entries.count ?? 0
+      let part = try nextEncoded(atMost: min(most - taken, SegmentReader.atOnce))
+      if transaction == nil { transaction = part?.head }
+      if let part { part.entries.forEachEntry { transaction?.entries.append($0.made()) } }
+    } while body.isWithinTransaction && (transaction?.entries.count ?? 0) < most
+    return transaction
+  }
+
+  /// The same as it stands.
+  package mutating func nextEncoded(atMost most: Int) throws(JournalError) -> EncodedTransaction? {
     guard sequence <= header.last else { return nil }
     let before = previous?.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
     let transaction = try body.transaction(
       header.replica, sequence, isFirst: sequence == header.first, after: before, atMost: most)
     guard !body.isWithinTransaction else { return transaction }
-    previous = transaction.name
+    previous = transaction.head.name
     sequence += 1
     if sequence > header.last {
       try body.expectEnd()
-      guard transaction.name == header.lastName else {
+      guard transaction.head.name == header.lastName else {
         throw JournalError(.damaged, "the last transaction is not the one that the header names", offset: 88)
       }
     }
     return transaction
   }
+
+  /// Few enough for a cache of the machine.
+  private static let atOnce = 1_024
 
   /// The names of all transactions (S-3), without their entries.
   package func names() throws(JournalError) -> [TransactionName] {
@@ -83,6 +98,7 @@ package struct SegmentReader: Sendable {
 /// Takes transactions from the columns of a body: of a segment, or of a checkpoint's part.
 struct BodyReader: Sendable {
   let schema: Schema
+  private let bytes: [UInt8]
   private let roots: [ReplicaID]
   private let shapes: [SegmentShape]
   private var columns: SegmentColumns<ByteReader>
@@ -104,7 +120,7 @@ struct BodyReader: Sendable {
     columns = try SegmentColumns<ByteReader>(from: &reader, schema, isWhole: isWhole)
     columns.isKept = isKept
     if isWhole { try reader.expectEnd("the body") }
-    (self.schema, self.roots, self.shapes) = (schema, roots, shapes)
+    (self.schema, self.bytes, self.roots, self.shapes) = (schema, bytes, roots, shapes)
   }
 
   /// Whether all transactions were taken.
@@ -124,7 +140,7 @@ struct BodyReader: Sendable {
   ///   - most: how many of its entries; the others come with the next calls.
   mutating func transaction(
     _ replica: ReplicaID, _ sequence: UInt64, isFirst: Bool, after previous: Stamp?, atMost most: Int = .max
-  ) throws(JournalError) -> Transaction {
+  ) throws(JournalError) -> EncodedTransaction {
     var open: OpenTransaction
     if let begun = self.open {
       open = begun
@@ -133,15 +149,15 @@ struct BodyReader: Sendable {
       open = try columns.begin(from: isFirst ? 0 : previous?.bits ?? 0, after: previous, roots: roots, atMost: most)
     }
     let before = open.size
-    let entries = try columns.entries(of: &open, atMost: most, shapes, schema)
+    let entries = try columns.entries(of: &open, atMost: most, in: bytes, shapes, schema)
     self.entries += entries.count
     size += open.size - before
     guard self.entries <= Limits.entries, size <= Limits.segmentSize else {
       throw JournalError(.tooLarge, "more entries or values than a segment may have", offset: columns.shapes.offset)
     }
-    let transaction = Transaction(replica: replica, sequence: sequence, name: open.name, root: open.root, entries: entries)
     if open.taken < open.count { self.open = open }
-    return transaction
+    return EncodedTransaction(
+      head: Transaction(replica: replica, sequence: sequence, name: open.name, root: open.root, entries: []), entries: entries)
   }
 
   /// The names of so many transactions, without their entries.
@@ -199,97 +215,100 @@ extension SegmentColumns<ByteReader> {
   }
 
   fileprivate mutating func entries(
-    of open: inout OpenTransaction, atMost most: Int, _ shapes: [SegmentShape], _ schema: Schema
-  ) throws(JournalError) -> [Entry] {
-    let (first, count) = (open.taken, min(most, open.count - open.taken))
-    var entries: [Entry] = []
-    entries.reserveCapacity(count)
+    of open: inout OpenTransaction, atMost most: Int, in body: [UInt8], _ shapes: [SegmentShape], _ schema: Schema
+  ) throws(JournalError) -> EncodedEntries {
+    let (first, count, before) = (open.taken, min(most, open.count - open.taken), open.size)
+    var entries = EncodedEntries(of: open.name, in: body, first: first, atMost: count, isKept: isKept)
     for ordinal in first..<first + count {
-      let entry = try entry(UInt32(ordinal), of: open.name, shapes, schema, &open.size)
-      if open.count > 1, !open.spoken.insert(entry) {
-        // Mostly there is but a hash that another object has too. The parts before are read again to know.
-        if !open.spoken.isExact { open.spoken.know(try before(open, first, shapes, schema) + entries) }
-        guard open.spoken.insert(entry) else {
-          throw counts.damaged("a transaction has two entries of one object", at: open.counted)
-        }
-      }
-      entries.append(entry)
+      let hash = try entry(UInt32(ordinal), of: open.name, shapes, schema, &open.size, to: &entries)
+      open.spoken.insert(hash)
       guard open.size <= Limits.transactionBytes else {
         throw JournalError(
           .tooLarge, "a transaction is above the limit of \(Limits.transactionBytes) bytes", offset: open.counted)
       }
     }
+    assert(open.size == before + entries.size, "an encoding has the length that it is said to have")
     open.taken += count
+    if open.taken == open.count, open.spoken.isInDoubt {
+      let all = first == 0 ? entries : try self.entries(of: open, in: body, shapes, schema)
+      guard all.haveObjectsOfTheirOwn else {
+        throw counts.damaged("a transaction has two entries of one object", at: open.counted)
+      }
+    }
     return entries
   }
 
-  /// The first entries of one that comes in parts.
-  private func before(
-    _ open: OpenTransaction, _ count: Int, _ shapes: [SegmentShape], _ schema: Schema
-  ) throws(JournalError) -> [Entry] {
-    guard count > 0, var columns = open.start else { return [] }
-    var (entries, size): ([Entry], Int) = ([], 0)
-    for ordinal in 0..<UInt32(count) { entries.append(try columns.entry(ordinal, of: open.name, shapes, schema, &size)) }
+  /// All entries of one that came in parts.
+  private func entries(
+    of open: OpenTransaction, in body: [UInt8], _ shapes: [SegmentShape], _ schema: Schema
+  ) throws(JournalError) -> EncodedEntries {
+    var entries = EncodedEntries(of: open.name, in: body, first: 0, atMost: open.count, isKept: isKept)
+    guard var columns = open.start else { return entries }
+    var size = 0
+    for ordinal in 0..<UInt32(open.count) {
+      _ = try columns.entry(ordinal, of: open.name, shapes, schema, &size, to: &entries)
+    }
     return entries
   }
 
+  /// Passes over an entry.
+  ///
   /// - Parameter size: grows by the entry's (`Entry.size`), of which the bytes that are read tell.
+  /// - Returns: a hash of its object.
   private mutating func entry(
-    _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema, _ size: inout Int
-  ) throws(JournalError) -> Entry {
+    _ ordinal: UInt32, of name: TransactionName, _ shapes: [SegmentShape], _ schema: Schema, _ size: inout Int,
+    to entries: inout EncodedEntries
+  ) throws(JournalError) -> UInt64 {
     let index = try self.shapes.index(below: shapes.count, "shape")
     let (type, code) = (shapes[index].type, shapes[index].operation)
-    let place = isKept && SegmentShape.isFirst(code) ? try types[type].objects.ordinal() : ordinal
-    let own = Birth(transaction: name, ordinal: place)
-    let operation: Entry.Operation
-    let key: ObjectKey
+    let base = bases.offset
+    if code == .revival { _ = try bases.earlier(than: name.stamp) }
+    let hash: UInt64
     let start = types[type].objects.offset
-    switch code {
-    case 3: (operation, key) = (.birth, .birth(own))
-    case 4: (operation, key) = (.claim(number: try types[type].objects.claimed()), .birth(own))
-    case 5: (operation, key) = (.withdrawal(number: try types[type].objects.claimed()), .birth(own))
-    default:
-      operation =
-        switch code {
-        case 0: .remove
-        case 1: .update
-        default: .revival(base: try bases.earlier(than: name.stamp))
-        }
-      key = try types[type].objects.key(operation, own, types[type].primary, isKept: isKept)
+    if code.isFirst {
+      let own = Birth(transaction: name, ordinal: isKept ? try types[type].objects.ordinal() : ordinal)
+      if code.isClaim { try types[type].objects.passClaim() }
+      entries.begin(shapes[index], nameAt: start, isBirth: true, base: base)
+      (hash, size) = (own.hash(seed: UInt64(type)), size + 32)
+    } else {
+      let own = Birth(transaction: name, ordinal: ordinal)
+      let key = try types[type].objects.passKey(code, own, types[type].primary, isKept: isKept)
+      entries.begin(shapes[index], nameAt: key.offset, isBirth: key.birth != nil, base: base)
+      if let birth = key.birth {
+        (hash, size) = (birth.hash(seed: UInt64(type)), size + 32)
+      } else {
+        let bytes = start..<types[type].objects.offset
+        hash = types[type].objects.withBytes { UnsafeRawBufferPointer(rebasing: $0[bytes]).hash(seed: UInt64(type)) }
+        size += 16 + bytes.count
+      }
     }
-    let before = size
-    size += 16 + (key.isPrimary ? types[type].objects.offset - start : 16)
-    var fields: [FieldValue] = []
-    fields.reserveCapacity(shapes[index].fields.count)
     for field in shapes[index].fields {
       let start = types[type].fields[field].offset
-      let value = try Value(from: &types[type].fields[field])
-      guard value.fits(schema.types[type].fields[field]) else {
+      let value = try Value.pass(&types[type].fields[field])
+      let known = schema.types[type].fields[field]
+      guard value.relation?.fits(known) ?? (value.kind.map { $0 == known.kind } ?? !known.kind.hasElements) else {
         throw types[type].fields[field].damaged("a value does not fit its field", at: start)
       }
-      size += 4 + types[type].fields[field].offset - start + 16 * value.elementCount
-      fields.append(FieldValue(field: field, value: value))
+      size += 4 + types[type].fields[field].offset - start
+      if let relation = value.relation {
+        size += 16 * relation.elementCount
+        entries.add(field, relation)
+      } else {
+        entries.add(field, at: start)
+      }
     }
-    let entry = Entry(type: type, key: key, operation: operation, fields: fields)
-    assert(size == before + entry.size, "an encoding has the length that it is said to have")
-    return entry
+    return hash
   }
 }
 
-/// The objects that a transaction has entries of: a table of hashes, which is quick, until two of them are the same or too close; then a set.
+/// Whether two entries of a transaction may be of one object: a table of hashes, which is quick.
 private struct SpokenObjects {
-  private struct Object: Hashable {
-    let type: Int
-    let key: ObjectKey
-
-    init(_ entry: Entry) { (type, key) = (entry.type, entry.key) }
-  }
-
   /// Of each hash the lower half, which does not choose its place; 0 for none.
   private var hashes: [UInt32] = []
-  private var objects: Set<Object>?
   /// From a hash to its place.
   private let shift: Int
+  /// Whether two hashes were the same, or so many close that nobody looked further.
+  private(set) var isInDoubt = false
 
   /// Hashes that others have chosen may be close.
   private static let maxSteps = 32
@@ -300,36 +319,20 @@ private struct SpokenObjects {
     if count > 1 { hashes = Array(repeating: 0, count: 1 << bits) }
   }
 
-  /// Whether objects themselves are compared.
-  var isExact: Bool { objects != nil }
-
-  /// `false` for an object that is known, or, until objects are compared, that may be.
-  mutating func insert(_ entry: Entry) -> Bool {
-    guard objects == nil else { return objects?.insert(Object(entry)).inserted ?? false }
-    let hash = entry.key.hash(seed: UInt64(entry.type))
+  mutating func insert(_ hash: UInt64) {
+    guard !hashes.isEmpty, !isInDoubt else { return }
     let low = max(UInt32(truncatingIfNeeded: hash), 1)
     var place = Int(hash >> UInt64(shift))
     for _ in 0..<SpokenObjects.maxSteps {
       if hashes[place] == 0 {
         hashes[place] = low
-        return true
+        return
       }
-      if hashes[place] == low { return false }
+      if hashes[place] == low { break }
       place = (place + 1) & (hashes.count - 1)
     }
-    return false
+    (isInDoubt, hashes) = (true, [])
   }
-
-  /// Compares objects from here on.
-  ///
-  /// - Parameter entries: all those before.
-  mutating func know(_ entries: [Entry]) {
-    (objects, hashes) = (Set(entries.lazy.map(Object.init)), [])
-  }
-}
-
-extension ObjectKey {
-  fileprivate var isPrimary: Bool { if case .primary = self { true } else { false } }
 }
 
 extension ByteReader {
@@ -341,13 +344,12 @@ extension ByteReader {
     return Stamp(stamp.bits - distance)
   }
 
-  fileprivate mutating func claimed() throws(JournalError) -> Int64 {
+  fileprivate mutating func passClaim() throws(JournalError) {
     let start = offset
     let number = try varint()
     guard let number = Int64(exactly: number), Numbers.claimable ~= number else {
       throw damaged("a number that cannot be claimed", at: start)
     }
-    return number
   }
 
   fileprivate mutating func ordinal() throws(JournalError) -> UInt32 {
@@ -357,16 +359,19 @@ extension ByteReader {
     return UInt32(ordinal)
   }
 
-  fileprivate mutating func key(
-    _ operation: Entry.Operation, _ own: Birth, _ primary: Value.Kind?, isKept: Bool
-  ) throws(JournalError) -> ObjectKey {  // S-5
-    let start = offset
+  /// - Returns: where what names an object begins, and the birth if it is one.
+  fileprivate mutating func passKey(
+    _ operation: Entry.Operation.Code, _ own: Birth, _ primary: Value.Kind?, isKept: Bool
+  ) throws(JournalError) -> (offset: Int, birth: Birth?) {  // S-5
+    var start = offset
     if primary == .integer, next == ObjectKey.birthForm {  // S-10
       _ = try byte()
+      start = offset
     } else if let primary {
-      let value = try Value(from: &self)
-      guard value.kind == primary else { throw damaged("a primary value is not of its type's kind", at: start) }
-      return .primary(value)
+      guard try Value.pass(&self).kind == primary else {
+        throw damaged("a primary value is not of its type's kind", at: start)
+      }
+      return (start, nil)
     }
     // Only a remove may speak of an object that its own transaction has made.
     let stamp = try earlier(than: own.transaction.stamp, byAtLeast: operation == .remove && primary == nil ? 0 : 1)
@@ -376,6 +381,6 @@ extension ByteReader {
     guard stamp < own.transaction.stamp || birth == own || isKept && birth.transaction == own.transaction else {
       throw damaged("a birth at another place of its transaction", at: start)
     }
-    return .birth(birth)
+    return (start, birth)
   }
 }

@@ -86,12 +86,14 @@ extension ObjectKey {
   }
 
   /// The length of `encoded`.
-  var encodedLength: Int {
+  package var encodedLength: Int {
     switch self {
     case .primary(let value): value.encodedLength
-    case .birth: 17
+    case .birth: ObjectKey.birthLength
     }
   }
+
+  static let birthLength = 17
 
   /// As a column holds it: the primary value, or the birth as bytes.
   package var value: Value {
@@ -112,19 +114,44 @@ extension ObjectKey {
   }
 }
 
+// Hashes that are the same on every machine, unlike Swift's own, and good enough where nobody means harm. All bits are mixed.
+
 extension ObjectKey {
-  /// The same on every machine, unlike Swift's own, and good enough where nobody means harm. All bits are mixed.
   package func hash(seed: UInt64) -> UInt64 {
-    // Small seeds and small numbers are not to meet.
-    var hash = (seed &+ 1) &* 0x9e37_79b9_7f4a_7c15
     switch self {
-    case .primary(.integer(let number)): hash.mix(UInt64(bitPattern: number))
-    case .primary(.text(var text)): text.withUTF8 { hash.mix(UnsafeRawBufferPointer($0)) }
-    case .primary(let value): value.encoded.withUnsafeBytes { hash.mix($0) }
-    case .birth(let birth):
-      hash.mix(birth.transaction.stamp.bits)
-      hash.mix(UInt64(birth.transaction.tag) << 32 | UInt64(birth.ordinal))
+    case .primary(.integer(let number)): return UInt64(bitPattern: number).hash(seed: seed)
+    case .primary(.text(var text)):
+      if let (high, low) = UUIDText.halves(of: text) { return high.hash(seed: low.hash(seed: seed)) }
+      return text.withUTF8 { UnsafeRawBufferPointer($0).hash(seed: seed) }
+    case .primary(let value): return value.encoded.withUnsafeBytes { $0.hash(seed: seed) }
+    case .birth(let birth): return birth.hash(seed: seed)
     }
+  }
+}
+
+extension EncodedEntry {
+  /// That of its object's key.
+  package func hash(seed: UInt64) -> UInt64 {
+    switch key {
+    case .primary(.integer(let number)): UInt64(bitPattern: number).hash(seed: seed)
+    case .primary(.uuid(let high, let low)): high.hash(seed: low.hash(seed: seed))
+    case .primary(.text(let bytes)): bytes.hash(seed: seed)
+    case .primary(let value): ObjectKey.primary(Value(value)).hash(seed: seed)
+    case .birth(let birth): birth.hash(seed: seed)
+    }
+  }
+}
+
+extension Birth {
+  func hash(seed: UInt64) -> UInt64 {
+    transaction.stamp.bits.hash(seed: (UInt64(transaction.tag) << 32 | UInt64(ordinal)).hash(seed: seed))
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  func hash(seed: UInt64) -> UInt64 {
+    var hash = (seed &+ 1) &* 0x9e37_79b9_7f4a_7c15
+    hash.mix(self)
     return hash.mixed
   }
 }
@@ -135,6 +162,13 @@ extension UInt64 {
     var hash = (self ^ self >> 33) &* 0xff51_afd7_ed55_8ccd
     hash = (hash ^ hash >> 33) &* 0xc4ce_b9fe_1a85_ec53
     return hash ^ hash >> 33
+  }
+
+  fileprivate func hash(seed: UInt64) -> UInt64 {
+    // Small seeds and small numbers are not to meet.
+    var hash = (seed &+ 1) &* 0x9e37_79b9_7f4a_7c15
+    hash.mix(self)
+    return hash.mixed
   }
 
   fileprivate mutating func mix(_ word: UInt64) {

@@ -113,32 +113,31 @@ extension Entry {
     /// What is left of a claim whose object was removed by the same transaction.
     case withdrawal(number: Int64)
 
-    package var code: UInt8 {
+    /// What stands for it in every format (Protocol/journal.md).
+    package enum Code: UInt8, CaseIterable, Sendable {
+      case remove, update, revival, birth, claim, withdrawal
+
+      /// Whether an object is gone by it. Such an entry has no fields.
+      package var isRemove: Bool { self == .remove || self == .withdrawal }
+      /// Whether its object is named by the entry's own place.
+      package var isFirst: Bool { self == .birth || isClaim }
+      /// Whether it claims a number.
+      package var isClaim: Bool { self == .claim || self == .withdrawal }
+    }
+
+    package var code: Code {
       switch self {
-      case .remove: 0
-      case .update: 1
-      case .revival: 2
-      case .birth: 3
-      case .claim: 4
-      case .withdrawal: 5
+      case .remove: .remove
+      case .update: .update
+      case .revival: .revival
+      case .birth: .birth
+      case .claim: .claim
+      case .withdrawal: .withdrawal
       }
     }
 
-    /// Whether an object is gone by it. Such an entry has no fields.
-    package var isRemove: Bool {
-      switch self {
-      case .remove, .withdrawal: true
-      case .update, .revival, .birth, .claim: false
-      }
-    }
-
-    /// Whether its object is named by the entry's own place.
-    package var isFirst: Bool {
-      switch self {
-      case .birth, .claim, .withdrawal: true
-      case .remove, .update, .revival: false
-      }
-    }
+    package var isRemove: Bool { code.isRemove }
+    package var isFirst: Bool { code.isFirst }
 
     /// The number that is claimed.
     package var number: Int64? {

@@ -2,29 +2,31 @@
 package enum UUIDText {
   /// The first and the last 8 bytes.
   package static func halves(of text: String) -> (UInt64, UInt64)? {
-    guard text.utf8.count == 36 else { return nil }
+    guard text.utf8.count == length else { return nil }
     var text = text
-    return text.withUTF8 { digits in
-      guard
-        digits[8] == UInt8(ascii: "-"), digits[13] == UInt8(ascii: "-"), digits[18] == UInt8(ascii: "-"),
-        digits[23] == UInt8(ascii: "-")
-      else { return nil }
-      var bad: UInt8 = 0
-      func part(_ range: Range<Int>, _ before: UInt64) -> UInt64 {
-        var part = before
-        for index in range {
-          // Without branches: this is asked of every text that is stored.
-          let digit = digits[index] &- UInt8(ascii: "0")
-          let letter = digits[index] &- UInt8(ascii: "A")
-          bad |= digit < 10 || letter < 6 ? 0 : 1
-          part = part << 4 | UInt64(digit < 10 ? digit : letter &+ 10)
-        }
-        return part
+    return text.withUTF8 { halves(of: UnsafeRawBufferPointer($0)) }
+  }
+
+  static func halves(of digits: UnsafeRawBufferPointer) -> (UInt64, UInt64)? {
+    guard
+      digits.count == length, digits[8] == UInt8(ascii: "-"), digits[13] == UInt8(ascii: "-"),
+      digits[18] == UInt8(ascii: "-"), digits[23] == UInt8(ascii: "-")
+    else { return nil }
+    var bad: UInt8 = 0
+    func part(_ range: Range<Int>, _ before: UInt64) -> UInt64 {
+      var part = before
+      for index in range {
+        // Without branches: this is asked of every text that is stored.
+        let digit = digits[index] &- UInt8(ascii: "0")
+        let letter = digits[index] &- UInt8(ascii: "A")
+        bad |= digit < 10 || letter < 6 ? 0 : 1
+        part = part << 4 | UInt64(digit < 10 ? digit : letter &+ 10)
       }
-      let high = part(14..<18, part(9..<13, part(0..<8, 0)))
-      let low = part(24..<36, part(19..<23, 0))
-      return bad == 0 ? (high, low) : nil
+      return part
     }
+    let high = part(14..<18, part(9..<13, part(0..<8, 0)))
+    let low = part(24..<36, part(19..<23, 0))
+    return bad == 0 ? (high, low) : nil
   }
 
   package static func text(_ high: UInt64, _ low: UInt64) -> String {

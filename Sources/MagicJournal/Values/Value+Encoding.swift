@@ -82,8 +82,9 @@ extension Value {
     case text(UnsafeRawBufferPointer)
     case uuid(UInt64, UInt64)
     case bytes(UnsafeRawBufferPointer)
+    case coded(UnsafeRawBufferPointer)
 
-    /// - Parameter position: where it begins in what `encode` wrote, and then where it ends.
+    /// - Parameter position: where it begins in what `encode` wrote, or `pass` has passed over, and then where it ends.
     package init(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) {
       let form = bytes[position]
       position += 1
@@ -92,50 +93,94 @@ extension Value {
       case Form.integer:
         let number = bytes.varint(&position)
         self = .integer(Int64(bitPattern: number >> 1) ^ -Int64(number & 1))
-      case Form.real: self = .real(Double(bitPattern: bytes.fixed(&position)))
+      case Form.real: self = .real(Double(bitPattern: bytes.fixed(UInt64.self, &position)))
       case Form.uuid:
-        let high = bytes.fixed(&position)
-        self = .uuid(high, bytes.fixed(&position))
+        let high = bytes.fixed(UInt64.self, &position)
+        self = .uuid(high, bytes.fixed(UInt64.self, &position))
       case Form.text: self = .text(bytes.block(&position))
-      case Form.bytes, Form.coded: self = .bytes(bytes.block(&position))
+      case Form.bytes: self = .bytes(bytes.block(&position))
+      case Form.coded: self = .coded(bytes.block(&position))
       default: preconditionFailure("no value of form \(form) is read in place")
       }
     }
+
+    /// How many bytes it takes.
+    static func length(_ bytes: UnsafeRawBufferPointer, at start: Int) -> Int {
+      var position = start + 1
+      switch bytes[start] {
+      case Form.null: break
+      case Form.integer: _ = bytes.varint(&position)
+      case Form.real: position += 8
+      case Form.uuid: position += 16
+      default:
+        let count = Int(bytes.varint(&position))
+        position += count
+      }
+      return position - start
+    }
+  }
+
+  package init(_ encoded: Encoded) {
+    self =
+      switch encoded {
+      case .null: .null
+      case .integer(let number): .integer(number)
+      case .real(let number): .real(number)
+      case .text(let bytes): .text(String(decoding: bytes, as: UTF8.self))
+      case .uuid(let high, let low): .text(UUIDText.text(high, low))
+      case .bytes(let bytes): .bytes(Array(bytes))
+      case .coded(let bytes): .coded(Array(bytes))
+      }
   }
 
   package init(from reader: inout ByteReader) throws(JournalError) {
+    var position = reader.offset
+    let relation = try Value.pass(&reader).relation
+    self = relation ?? reader.withBytes { Value(Encoded($0, &position)) }
+  }
+
+  /// Passes over a value, and checks all that is to be checked of it.
+  ///
+  /// - Returns: its kind, and the value itself if it is of objects or an asset, which do not stand by themselves as others do (`Encoded`).
+  static func pass(_ reader: inout ByteReader) throws(JournalError) -> (kind: Kind?, relation: Value?) {
     let start = reader.offset
     switch try reader.byte() {
     case Form.null:
-      self = .null
+      return (nil, nil)
     case Form.integer:
-      let number = try reader.varint()
-      self = .integer(Int64(bitPattern: number >> 1) ^ -Int64(number & 1))
+      _ = try reader.varint()
+      return (.integer, nil)
     case Form.real:
-      self = .real(Double(bitPattern: try reader.fixed(UInt64.self)))
+      _ = try reader.fixed(UInt64.self)
+      return (.real, nil)
     case Form.text:
-      let text = try reader.string(atMost: Limits.valueBytes)
-      guard UUIDText.halves(of: text) == nil else { throw reader.damaged("a UUID is encoded as text", at: start) }
-      self = .text(text)
+      let range = try reader.text(atMost: Limits.valueBytes)
+      let isUUID = reader.withBytes { UUIDText.halves(of: UnsafeRawBufferPointer(rebasing: $0[range])) != nil }
+      guard !isUUID else { throw reader.damaged("a UUID is encoded as text", at: start) }
+      return (.text, nil)
     case Form.uuid:
-      let (high, low) = try reader.halves()
-      self = .text(UUIDText.text(high, low))
+      _ = try reader.halves()
+      return (.text, nil)
     case Form.bytes:
-      self = .bytes(Array(try reader.block(atMost: Limits.valueBytes)))
+      _ = try reader.block(atMost: Limits.valueBytes)
+      return (.bytes, nil)
     case Form.coded:
-      self = .coded(Array(try reader.block(atMost: Limits.valueBytes)))
+      _ = try reader.block(atMost: Limits.valueBytes)
+      return (.coded, nil)
     case Form.reference:
-      self = .reference(try ObjectKey(from: &reader))
+      return (.reference, .reference(try ObjectKey(from: &reader)))
     case Form.list:
-      self = .list(try reader.elements(ObjectKey.init(from:)))
+      return (.list, .list(try reader.elements(ObjectKey.init(from:))))
     case Form.set:
-      self = .set(try reader.changes(SetElement.init(from:)) { $0.identity.lexicographicallyPrecedes($1.identity) })
+      let elements = try reader.changes(SetElement.init(from:)) { $0.identity.lexicographicallyPrecedes($1.identity) }
+      return (.set, .set(elements))
     case Form.dictionary:
-      self = .dictionary(try reader.changes(DictionaryElement.init(from:)) { $0.name.lexicographicallyPrecedes($1.name) })
+      let elements = try reader.changes(DictionaryElement.init(from:)) { $0.name.lexicographicallyPrecedes($1.name) }
+      return (.dictionary, .dictionary(elements))
     case Form.asset:
       let name = try reader.string(atMost: Limits.valueBytes)
       guard AssetName.isValid(name) else { throw reader.damaged("a text names no asset", at: start) }
-      self = .asset(name)
+      return (.asset, .asset(name))
     case let code:
       throw JournalError(.unsupported, "there is no value of form \(code) in format 1", offset: start)
     }

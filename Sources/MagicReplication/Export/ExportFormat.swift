@@ -14,8 +14,8 @@ enum ExportFormat {
 
   static func name(of kind: Value.Kind) -> String { kinds.first { $0.kind == kind }?.name ?? "" }
 
-  /// By their codes.
-  static let operations = ["remove", "update", "revival", "birth", "claim", "withdrawal"]
+  /// In the order of their codes.
+  static let operations = Entry.Operation.Code.allCases.map { (code: $0, name: "\($0)") }
 
   /// Integers beyond are no JSON number: many programs would round them.
   static let safe: ClosedRange<Int64> = -9_007_199_254_740_992...9_007_199_254_740_992

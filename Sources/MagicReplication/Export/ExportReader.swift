@@ -212,20 +212,20 @@ final class ExportReader {
     let wrong = damaged("entry \(ordinal) lacks its op, object, base or number, or has one that is none")
     let number = line["number"]?.exportedInteger
     let operation: Entry.Operation
-    switch line["op"]?.text.flatMap({ ExportFormat.operations.firstIndex(of: $0) }) {
-    case 0: operation = .remove
-    case 1: operation = .update
-    case 2:
+    switch line["op"]?.text.flatMap({ name in ExportFormat.operations.first { $0.name == name }?.code }) {
+    case .remove: operation = .remove
+    case .update: operation = .update
+    case .revival:
       guard let base = line["base"]?.text.flatMap({ UInt64($0) }) else { throw wrong }
       operation = .revival(base: Stamp(base))
-    case 3: operation = .birth
-    case 4:
+    case .birth: operation = .birth
+    case .claim:
       guard let number else { throw wrong }
       operation = .claim(number: number)
-    case 5:
+    case .withdrawal:
       guard let number else { throw wrong }
       operation = .withdrawal(number: number)
-    default: throw wrong
+    case nil: throw wrong
     }
     let key = operation.isFirst ? .birth(Birth(transaction: name, ordinal: ordinal)) : line["object"]?.exportedKey
     guard let key, key.fits(schema.types[type].identity), operation.fits(schema.types[type]) else { throw wrong }

@@ -41,7 +41,7 @@ package struct ExportWriter: Sendable {
     let (type, ids) = learnt[entry.type]
     writer.append("{\"type\":".utf8)
     writer.append(types[type])
-    writer.append(",\"op\":\"\(ExportFormat.operations[Int(entry.operation.code)])\"".utf8)
+    writer.append(",\"op\":\"\(ExportFormat.operations[Int(entry.operation.code.rawValue)].name)\"".utf8)
     if !entry.operation.isFirst {
       writer.append(",\"object\":".utf8)
       writer.exported(entry.key)

@@ -90,7 +90,7 @@ public struct MagicHistory: Sendable {
             time: transaction.name.stamp.date, replica: transaction.replica.description, sequence: transaction.sequence),
           type: type.name.text, object: entry.key.text, isRemove: entry.operation.isRemove,
           fields: entry.fields.map { .init(name: type.fields[$0.field].name.text, value: $0.value.json) }))
-    }.report
+    }
   }
 
   /// Counts what the journal holds, in one reading.

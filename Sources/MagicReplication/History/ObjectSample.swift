@@ -32,35 +32,40 @@ struct ObjectSample {
   private var cells = HashTable(Cell(object: 0, version: ObjectSample.never, bytes: 0))
   private var mask: UInt64 = 0
 
-  private static let most = 100_000
+  private static let most = 50_000
   /// Of FNV-1a.
   private static let prime: UInt64 = 0x100_0000_01b3
   /// Before all that is written (C-4).
   private static let never = Version(stamp: .earliest, root: ReplicaID(0, 0))
 
-  mutating func add(_ entry: Entry, _ version: Version, _ type: Places) {
-    let name = entry.key.hash(seed: type.seed)
-    guard name & mask == 0 else { return }
+  /// - Returns: what the entry's values take.
+  mutating func add(_ entry: some EntryView, _ version: Version, _ type: Places) -> Int {
+    let name = entry.hash(seed: type.seed)
+    guard name & mask == 0 else { return (0..<entry.fieldCount).reduce(0) { $0 + entry.length(ofValueAt: $1) } }
+    var bytes = 0
     let object = objects.index(of: name).index
-    if entry.operation.isRemove {
+    if entry.isRemove {
       objects[object].removed = max(objects[object].removed, version)
     } else {
       objects[object].updated = max(objects[object].updated, version)
     }
-    for field in entry.fields {
-      let slot = type.slots[field.field]
-      switch field.value {
+    for index in 0..<entry.fieldCount {
+      let slot = type.slots[entry.field(at: index)]
+      let length = entry.length(ofValueAt: index)
+      bytes += length
+      switch entry.relation(at: index) {
       case .set(let elements):
-        for element in elements { add(slot ^ element.key.hash(seed: slot), object, name, version, element.key.storedLength) }
+        for element in elements { add(slot ^ element.key.hash(seed: slot), object, name, version, element.key.encodedLength) }
       case .dictionary(let elements):
         for element in elements {
           let cell = element.name.reduce(slot) { ($0 ^ UInt64($1)) &* ObjectSample.prime }
-          add(cell, object, name, version, element.name.count + (element.key?.storedLength ?? 1))
+          add(cell, object, name, version, element.name.count + (element.key?.encodedLength ?? 1))
         }
-      default: add(slot, object, name, version, field.value.encodedLength)
+      default: add(slot, object, name, version, length)
       }
     }
     if cells.count > ObjectSample.most, objects.count > 1 { halve() }
+    return bytes
   }
 
   private mutating func add(_ cell: UInt64, _ object: Int, _ name: UInt64, _ version: Version, _ size: Int) {
@@ -159,14 +164,5 @@ private struct HashTable<Element> {
     var index = Int(truncatingIfNeeded: hash >> 20) & (hashes.count - 1)
     while hashes[index] != 0, hashes[index] != hash { index = (index + 1) & (hashes.count - 1) }
     return index
-  }
-}
-
-extension ObjectKey {
-  var storedLength: Int {
-    switch self {
-    case .primary(let value): value.encodedLength
-    case .birth: 17
-    }
   }
 }

@@ -21,7 +21,8 @@ struct StatisticsCounter {
   init() {}
 
   /// A transaction, or a part of one.
-  mutating func add(_ transaction: Transaction, _ schema: SourceSchema) {
+  mutating func add(_ part: ReadPart, _ schema: SourceSchema) {
+    let transaction = part.head
     if self.schema !== schema {
       settleTypes()
       self.schema = schema
@@ -30,18 +31,16 @@ struct StatisticsCounter {
     }
     let day = transaction.name.stamp.milliseconds / 86_400_000
     if let current, current.replica != transaction.replica || current.day != day { settleReplica() }
-    var replica = current ?? (transaction.replica, .init(), day, 0)
-    var size = 0
-    for entry in transaction.entries {
-      let bytes = entry.contentLength
-      size += bytes
-      let isRemove = entry.operation.isRemove
-      shares[entry.type].add(bytes, isRemove)
-      replica.share.add(bytes, isRemove)
-      sample.add(entry, transaction.version, places[entry.type])
+    var share = current?.share ?? .init()
+    let before = share
+    switch part {
+    case .made(let transaction): for entry in transaction.entries { count(entry, transaction.version, in: &share) }
+    case .encoded(let transaction):
+      let version = transaction.head.version
+      transaction.entries.forEachEntry { count($0, version, in: &share) }
     }
-    replica.count += transaction.entries.count
-    current = replica
+    let (entries, bytes) = (share.entries - before.entries, share.bytes - before.bytes)
+    current = (transaction.replica, share, day, (current?.count ?? 0) + entries)
     // What is kept of transactions has no addresses, and comes whole.
     let address = (transaction.replica, transaction.sequence, transaction.name)
     if transaction.sequence == 0 || told.map({ $0 != address }) ?? true { transactions += 1 }
@@ -49,7 +48,14 @@ struct StatisticsCounter {
     let stamp = transaction.name.stamp
     first = min(first ?? stamp, stamp)
     last = max(last ?? stamp, stamp)
-    timeline.add(stamp.milliseconds, transaction.replica, entries: transaction.entries.count, bytes: size)
+    timeline.add(stamp.milliseconds, transaction.replica, entries: entries, bytes: bytes)
+  }
+
+  /// What its object's name and its values take.
+  private mutating func count(_ entry: some EntryView, _ version: Version, in share: inout MagicJournalStatistics.Share) {
+    let bytes = entry.keyLength + sample.add(entry, version, places[entry.type])
+    shares[entry.type].add(bytes, entry.isRemove)
+    share.add(bytes, entry.isRemove)
   }
 
   private mutating func settleTypes() {
@@ -105,9 +111,4 @@ extension MagicJournalStatistics.Share {
 
 extension Stamp {
   package var date: Date { Date(timeIntervalSince1970: TimeInterval(milliseconds) / 1_000) }
-}
-
-extension Entry {
-  /// What its object's name and its values take.
-  fileprivate var contentLength: Int { fields.reduce(key.storedLength) { $0 + $1.value.encodedLength } }
 }

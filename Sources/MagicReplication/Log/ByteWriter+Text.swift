@@ -4,44 +4,55 @@ extension ByteWriter {
   /// A JSON string. Control characters are escaped, those beyond ASCII too, so that a terminal shows them and does nothing.
   mutating func quoted(_ text: String) {
     var text = text
-    text.withUTF8 { bytes in
-      byte(UInt8(ascii: "\""))
-      var (start, index) = (0, bytes.special(from: 0))
-      while index < bytes.count {
-        let value = bytes[index]
-        if value == 0xc2, bytes[index + 1] >= 0xa0 {
-          index = bytes.special(from: index + 1)
-          continue
-        }
-        append(UnsafeBufferPointer(rebasing: bytes[start..<index]))
-        if value == UInt8(ascii: "\"") || value == UInt8(ascii: "\\") {
-          byte(UInt8(ascii: "\\"))
-          start = index
-          index += 1
-        } else {
-          append("\\u00")
-          append([value == 0xc2 ? bytes[index + 1] : value].hexadecimal.utf8)
-          index += value == 0xc2 ? 2 : 1
-          start = index
-        }
-        index = bytes.special(from: index)
+    text.withUTF8 { quoted(UnsafeRawBufferPointer($0)) }
+  }
+
+  /// The same of UTF-8.
+  mutating func quoted(_ bytes: UnsafeRawBufferPointer) {
+    byte(UInt8(ascii: "\""))
+    var (start, index) = (0, bytes.special(from: 0))
+    while index < bytes.count {
+      let value = bytes[index]
+      if value == 0xc2, bytes[index + 1] >= 0xa0 {
+        index = bytes.special(from: index + 1)
+        continue
       }
-      append(UnsafeBufferPointer(rebasing: bytes[start...]))
-      byte(UInt8(ascii: "\""))
+      append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
+      if value == UInt8(ascii: "\"") || value == UInt8(ascii: "\\") {
+        byte(UInt8(ascii: "\\"))
+        start = index
+        index += 1
+      } else {
+        append("\\u00")
+        append([value == 0xc2 ? bytes[index + 1] : value].hexadecimal.utf8)
+        index += value == 0xc2 ? 2 : 1
+        start = index
+      }
+      index = bytes.special(from: index)
     }
+    append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+    byte(UInt8(ascii: "\""))
   }
 
   /// Text on a terminal: as it is, or, if it has control characters or none at all, as a JSON string.
   mutating func printable(_ text: String) {
     var text = text
-    let isPlain = text.withUTF8 { bytes in
-      // Quotation marks are plain here; few texts have any.
-      let isPlain = bytes.special(from: 0) == bytes.count || bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f && $0 != 0xc2 }
-      guard isPlain, !bytes.isEmpty else { return false }
-      append(bytes)
-      return true
+    text.withUTF8 { printable(UnsafeRawBufferPointer($0)) }
+  }
+
+  /// The same of UTF-8.
+  mutating func printable(_ bytes: UnsafeRawBufferPointer) {
+    // Quotation marks are plain here; few texts have any.
+    let isPlain = bytes.special(from: 0) == bytes.count || bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f && $0 != 0xc2 }
+    if isPlain, !bytes.isEmpty { append(bytes) } else { quoted(bytes) }
+  }
+
+  /// A UUID's text.
+  mutating func uuid(_ high: UInt64, _ low: UInt64, _ isQuoted: Bool) {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: UUIDText.length) { digits in
+      UUIDText.write(high, low, to: digits)
+      isQuoted ? quoted(UnsafeRawBufferPointer(digits)) : append(UnsafeRawBufferPointer(digits))
     }
-    if !isPlain { quoted(text) }
   }
 
   mutating func decimal(_ number: some FixedWidthInteger) {
@@ -105,14 +116,13 @@ extension ByteWriter {
   }
 }
 
-extension UnsafeBufferPointer<UInt8> {
+extension UnsafeRawBufferPointer {
   /// The place of the first byte, from one on, that may have to be escaped in a JSON string: below 20, `"`, `\`, 7F, and C2, with which U+0080 to U+009F begin.
   fileprivate func special(from start: Int) -> Int {
-    let bytes = UnsafeRawBufferPointer(self)
     var index = start
     // Eight at a time: each line is not 0 where such a byte is, and maybe above it, but not below.
     while index + 8 <= count {
-      let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+      let word = UInt64(littleEndian: loadUnaligned(fromByteOffset: index, as: UInt64.self))
       let found =
         (word &- 0x20 &* ones) & ~word | zeros(word ^ (0x22 &* ones)) | zeros(word ^ (0x5c &* ones))
         | zeros(word ^ (0x7f &* ones)) | zeros(word ^ (0xc2 &* ones))
@@ -120,7 +130,7 @@ extension UnsafeBufferPointer<UInt8> {
       index += 8
     }
     while index < count {
-      switch bytes[index] {
+      switch self[index] {
       case ..<0x20, 0x22, 0x5c, 0x7f, 0xc2: return index
       default: index += 1
       }

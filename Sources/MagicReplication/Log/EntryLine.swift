@@ -1,7 +1,7 @@
-package import MagicJournal
+internal import MagicJournal
 
 /// Writes entries as lines, for people or programs. What many lines have in common is worked out once.
-package struct EntryLine: Sendable {
+struct EntryLine: Sendable {
   private let isJSON: Bool
   /// What the lines of a transaction begin with, and whose it is.
   private var head = ByteWriter()
@@ -13,12 +13,12 @@ package struct EntryLine: Sendable {
   private var replicaText: [UInt8] = []
   private var shortReplica: [UInt8] = []
 
-  package init(isJSON: Bool) {
+  init(isJSON: Bool) {
     self.isJSON = isJSON
   }
 
   /// Adds an entry's line, without its end. As an object it is what Protocol/output.md says.
-  package mutating func write(_ entry: Entry, of transaction: Transaction, _ schema: SourceSchema, to writer: inout ByteWriter)
+  mutating func write(_ entry: some EntryView, of transaction: Transaction, _ schema: SourceSchema, to writer: inout ByteWriter)
   {
     begin(transaction)
     writer.append(head.bytes)
@@ -59,38 +59,66 @@ package struct EntryLine: Sendable {
   }
 }
 
+/// Lines that are not written yet, in memory that is used again and again.
+struct EntryPage: EntryTaker {
+  private var line: EntryLine
+  private var bytes = ByteWriter()
+  private(set) var count = 0
+  private let atOnce: Int
+  private let write: @Sendable ([UInt8]) throws -> Void
+
+  /// - Parameters:
+  ///   - atOnce: so many bytes are written together.
+  ///   - write: takes whole lines.
+  init(isJSON: Bool, atOnce: Int, _ write: @Sendable @escaping ([UInt8]) throws -> Void) {
+    line = EntryLine(isJSON: isJSON)
+    (self.atOnce, self.write) = (atOnce, write)
+  }
+
+  mutating func take(_ entry: some EntryView, of transaction: Transaction, _ schema: SourceSchema) throws {
+    count += 1
+    line.write(entry, of: transaction, schema, to: &bytes)
+    bytes.byte(UInt8(ascii: "\n"))
+    if bytes.count >= atOnce { try finish() }
+  }
+
+  mutating func finish() throws {
+    defer { bytes.removeAll() }
+    try write(bytes.bytes)
+  }
+}
+
 extension ByteWriter {
-  fileprivate mutating func text(_ entry: Entry, _ schema: SourceSchema) {
+  fileprivate mutating func text(_ entry: some EntryView, _ schema: SourceSchema) {
     let type = schema.types[entry.type]
-    append(entry.operation.isRemove ? type.remove.text : type.update.text)
-    if case .primary(.text(let text)) = entry.key { printable(text) } else { printable(entry.key.text) }
-    if let number = entry.operation.number {
+    append(entry.isRemove ? type.remove.text : type.update.text)
+    entry.write(keyAs: false, to: &self)
+    if let number = entry.number {
       byte(UInt8(ascii: "#"))
       decimal(number)
     }
-    if !entry.fields.isEmpty { byte(UInt8(ascii: " ")) }
-    for field in entry.fields {
-      append(type.fields[field.field].text)
-      field.value.write(json: &self)
+    let count = entry.fieldCount
+    if count > 0 { byte(UInt8(ascii: " ")) }
+    for index in 0..<count {
+      append(type.fields[entry.field(at: index)].text)
+      entry.write(valueAt: index, to: &self)
     }
   }
 
-  fileprivate mutating func object(_ entry: Entry, _ schema: SourceSchema) {
+  fileprivate mutating func object(_ entry: some EntryView, _ schema: SourceSchema) {
     let type = schema.types[entry.type]
-    append(entry.operation.isRemove ? type.remove.json : type.update.json)
-    quoted(entry.key.text)
-    append(entry.operation.isRemove ? ",\"op\":\"remove\"" : ",\"op\":\"update\"")
-    if let number = entry.operation.number {
+    append(entry.isRemove ? type.remove.json : type.update.json)
+    entry.write(keyAs: true, to: &self)
+    append(entry.isRemove ? ",\"op\":\"remove\"" : ",\"op\":\"update\"")
+    if let number = entry.number {
       append(",\"number\":")
       decimal(number)
     }
     append(",\"fields\":{")
-    var isFirst = true
-    for field in entry.fields {
-      if !isFirst { byte(UInt8(ascii: ",")) }
-      isFirst = false
-      append(type.fields[field.field].json)
-      field.value.write(json: &self)
+    for index in 0..<entry.fieldCount {
+      if index > 0 { byte(UInt8(ascii: ",")) }
+      append(type.fields[entry.field(at: index)].json)
+      entry.write(valueAt: index, to: &self)
     }
     append("}}")
   }

@@ -24,38 +24,117 @@ package struct LogSelection: Sendable {
   }
 }
 
+/// Takes entries one after the other, each for as long as it looks at it.
+protocol EntryTaker: SendableMetatype {
+  mutating func take(_ entry: some EntryView, of transaction: Transaction, _ schema: SourceSchema) throws
+  /// After the last one.
+  mutating func finish() throws
+}
+
 extension JournalSource {
   /// Hands out entries, the newest last.
   ///
-  /// - Parameter after: what is known already; no limit holds then.
-  /// - Returns: what could not be read, and how far the reading came.
+  /// - Returns: what could not be read.
   package func forEachEntry(
-    _ selection: LogSelection, after: Frontier? = nil,
-    _ body: @Sendable @escaping (Entry, Transaction, SourceSchema) throws -> Void
-  ) async throws -> (report: MagicReadReport, reached: Frontier) {
-    let (reached, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
-      // These are the other thread's until all is handed to it.
-      nonisolated(unsafe) var (filter, last) = (selection.filter, LastEntries(after == nil ? selection.limit : nil))
+    _ selection: LogSelection, _ body: @Sendable @escaping (Entry, Transaction, SourceSchema) throws -> Void
+  ) async throws -> MagicReadReport {
+    try await read(selection, after: nil) { EntryCaller(body: body) }.report
+  }
+
+  /// Hands out the lines of entries, the newest last.
+  ///
+  /// - Parameters:
+  ///   - after: what is known already; no limit holds then.
+  ///   - atOnce: so many bytes come together.
+  ///   - write: takes whole lines.
+  /// - Returns: what could not be read, how far the reading came, and how many lines there were.
+  package func writeLines(
+    _ selection: LogSelection, after: Frontier? = nil, isJSON: Bool, atOnce: Int,
+    _ write: @Sendable @escaping ([UInt8]) throws -> Void
+  ) async throws -> (report: MagicReadReport, reached: Frontier, count: Int) {
+    let (report, reached, count) = try await read(selection, after: after) {
+      EntryPage(isJSON: isJSON, atOnce: atOnce, write)
+    }
+    return (report, reached, count)
+  }
+
+  private func read(
+    _ selection: LogSelection, after: Frontier?, _ taker: @Sendable @escaping () -> some EntryTaker
+  ) async throws -> (report: MagicReadReport, reached: Frontier, count: Int) {
+    let ((reached, count), report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       var window = try selection.window(journal)
       // What is left out is not wanted later either.
-      nonisolated(unsafe) var reached = Reached(after ?? (window.isAll ? Frontier() : journal.end))
+      let before = after ?? (window.isAll ? Frontier() : journal.end)
       if let after { (window.after, window.last, window.since, window.hasKept) = (after, nil, nil, false) }
-      let isAll = filter.isEmpty
-      // An object may have claimed its number before what is asked for, and in another replica.
-      let isWide = filter.mayBeNumber
-      try journal.forEachPart(isWide ? window.widened : window, checkCancelled) { [window] transaction, schema in
-        reached.add(transaction)
-        let isWanted = !isWide || window.has(transaction)
-        for entry in transaction.entries where (isAll || filter.has(entry, schema.schema)) && isWanted {
-          if last.keep(entry, transaction, schema) { continue }
-          try body(entry, transaction, schema)
-        }
-      }
-      try last.forEach(body)
-      return reached.frontier
+      // The other thread's until all is handed to it.
+      nonisolated(unsafe) var reader = LogReader(
+        taker: taker(), filter: selection.filter, window: window, last: LastEntries(after == nil ? selection.limit : nil),
+        reached: Reached(before))
+      try journal.forEachPart(reader.isWide ? window.widened : window, checkCancelled) { try reader.read($0, $1) }
+      try reader.finish()
+      return (reader.reached.frontier, reader.count)
     }
-    return (report, reached)
+    return (report, reached, count)
   }
+}
+
+/// Hands on the entries that are wanted.
+private struct LogReader<Taker: EntryTaker> {
+  private var taker: Taker
+  private var filter: EntryFilter
+  private let isAll: Bool
+  private let window: JournalWindow
+  private var last: LastEntries
+  private(set) var reached: Reached
+  private(set) var count = 0
+
+  /// Whether more is read than is wanted: an object may have claimed its number before what is asked for, and in another replica.
+  let isWide: Bool
+
+  init(taker: Taker, filter: EntryFilter, window: JournalWindow, last: LastEntries, reached: Reached) {
+    (self.taker, self.filter, self.window, self.last, self.reached) = (taker, filter, window, last, reached)
+    (isAll, isWide) = (filter.isEmpty, filter.mayBeNumber)
+  }
+
+  mutating func read(_ part: ReadPart, _ schema: SourceSchema) throws {
+    let head = part.head
+    reached.add(head)
+    let isWanted = !isWide || window.has(head)
+    switch part {
+    case .made(let transaction):
+      for entry in transaction.entries { try read(entry, of: head, schema, isWanted) }
+    case .encoded(let transaction):
+      try transaction.entries.forEachEntry { try read($0, of: head, schema, isWanted) }
+    }
+  }
+
+  private mutating func read(
+    _ entry: some EntryView, of head: Transaction, _ schema: SourceSchema, _ isWanted: Bool
+  ) throws {
+    guard isAll || filter.has(entry.made(), schema.schema), isWanted, !last.keep(entry, head, schema) else { return }
+    count += 1
+    try taker.take(entry, of: head, schema)
+  }
+
+  /// After the last one.
+  mutating func finish() throws {
+    try last.forEachEntry { entry, head, schema in
+      count += 1
+      try taker.take(entry, of: head, schema)
+    }
+    try taker.finish()
+  }
+}
+
+/// Calls for each entry.
+private struct EntryCaller: EntryTaker {
+  let body: (Entry, Transaction, SourceSchema) throws -> Void
+
+  func take(_ entry: some EntryView, of transaction: Transaction, _ schema: SourceSchema) throws {
+    try body(entry.made(), transaction, schema)
+  }
+
+  func finish() {}
 }
 
 /// How far a reading came. The replica of a transaction is mostly that of the one before.
@@ -95,9 +174,10 @@ private struct LastEntries {
   }
 
   /// `false` if all are wanted.
-  mutating func keep(_ entry: Entry, _ transaction: Transaction, _ schema: SourceSchema) -> Bool {
+  mutating func keep(_ entry: some EntryView, _ transaction: Transaction, _ schema: SourceSchema) -> Bool {
     guard let limit else { return false }
     guard limit > 0 else { return true }
+    let entry = entry.made()
     // Its other entries are not wanted for it.
     var transaction = transaction
     transaction.entries = []
@@ -110,7 +190,7 @@ private struct LastEntries {
     return true
   }
 
-  func forEach(_ body: (Entry, Transaction, SourceSchema) throws -> Void) throws {
+  func forEachEntry(_ body: (Entry, Transaction, SourceSchema) throws -> Void) throws {
     for (entry, transaction, schema) in kept[first...] + kept[..<first] { try body(entry, transaction, schema) }
   }
 }

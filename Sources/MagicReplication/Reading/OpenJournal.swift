@@ -186,17 +186,23 @@ package final class OpenJournal {
   /// this returns, all was handed to it.
   func forEachPart(
     _ window: JournalWindow, _ checkCancelled: () throws -> Void,
-    _ body: @Sendable @escaping (Transaction, SourceSchema) throws -> Void
+    _ body: @Sendable @escaping (ReadPart, SourceSchema) throws -> Void
   ) throws {
     precondition(parts.count == 1, "of several sources a transaction is compared whole")
     var window = window
     window.atOnce = OpenJournal.entriesAtOnce
-    let handover = Handover<(transaction: Transaction, schema: SourceSchema)> { try body($0.transaction, $0.schema) }
+    let handover = Handover<(part: ReadPart, schema: SourceSchema)> { try body($0.part, $0.schema) }
+    func give(_ part: ReadPart, _ schema: SourceSchema) throws {
+      try checkCancelled()
+      try handover.give((part, schema), weight: part.weight, checkCancelled)
+    }
     do {
       do {
-        try forEachTransaction(window) { transaction, schema in
-          try checkCancelled()
-          try handover.give((transaction, schema), weight: transaction.weight, checkCancelled)
+        if case .segment(let bytes, _?, let path) = parts[0] {
+          let cursor = SegmentCursor(bytes, window, path, troubles)
+          while let (transaction, schema) = try cursor?.nextEncoded() { try give(.encoded(transaction), schema) }
+        } else {
+          try forEachTransaction(window) { try give(.made($0), $1) }
         }
       } catch  where !(error is CancellationError) {
         // What was read before is handed on.
@@ -254,7 +260,7 @@ package final class OpenJournal {
   /// What is stamped at or below a moment is before it.
   package func stamp(at moment: MagicMoment, _ replicas: [String] = []) throws -> Stamp {
     switch moment.meaning {
-    case .time(let milliseconds): return Stamp(UInt64(clamping: min(max(milliseconds, 0), 253_402_300_799_999)) << 16 | 0xffff)
+    case .time(let milliseconds): return Stamp(UInt64(min(max(milliseconds, 0), Stamp.latest.milliseconds)) << 16 | 0xffff)
     case .transaction(let prefix, let sequence): return try address(prefix.map { [$0] } ?? replicas, sequence).stamp
     }
   }
@@ -262,7 +268,7 @@ package final class OpenJournal {
   /// What is stamped at or above a moment is at it, or after.
   package func firstStamp(at moment: MagicMoment, _ replicas: [String] = []) throws -> Stamp {
     switch moment.meaning {
-    case .time(let milliseconds): return Stamp(UInt64(clamping: min(max(milliseconds, 0), 253_402_300_799_999)) << 16)
+    case .time(let milliseconds): return Stamp(UInt64(min(max(milliseconds, 0), Stamp.latest.milliseconds)) << 16)
     case .transaction(let prefix, let sequence): return try address(prefix.map { [$0] } ?? replicas, sequence).stamp
     }
   }
@@ -317,13 +323,6 @@ package final class OpenJournal {
         .notFound, "several replicas have a transaction \(sequence); say which: replica:sequence, as `log` prints it")
     }
     return (replica, stamp)
-  }
-}
-
-extension Transaction {
-  /// Of what it takes in memory: one for an entry, and for 128 bytes of its values.
-  fileprivate var weight: Int {
-    entries.reduce(entries.count) { sum, entry in sum + entry.fields.reduce(0) { $0 + $1.value.length } / 128 }
   }
 }
 

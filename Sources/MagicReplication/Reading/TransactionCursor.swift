@@ -114,13 +114,28 @@ final class SegmentCursor: TransactionCursor {
   }
 
   func next() throws -> (transaction: Transaction, schema: SourceSchema)? {
+    try next { [window] reader throws(JournalError) in
+      try reader.next(atMost: window.atOnce).map { ($0, $0) }
+    }
+  }
+
+  /// The same as it stands in the segment.
+  func nextEncoded() throws -> (transaction: EncodedTransaction, schema: SourceSchema)? {
+    try next { [window] reader throws(JournalError) in
+      try reader.nextEncoded(atMost: window.atOnce).map { ($0, $0.head) }
+    }
+  }
+
+  private func next<Found>(
+    _ read: (inout SegmentReader) throws(JournalError) -> (found: Found, head: Transaction)?
+  ) throws -> (transaction: Found, schema: SourceSchema)? {
     while !isOver {
-      do {
-        guard let transaction = try reader.next(atMost: window.atOnce) else { break }
+      do throws(JournalError) {
+        guard let (found, transaction) = try read(&reader) else { break }
         if let since = window.since, transaction.name.stamp < since { continue }
         if transaction.sequence <= held { continue }
         if let until = window.until, transaction.name.stamp > until { break }
-        return (transaction, schema)
+        return (found, schema)
       } catch {
         let header = reader.header
         troubles.add(

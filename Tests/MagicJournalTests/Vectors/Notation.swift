@@ -179,7 +179,7 @@ struct TransactionNotation: Codable {
       }
       return EntryNotation(
         type: type.name.text, primaryKind: type.primary?.kind.rawValue ?? 0, object: KeyNotation(entry.key),
-        operation: ["remove", "update", "revival", "birth", "claim", "withdrawal"][Int(entry.operation.code)],
+        operation: ["remove", "update", "revival", "birth", "claim", "withdrawal"][Int(entry.operation.code.rawValue)],
         base: entry.operation.base.map { String($0.bits) }, number: entry.operation.number.map { String($0) },
         fields: entry.operation.isRemove ? nil : Dictionary(uniqueKeysWithValues: fields))
     }

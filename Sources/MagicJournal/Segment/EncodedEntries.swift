@@ -1,0 +1,203 @@
+/// A transaction of a segment, or a part of one, which was checked, and of whose entries nothing was made yet.
+package struct EncodedTransaction: Sendable {
+  /// Without entries.
+  package let head: Transaction
+  package let entries: EncodedEntries
+
+  package func made() -> Transaction {
+    var transaction = head
+    transaction.entries.reserveCapacity(entries.count)
+    entries.forEachEntry { transaction.entries.append($0.made()) }
+    return transaction
+  }
+}
+
+/// Entries where they stand in a body. Who only looks at them needs a few numbers for each, which cost less than what is made of them.
+package struct EncodedEntries: Sendable {
+  private let body: [UInt8]
+  private let transaction: TransactionName
+  /// Of a checkpoint (K-11).
+  private let isKept: Bool
+  /// The ordinal of the first one.
+  private let first: Int
+  package private(set) var count = 0
+  /// Of one entry after the other: its type and operation, how many values it has, where its object's name begins, where the base of a revival does, and
+  /// each value's field and where that begins. (Shapes say some of this, but each is an array, which is counted when it is looked at.)
+  private var places: [UInt32] = []
+  /// Values that do not stand by themselves: a place has their index.
+  private var relations: [Value] = []
+
+  /// In a place, of which a body needs fewer bits: that a name is a birth, or a value is among `relations`.
+  fileprivate static let mark: UInt32 = 1 << 31
+
+  init(of transaction: TransactionName, in body: [UInt8], first: Int, atMost count: Int, isKept: Bool) {
+    (self.body, self.transaction, self.first, self.isKept) = (body, transaction, first, isKept)
+    places.reserveCapacity(10 * count)
+  }
+
+  /// - Parameter base: where it begins, of a revival.
+  mutating func begin(_ shape: SegmentShape, nameAt offset: Int, isBirth: Bool, base: Int) {
+    count += 1
+    places.append(UInt32(shape.type) << 8 | UInt32(shape.operation.rawValue))
+    places.append(UInt32(shape.fields.count))
+    places.append(isBirth ? UInt32(offset) | EncodedEntries.mark : UInt32(offset))
+    if shape.operation == .revival { places.append(UInt32(base)) }
+  }
+
+  mutating func add(_ field: Int, at offset: Int) {
+    places.append(UInt32(field))
+    places.append(UInt32(offset))
+  }
+
+  mutating func add(_ field: Int, _ relation: Value) {
+    places.append(UInt32(field))
+    places.append(UInt32(relations.count) | EncodedEntries.mark)
+    relations.append(relation)
+  }
+
+  /// Whether no two are of one object.
+  var haveObjectsOfTheirOwn: Bool {
+    struct Object: Hashable {
+      let type: Int
+      let key: ObjectKey
+    }
+    var objects: Set<Object> = []
+    forEachEntry { objects.insert(Object(type: $0.type, key: $0.made().key)) }
+    return objects.count == count
+  }
+
+  /// What they count towards a transaction's limit (J-20).
+  var size: Int {
+    var size = 0
+    forEachEntry { size += $0.made().size }
+    return size
+  }
+
+  /// Hands out one after the other, each for as long as `look` runs.
+  package func forEachEntry(_ look: (EncodedEntry) throws -> Void) rethrows {
+    try body.withUnsafeBytes { body in
+      try places.withUnsafeBufferPointer { places in
+        try relations.withUnsafeBufferPointer { relations in
+          var place = 0
+          for index in 0..<count {
+            let code = Entry.Operation.Code(rawValue: UInt8(truncatingIfNeeded: places[place])).unsafelyUnwrapped
+            let values = place + (code == .revival ? 4 : 3)
+            let end = values + 2 * Int(places[place + 1])
+            try look(
+              EncodedEntry(
+                type: Int(places[place] >> 8), code: code, ordinal: UInt32(first + index), transaction: transaction,
+                isKept: isKept, body: body, name: places[place + 2], base: places[values - 1],
+                values: UnsafeBufferPointer(rebasing: places[values..<end]), relations: relations))
+            place = end
+          }
+        }
+      }
+    }
+  }
+}
+
+/// An entry where it stands in a body that was checked.
+package struct EncodedEntry {
+  package enum Name {
+    case primary(Value.Encoded)
+    case birth(Birth)
+  }
+
+  package enum Content {
+    case encoded(Value.Encoded)
+    case relation(Value)
+  }
+
+  package let type: Int
+  fileprivate let code: Entry.Operation.Code
+  fileprivate let ordinal: UInt32
+  fileprivate let transaction: TransactionName
+  fileprivate let isKept: Bool
+  fileprivate let body: UnsafeRawBufferPointer
+  fileprivate let name: UInt32
+  fileprivate let base: UInt32
+  fileprivate let values: UnsafeBufferPointer<UInt32>
+  fileprivate let relations: UnsafeBufferPointer<Value>
+
+  package var isRemove: Bool { code.isRemove }
+  package var fieldCount: Int { values.count / 2 }
+  /// They rise.
+  package func field(at index: Int) -> Int { Int(values[2 * index]) }
+
+  private var nameOffset: Int { Int(name & ~EncodedEntries.mark) }
+
+  package var key: Name {
+    var position = nameOffset
+    if code.isFirst {
+      return .birth(Birth(transaction: transaction, ordinal: isKept ? UInt32(body.varint(&position)) : ordinal))
+    }
+    guard name & EncodedEntries.mark != 0 else { return .primary(Value.Encoded(body, &position)) }
+    let stamp = Stamp(transaction.stamp.bits - body.varint(&position))
+    let tag = body.fixed(UInt32.self, &position)
+    return .birth(Birth(transaction: TransactionName(stamp: stamp, tag: tag), ordinal: UInt32(body.varint(&position))))
+  }
+
+  /// The number that is claimed.
+  package var number: Int64? { code.isClaim ? claimed : nil }
+
+  private var claimed: Int64 {
+    var position = nameOffset
+    if isKept { _ = body.varint(&position) }
+    return Int64(body.varint(&position))
+  }
+
+  /// What its object's key takes (`ObjectKey.encodedLength`).
+  package var keyLength: Int {
+    if code.isFirst || name & EncodedEntries.mark != 0 { return ObjectKey.birthLength }
+    return length(at: name)
+  }
+
+  /// What a value takes (`Value.encodedLength`).
+  package func length(ofValueAt index: Int) -> Int {
+    if case .relation(let value) = value(at: index) { return value.encodedLength }
+    return length(at: values[2 * index + 1])
+  }
+
+  private func length(at place: UInt32) -> Int {
+    Value.Encoded.length(body, at: Int(place))
+  }
+
+  package func value(at index: Int) -> Content {
+    let place = values[2 * index + 1]
+    guard place & EncodedEntries.mark == 0 else { return .relation(relations[Int(place & ~EncodedEntries.mark)]) }
+    var position = Int(place)
+    return .encoded(Value.Encoded(body, &position))
+  }
+
+  package func made() -> Entry {
+    let key: ObjectKey =
+      switch self.key {
+      case .primary(let value): .primary(Value(value))
+      case .birth(let birth): .birth(birth)
+      }
+    var fields: [FieldValue] = []
+    fields.reserveCapacity(fieldCount)
+    for index in 0..<fieldCount {
+      let value =
+        switch value(at: index) {
+        case .encoded(let value): Value(value)
+        case .relation(let value): value
+        }
+      fields.append(FieldValue(field: field(at: index), value: value))
+    }
+    return Entry(type: type, key: key, operation: operation, fields: fields)
+  }
+
+  private var operation: Entry.Operation {
+    switch code {
+    case .remove: return .remove
+    case .update: return .update
+    case .revival:
+      var position = Int(base)
+      return .revival(base: Stamp(transaction.stamp.bits - body.varint(&position)))
+    case .birth: return .birth
+    case .claim: return .claim(number: claimed)
+    case .withdrawal: return .withdrawal(number: claimed)
+    }
+  }
+}

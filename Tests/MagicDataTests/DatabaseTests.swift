@@ -105,6 +105,54 @@ import Testing
     }
   }
 
+  /// SQLite would put what is left of a deleted database into the next one of its name.
+  @Test(arguments: ["-wal", "-journal"]) func whatIsLeftOfADeletedDatabaseIsInTheWay(suffix: String) async throws {
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(Cat("Tom", 4))
+    let rest = folder["copy.db" + suffix]
+    try Data("left".utf8).write(to: rest)
+    await #expect { try await magic.backup(to: folder["copy.db"]) } throws: {
+      ($0 as? MagicDataError)?.code == .exists && "\($0)".contains("copy.db" + suffix)
+    }
+    await #expect {
+      _ = try await MagicData.build(at: DatabaseLocation(folder["copy.db"])) { try await $0.update(Cat("Kit", 4)) }
+    } throws: { ($0 as? MagicDataError)?.code == .exists }
+    #expect(try Data(contentsOf: rest) == Data("left".utf8))
+    #expect(try folder.contents().keys.filter { $0.hasPrefix("copy") || $0.hasPrefix(".") } == ["copy.db" + suffix])
+    try FileManager.default.removeItem(at: rest)
+    try await magic.backup(to: folder["copy.db"])
+    #expect(try await MagicData(path: folder["copy.db"]).object(of: Cat.self).map(\.name) == ["Tom"])
+  }
+
+  /// What takes a database's place does so as a whole, or not at all.
+  @Test func aDatabaseThatCannotBeReplacedStays() async throws {
+    let location = DatabaseLocation(folder["db"])
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(Cat("Tom", 4))
+    try await magic.close()
+    try FileManager.default.createDirectory(at: location.assets, withIntermediateDirectories: true)
+    try Data("old".utf8).write(to: location.assets.appendingPathComponent("asset"))
+    let kept = folder["kept"]
+    await #expect(throws: MagicDataError.self) {
+      try await MagicData.build(inPlaceOf: location) { magic in
+        try await magic.update(Cat("Kit", 1))
+        try FileManager.default.createDirectory(at: magic.store.location!.assets, withIntermediateDirectories: true)
+        // Nothing takes the place of a folder that is not empty.
+        try FileManager.default.moveItem(at: location.file, to: kept)
+        try FileManager.default.createDirectory(
+          at: location.file.appendingPathComponent("x"), withIntermediateDirectories: true)
+      }
+    }
+    #expect(try Data(contentsOf: location.assets.appendingPathComponent("asset")) == Data("old".utf8))
+    try FileManager.default.removeItem(at: location.file)
+    try FileManager.default.moveItem(at: kept, to: location.file)
+    #expect(try await MagicData(path: folder["db"]).object(of: Cat.self).map(\.name) == ["Tom"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder["db"].path).filter { $0.hasPrefix(".") } == [])
+    _ = try await MagicData.build(inPlaceOf: location) { try await $0.update(Cat("Kit", 1)) }
+    #expect(try await MagicData(path: folder["db"]).object(of: Cat.self).map(\.name) == ["Kit"])
+    #expect(!FileManager.default.fileExists(atPath: location.assets.path))
+  }
+
   /// A database that is built of something else is there as a whole or not at all.
   @Test func aDatabaseThatIsBuiltTakesNobodysPlace() async throws {
     struct Stop: Error {}

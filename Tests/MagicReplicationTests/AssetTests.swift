@@ -139,6 +139,31 @@ struct Photo: MagicObject {
     try await expectEqual([a, b, c])
   }
 
+  /// H-38, F-15: also if the database has left the id under which it wrote that.
+  @Test func aCopyKeepsWhatItsOriginalHasNotSent() async throws {
+    try await a.magic.update(Photo("p", "first"))
+    try await settle([a, b])
+    let edited = try await photo(b)
+    edited.content = .init(value: "only here")
+    try await b.magic.update(edited)
+    try await b.magic.close()
+    try FileManager.default.copyItem(at: folder["b"], to: folder["copy"])
+    try FileManager.default.removeItem(at: folder["b"])
+    world.advance(1)
+    let late = try await photo(a)
+    try await a.magic.remove(late)
+    try await a.replicator.sync()
+    let copy = try Replica(folder["copy"], folder["remote"], world)
+    let path = try #require(try await photo(copy).content?.path)
+    try await copy.replicator.pull()
+    #expect(try await copy.magic.object(of: Photo.self).isEmpty)
+    try await copy.magic.update(Photo("other", "other"))
+    #expect(FileManager.default.fileExists(atPath: path))
+    #expect(try await copy.replicator.sync().push.assets == 2)
+    #expect(!FileManager.default.fileExists(atPath: path))
+    #expect(try contents().count == 3)
+  }
+
   /// F-15: what no row names is neither sent nor fetched.
   @Test func whatOnlyHistoryNamesStaysWhereItIs() async throws {
     for content in ["first", "second", "third"] {

@@ -75,6 +75,15 @@ import Testing
     try await expectEqual([a, b])
   }
 
+  @Test func everythingMayBeKept() async throws {
+    let a = try replica("a")
+    try await a.magic.update(Note("n", "first"))
+    try await rename(a, 3)
+    try await a.replicator.sync()
+    #expect(try await a.magic.compact(keeping: .seconds(Int64.max)).entries == 0)
+    #expect(try await a.magic.compact().entries > 0)
+  }
+
   @Test func aSilentReplicaHoldsHistoryUntilItIsExpired() async throws {  // H-15, L-21
     let (a, b) = (try replica("a"), try replica("b"))
     try await b.magic.update(Note("n", "first"))

@@ -1,5 +1,7 @@
 import Foundation
+import GRDB
 import MagicData
+import MagicJournal
 import MagicReplication
 import TestSupport
 import Testing
@@ -103,6 +105,75 @@ import Testing
     #expect(try await b.magic.object(of: New.Page.self).map(\.heading).sorted() == ["first", "second"])
   }
 
+  private enum One {
+    struct Page: MagicObject {
+      @PrimaryMagicValue var id: String
+      @OptionMagicValue var related: Page?
+      @MagicValue var pages: MagicalSet<Page> = []
+      @OptionMagicValue var cover: MagicAsset<String>?
+    }
+  }
+
+  private enum Many {
+    struct Page: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var related: MagicalSet<Page> = []
+      @OptionMagicValue var pages: Page?
+      @OptionMagicValue var cover: Page?
+    }
+  }
+
+  private enum Numbered {
+    struct Page: MagicObject {
+      @PrimaryMagicValue var id: Int
+      @MagicValue var related: [Page] = []
+      @OptionMagicValue var pages: Page?
+    }
+  }
+
+  /// H-21, H-24: a property that is one object to one app, many to another, and an asset to a third: tables, indexes and triggers of all have room in one file.
+  @Test func relationsOfEveryKindMayHaveOneName() async throws {
+    let (one, many, numbered) = (One.Page(), Many.Page(), Numbered.Page())
+    (one.id, one.cover) = ("one", .init(value: "cover"))
+    (one.related, one.pages) = (one, [one])
+    many.id = "many"
+    (many.related, many.pages, many.cover) = ([many], many, many)
+    numbered.id = 1
+    (numbered.related, numbered.pages) = ([numbered, numbered], numbered)
+    try await a.magic.update(one)
+    try await b.magic.update(many)
+    try await settle()
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await c.magic.update(numbered)
+    try await MagicReplicationTests.settle([a, b, c])
+    try await expectEqual([a, b, c])
+    #expect(try await a.magic.object(of: One.Page.self, primary: "one").pages.map(\.id) == ["one"])
+    #expect(try await b.magic.object(of: Many.Page.self, primary: "many").cover?.id == "many")
+    #expect(try await c.magic.object(of: Numbered.Page.self, primary: 1).related.map(\.id) == [1, 1])
+    for replica in [a, b, c] { #expect(try await DatabaseCheck(replica.magic).faults == []) }
+  }
+
+  /// J-16, S-7: what shows of several values of one name is undone to what showed before, and everybody can read how.
+  @Test func aConversionIsUndone() async throws {
+    let page = Old.Page("p", "first")
+    page.stars = 3
+    try await a.magic.update(page)
+    try await settle()
+    let converted = try await new()
+    converted.stars = "many"
+    try await b.magic.update(converted)
+    var selection = UndoSelection()
+    let sequence = try await b.frontier()[b.magic.store.read { db in try DatabaseState(db).replica }]
+    selection.transactions = [try MagicMoment("\(sequence)")]
+    try await b.magic.undo(selection, b.magic.undoing(selection))
+    #expect(try await new().stars == "***")
+    try await settle()
+    #expect(try await old().stars == 3)
+    let late = try Replica(folder["late"], folder["remote"], world)
+    #expect(try await late.replicator.pull().isComplete)
+    #expect(try await late.magic.digest() == a.magic.digest())
+  }
+
   /// H-24: each app reads what was last written in its own kind, the newer one in the former kind as well.
   @Test func aConvertedValueFollowsTheLaterWrite() async throws {
     let page = Old.Page("p", "first")
@@ -160,5 +231,23 @@ import Testing
     try await settle()
     let right = try await new()
     #expect((right.heading, right.stars, right.colour) == ("second", "*", "red"))
+  }
+
+  /// H-32: what SQL put into a row where no such value can be is not written to a journal that nobody could read.
+  @Test(arguments: ["stars = 4.5", "stars = 'five'", "title = x'00'"]) func whatNoFieldHoldsIsNotJournaled(fault: String)
+    async throws
+  {
+    let page = Old.Page("p", "first")
+    page.stars = 3
+    try await a.magic.update(page)
+    _ = try await a.magic.store.write { db in try db.execute(sql: "UPDATE Page SET \(fault)") }
+    let dump = try await Dump(a.magic)
+    #expect(try await DatabaseCheck(a.magic).faults.count == 1)
+    await #expect { _ = try await a.magic.repair(.tables) } throws: { ($0 as? MagicDataError)?.code == .value }
+    #expect(try await Dump(a.magic) == dump)
+    #expect(try await a.magic.repair(.journal) == 1)
+    #expect(try await DatabaseCheck(a.magic).faults == [])
+    try await settle()
+    #expect(try await new().heading == "first")
   }
 }

@@ -56,6 +56,27 @@ import Testing
     #expect(try await copy.notes()["sent"]?.stars == 3)
   }
 
+  /// The mark beside a file has room for as many transactions as never come to anything.
+  @Test func whoRollsBackKeepsItsID() async throws {
+    struct Stop: Error {}
+    let id = try await makeOriginal()
+    for _ in 0..<2 {
+      let replica = try open("a")
+      for _ in 0..<40 {
+        await #expect(throws: Stop.self) {
+          try await replica.magic.transaction { tx in
+            try await tx.update(Note("never", "never"))
+            throw Stop()
+          }
+        }
+      }
+      #expect(try await self.id(replica) == id)
+      try await write("kept", by: replica)
+      #expect(try await self.id(replica) == id)
+      try await replica.magic.close()
+    }
+  }
+
   @Test func aDatabaseThatIsMovedOrOpenedAgainKeepsItsID() async throws {
     let id = try await makeOriginal()
     try FileManager.default.moveItem(at: folder["a"], to: folder["moved"])
@@ -570,6 +591,29 @@ import Testing
       #expect(try await Dump(replica.magic) == dump)
       #expect(try await DatabaseCheck(replica.magic).faults == [])
     }
+  }
+
+  /// Whatever somebody says of another replica's acknowledgement: that one's own file is read by everybody.
+  @Test func aTimeAtTheEndOfTimesSilencesNobody() async throws {
+    let id = try await makeOriginal()
+    let (original, other) = try (open("a"), open("b"))
+    for replica in [original, other, original] { try await replica.replicator.sync() }
+    let dataSet = try await original.magic.store.read { db in try DatabaseState(db).dataSet.description }
+    let sender = String(repeating: "ab", count: 16)
+    let said: [String: Any] = [
+      "format": 1, "dataSet": dataSet, "replica": sender, "expired": [:],
+      "acknowledged": [id: ["time": 253_402_300_799_999, "frontier": [:]] as [String: Any]],
+    ]
+    try JSONSerialization.data(withJSONObject: said).write(to: folder["remote/acks/\(sender).json"])
+    for number in 0..<3 {
+      try await write("after \(number)", by: original)
+      for replica in [original, other] { try await replica.replicator.sync() }
+    }
+    let file = try JSONSerialization.jsonObject(with: Data(contentsOf: folder["remote/acks/\(id).json"])) as? [String: Any]
+    let acknowledged = (file?["acknowledged"] as? [String: [String: Any]])?[id]
+    #expect(acknowledged?["time"] as? Int64 == 253_402_300_799_999)
+    try await settle([original, other])
+    try await expectEqual([original, other])
   }
 
   /// A closing is heard of from files that anybody may have damaged, and takes nothing away.

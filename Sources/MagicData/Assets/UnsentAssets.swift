@@ -8,7 +8,7 @@ package struct UnsentAssets {
   package private(set) var names: Set<String> = []
 
   package init(_ db: Connection) throws {
-    guard try UnsentAssets.has("magic_unsent_asset", db) else { return }
+    guard try db.has("magic_unsent_asset") else { return }
     names = try UnsentAssets.names(Statements.selectUnsentAssets, db)
   }
 
@@ -21,19 +21,24 @@ package struct UnsentAssets {
   /// Those that rows let go of at some time.
   static func allDropped(_ db: Connection) throws -> Set<String> { try names(Statements.selectDroppedAssets, db) }
 
-  /// Within the transaction of a merge: of what it let go of, what a replica's own entries name of which no contents were sent yet stays.
+  /// Within the transaction of a merge: of what it let go of, that stays which the database's own entries name and of which no contents were sent yet, or
+  /// which entries name that the remote does not have: this database may have written them under an id that it has left.
   ///
-  /// - Parameter before: what no row had before the merge.
-  package static func keep(of replica: ReplicaID, before: Set<String>, _ db: Connection) throws {
+  /// - Parameters:
+  ///   - frontier: what the remote has.
+  ///   - before: what no row had before the merge.
+  package static func keep(of own: ReplicaID, beyond frontier: Frontier, before: Set<String>, _ db: Connection) throws {
     let dropped = try allDropped(db).subtracting(before)
     guard !dropped.isEmpty else { return }
     let journal = try JournalReader(db)
-    let sent = max(try sentSequence(of: replica, db), try journal.floor(of: replica)?.sequence ?? 0)
     var unsent: Set<String> = []
-    try journal.forEachPart(of: replica, after: sent) { part in
-      for entry in part.transaction.entries {
-        for field in entry.fields {
-          if case .asset(let name) = field.value, dropped.contains(name) { unsent.insert(name) }
+    for replica in try journal.frontier().replicas {
+      let sent = replica == own ? try sentSequence(of: own, db) : frontier[replica]
+      try journal.forEachPart(of: replica, after: max(sent, try journal.floor(of: replica)?.sequence ?? 0)) { part in
+        for entry in part.transaction.entries {
+          for field in entry.fields {
+            if case .asset(let name) = field.value, dropped.contains(name) { unsent.insert(name) }
+          }
         }
       }
     }
@@ -49,7 +54,7 @@ package struct UnsentAssets {
 
   /// The last of a replica's transactions of which the contents were sent.
   package static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64 {
-    guard try has("magic_sent", db) else { return 0 }
+    guard try db.has("magic_sent") else { return 0 }
     var select = try SQL(db, Statements.selectSent)
     try select.bind(replica)
     return try select.step() ? UInt64(clamping: select.integer(0)) : 0
@@ -63,12 +68,6 @@ package struct UnsentAssets {
     try insert.bind(replica)
     try insert.bind(Int64(clamping: sequence))
     try insert.run()
-  }
-
-  private static func has(_ table: String, _ db: Connection) throws -> Bool {
-    var isThere = try SQL(db, Statements.hasTable)
-    try isThere.bind(table)
-    return try isThere.step()
   }
 
   private static func names(_ statement: String, _ db: Connection) throws -> Set<String> {

@@ -5,8 +5,7 @@ package enum AcceptedTime {
   /// In milliseconds since 1970; 0 if nobody has said so.
   package static func read(_ db: Database) throws -> Int64 {
     // Each exchange asks.
-    var isThere = try SQL(db, Statements.hasAcceptedTime)
-    guard try isThere.step() else { return 0 }
+    guard try db.has("magic_accepted") else { return 0 }
     var select = try SQL(db, Statements.selectAcceptedTime)
     return try select.step() ? select.integer(0) : 0
   }

@@ -15,8 +15,7 @@ package struct Branches: Sendable {
 
   package init(_ db: Connection) throws {
     // Each exchange asks.
-    var isThere = try SQL(db, Statements.hasBranches)
-    guard try isThere.step() else { return }
+    guard try db.has("magic_branch") else { return }
     var select = try SQL(db, Statements.selectBranches)
     while try select.step() {
       all.insert(

@@ -44,6 +44,7 @@ extension DatabaseLocation {
     replacing: Bool = false, _ body: (_ aside: DatabaseLocation) async throws -> Result
   ) async throws -> Result {
     try check()
+    if !replacing { try checkIsClear() }
     let isFolderNew = folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? false
     try makeFolder()
     let aside = DatabaseLocation(
@@ -55,8 +56,12 @@ extension DatabaseLocation {
       if isFolderNew, let folder { rmdir(folder.path) }
     }
     let result = try await body(aside)
-    if replacing { try clear() }
-    try take(aside)
+    if replacing {
+      try replace(with: aside)
+    } else {
+      try checkIsClear()
+      try take(aside)
+    }
     // The file is still the same.
     rename(aside.mark.path, mark.path)
     try DurableFile.sync(file.deletingLastPathComponent())
@@ -64,16 +69,46 @@ extension DatabaseLocation {
     return result
   }
 
-  private func clear() throws {
-    for suffix in ["-wal", "-shm", "-journal", ""] {
-      guard unlink(file.path + suffix) == 0 || errno == ENOENT else {
-        throw MagicDataError(.notAllowed, "\(file.path)\(suffix) could not be removed: \(String(cString: strerror(errno)))")
-      }
+  /// SQLite would take what is left of a database that was deleted for this one's, and put it in its place.
+  private func checkIsClear() throws {
+    guard !exists else { return }
+    for suffix in ["-wal", "-journal"] where (DurableFile.lastWritten(URL(fileURLWithPath: file.path + suffix))?.bytes ?? 0) > 0
+    {
+      throw MagicDataError(
+        .exists, "\(file.path)\(suffix) is left of a database that was deleted or moved away; delete it, or name another path")
     }
-    if hasAssets { try FileManager.default.removeItem(at: assets) }
+  }
+
+  /// Puts what was made in the place of what is there. Nothing is deleted before the last renaming, and after an error all is as it was. Who is killed
+  /// between these renamings finds the old database, and its assets under the hidden name.
+  private func replace(with aside: DatabaseLocation) throws {
+    let old = file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).files")
+    var undo: [(from: URL, to: URL)] = []
+    do {
+      for (from, to) in [(assets, old), (aside.assets, assets)] where FileManager.default.fileExists(atPath: from.path) {
+        try move(from, to: to)
+        undo.append((to, from))
+      }
+      for suffix in ["-wal", "-shm", "-journal"] {
+        guard unlink(file.path + suffix) == 0 || errno == ENOENT else {
+          throw MagicDataError(.notAllowed, "\(file.path)\(suffix) could not be removed: \(String(cString: strerror(errno)))")
+        }
+      }
+      try move(aside.file, to: file)
+    } catch {
+      for (from, to) in undo.reversed() { rename(from.path, to.path) }
+      throw error
+    }
+    try? FileManager.default.removeItem(at: old)
   }
 
   var hasAssets: Bool { FileManager.default.fileExists(atPath: assets.path) }
+
+  private func move(_ made: URL, to place: URL) throws {
+    guard rename(made.path, place.path) == 0 else {
+      throw MagicDataError(.notAllowed, "\(place.path) could not be made: \(String(cString: strerror(errno)))")
+    }
+  }
 
   private func take(_ aside: DatabaseLocation) throws {
     guard aside.hasAssets else { return try move(aside.file) }

@@ -34,5 +34,5 @@ package struct RemoteNames {
     return try delete.run() > 0
   }
 
-  private func isThere() throws -> Bool { try db.tableExists("magic_remote") }
+  private func isThere() throws -> Bool { try db.has("magic_remote") }
 }

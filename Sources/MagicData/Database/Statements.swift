@@ -180,7 +180,7 @@ enum Statements {
     "CREATE TABLE IF NOT EXISTS magic_sent (replica BLOB PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID"
   static let selectSent = "SELECT sequence FROM magic_sent WHERE replica = ?"
   static let insertSent = "INSERT OR REPLACE INTO magic_sent (replica, sequence) VALUES (?, ?)"
-  static let hasTable = "SELECT 1 FROM sqlite_master WHERE name = ?"
+  static let has = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
   static let selectClaim = "SELECT birth, number FROM magic_claim WHERE type = ? AND shown = ?"
   static let selectClaims = "SELECT shown, birth, number FROM magic_claim WHERE type = ?"
   static let insertClaim = "INSERT INTO magic_claim (type, shown, birth, number) VALUES (?, ?, ?, ?)"
@@ -197,13 +197,11 @@ enum Statements {
 
   static let createBranches =
     "CREATE TABLE IF NOT EXISTS magic_branch (replica BLOB NOT NULL, first INTEGER NOT NULL, branch BLOB)"
-  static let hasBranches = "SELECT 1 FROM sqlite_master WHERE name = 'magic_branch'"
   static let selectBranches = "SELECT replica, first, branch FROM magic_branch"
   static let insertBranch = "INSERT INTO magic_branch (replica, first, branch) VALUES (?, ?, ?)"
 
   static let createAcceptedTime =
     "CREATE TABLE IF NOT EXISTS magic_accepted (id INTEGER PRIMARY KEY CHECK (id = 1), milliseconds INTEGER NOT NULL)"
-  static let hasAcceptedTime = "SELECT 1 FROM sqlite_master WHERE name = 'magic_accepted'"
   static let selectAcceptedTime = "SELECT milliseconds FROM magic_accepted"
   static let setAcceptedTime = "INSERT OR REPLACE INTO magic_accepted (id, milliseconds) VALUES (1, ?)"
 

@@ -48,9 +48,12 @@ extension Store {
       let fresh = isTwin ? try DatabaseState.becomeReplica(surroundings, db) : nil
       let next = try DatabaseState.renewToken(surroundings, db)
       // Until this is committed, the old one is in the file: also if it never is.
-      ReplicaMark((isTwin ? [token] : before?.tokens ?? []) + [next], of: location)?.write(beside: location)
+      ReplicaMark([token, next], of: location)?.write(beside: location)
       db.afterNextTransaction { [state] _ in
-        ReplicaMark([next], of: location)?.write(beside: location)
+        // Unless somebody else has begun to change it again.
+        if ReplicaMark.beside(location)?.tokens ?? [token, next] == [token, next] {
+          ReplicaMark([next], of: location)?.write(beside: location)
+        }
         state.withLock { state in
           state.isSure = true
           if let fresh { state.fresh = fresh }

@@ -99,7 +99,7 @@ package struct StoredSchema: Sendable {
     if let primary = type.primary { try insert.bind(primary.name.text) } else { try insert.bindNull() }
     try insert.bind(stored.table)
     try insert.run()
-    try db.execute(sql: stored.createTable)
+    try db.execute(sql: stored.createTable(db.freeName))
     append(stored)
     return stored.id
   }
@@ -125,7 +125,7 @@ package struct StoredSchema: Sendable {
     if let target { try insert.bind(target) } else { try insert.bindNull() }
     try insert.run()
     types[type] = types[type].appending([(field, column, target.map { types[$0].withoutFields })])
-    for sql in types[type].createField(id) { try db.execute(sql: sql) }
+    for sql in try types[type].createField(id, db.freeName) { try db.execute(sql: sql) }
     return id
   }
 
@@ -136,8 +136,20 @@ package struct StoredSchema: Sendable {
 
   private func freeTable(for name: String, _ db: Database) throws -> String {
     let reserved = ["sqlite_", "magic_"].contains { name.lowercased().hasPrefix($0) }
-    return try StoredType.free(reserved ? "~" + name : name) { try db.tableExists($0) || db.viewExists($0) }
+    return try db.freeName(reserved ? "~" + name : name)
   }
 
   private static let damaged = MagicDataError(.notADatabase, "the database is damaged: its schema does not fit together")
+}
+
+extension Connection {
+  /// `name`, or one like it: what is in a database already, a table of the app's or an index, keeps its name.
+  func freeName(_ name: String) throws -> String { try StoredType.free(name, isTaken: has) }
+
+  /// Whether there is a table, an index or something else of a name.
+  func has(_ name: String) throws -> Bool {
+    var select = try SQL(self, Statements.has)
+    try select.bind(name)
+    return try select.step()
+  }
 }

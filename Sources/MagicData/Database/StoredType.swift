@@ -83,13 +83,13 @@ package final class StoredType: Sendable {
 
   // MARK: SQL
 
-  var createTable: String {
+  /// - Parameter free: as what an index of some name is to be made.
+  func createTable(_ free: (String) throws -> String) rethrows -> String {
     if schema.hasNumbers {
-      // A type's name does not begin with magic_, so no other index is called so.
       return """
         CREATE TABLE \(quotedTable) (
           z_index INTEGER PRIMARY KEY AUTOINCREMENT, \(quotedKey) INTEGER UNIQUE, magic_birth BLOB, magic_last INTEGER NOT NULL);
-        CREATE UNIQUE INDEX \(Statements.quoted("magic_birth.\(table)")) ON \(quotedTable) (magic_birth) WHERE magic_birth IS NOT NULL
+        CREATE UNIQUE INDEX \(Statements.quoted(try free("magic_birth.\(table)"))) ON \(quotedTable) (magic_birth) WHERE magic_birth IS NOT NULL
         """
     }
     let key = schema.primary == nil ? "BLOB" : keyKind.columnType
@@ -100,29 +100,33 @@ package final class StoredType: Sendable {
   }
 
   /// The statements that make room for a field.
-  func createField(_ field: Int) -> [String] {
-    if let relation = relations[field], relation.kind.isLinked { return relation.createTable }
+  ///
+  /// - Parameter free: as what an index or a trigger of some name is to be made.
+  func createField(_ field: Int, _ free: (String) throws -> String) rethrows -> [String] {
+    if let relation = relations[field], relation.kind.isLinked { return try relation.createTable(free) }
     let column = quotedColumns[field]
     let add = "ALTER TABLE \(quotedTable) ADD COLUMN \(column) \(schema.fields[field].kind.columnType)"
-    if schema.fields[field].kind == .asset { return [add] + watchAsset(column, "\(table).\(columns[field])") }
+    if schema.fields[field].kind == .asset { return [add] + (try watchAsset(column, "\(table).\(columns[field])", free)) }
     guard relations[field] != nil else { return [add] }
     // A reverse is a look-up.
-    let index = Statements.quoted("\(table).\(columns[field])")
+    let index = Statements.quoted(try free("\(table).\(columns[field])"))
     return [add, "CREATE INDEX \(index) ON \(quotedTable) (\(column)) WHERE \(column) IS NOT NULL"]
   }
 
   /// Whoever names an asset is found by a look-up, and a name that a row lets go of, on whatever way, is noted in the same transaction.
-  private func watchAsset(_ column: String, _ name: String) -> [String] {
+  private func watchAsset(
+    _ column: String, _ name: String, _ free: (String) throws -> String
+  ) rethrows -> [String] {
     let note = "BEGIN INSERT OR IGNORE INTO magic_dropped_asset (name) VALUES (OLD.\(column)); END"
-    return [
+    return try [
       // On some file systems names that differ in case are one file.
-      "CREATE INDEX \(Statements.quoted(name + ".asset")) ON \(quotedTable) (\(column) COLLATE NOCASE) WHERE \(column) IS NOT NULL",
+      "CREATE INDEX \(Statements.quoted(free(name + ".asset"))) ON \(quotedTable) (\(column) COLLATE NOCASE) WHERE \(column) IS NOT NULL",
       """
-      CREATE TRIGGER \(Statements.quoted(name + ".replaced")) AFTER UPDATE OF \(column) ON \(quotedTable)
+      CREATE TRIGGER \(Statements.quoted(free(name + ".replaced"))) AFTER UPDATE OF \(column) ON \(quotedTable)
       WHEN OLD.\(column) IS NOT NULL AND NEW.\(column) IS NOT OLD.\(column) \(note)
       """,
       """
-      CREATE TRIGGER \(Statements.quoted(name + ".removed")) AFTER DELETE ON \(quotedTable)
+      CREATE TRIGGER \(Statements.quoted(free(name + ".removed"))) AFTER DELETE ON \(quotedTable)
       WHEN OLD.\(column) IS NOT NULL \(note)
       """,
     ]

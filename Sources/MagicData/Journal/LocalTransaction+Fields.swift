@@ -47,6 +47,7 @@ extension LocalTransaction {
     switch change.kind {
     case .update(let fields):
       guard let place = try table.place(of: key) else { throw lacks(type) }
+      try check(Entry(type: type.id, key: key, operation: .update, fields: fields), type)
       _ = try write(fields, key, place, table)
     case .remove:
       guard let place = try table.place(of: key) else { throw lacks(type) }
@@ -57,14 +58,40 @@ extension LocalTransaction {
       let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
       let claim = try reader.state(from: absent.last, of: type.id).claim
       let entry = Entry(type: type.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
+      try check(entry, type)
       _ = try insert(entry, absent, number: try table.number(of: key, claim: claim), table)
     case .adoption(let fields, let place):
       let remove = try reader().lastRemove(from: place.last, by: state.replicaRow, since: firstEntry)
       let entry = Entry(type: type.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
+      try check(entry, type)
       let last = next
       try append(entry, zIndex: place.zIndex, previous: place.last)
       try table.setLast(key, ObjectPlace(zIndex: place.zIndex, last: last))
     }
+  }
+
+  /// What no reader would take (S-7, J-7, J-16) is not written. SQL may have put anything into a row.
+  private func check(_ entry: Entry, _ type: StoredType) throws {
+    let fields = type.schema.fields
+    let wrong = entry.fields.first { !$0.value.fits(fields[$0.field]) }?.field
+    let twice = Dictionary(grouping: entry.fields) { type.schema.slots[$0.field] }.values.first { $0.count > 1 }?[0].field
+    let fault: String? =
+      if let wrong {
+        "a value that property \(fields[wrong].name.text) cannot have"
+      } else if let twice {
+        "several values of property \(fields[twice].name.text), where one may show"
+      } else if !entry.isPossible(at: Int(ordinal), of: name) {
+        "a name that it cannot have"
+      } else {
+        nil
+      }
+    guard let fault else { return }
+    throw MagicDataError(
+      .value,
+      """
+      the object \(entry.key.value) of type \(type.schema.name) has \(fault), which no journal can hold; nothing was written. Set it right, or take what the \
+      journal says
+      """)
   }
 
   private func lacks(_ type: StoredType) -> MagicDataError {

@@ -61,11 +61,7 @@ extension MappedType {
   func makeIndexes(_ db: Connection) throws {
     let missing = try missingIndexes(db)
     for index in declaredIndexes where missing.contains(index.definition) {
-      let name = try StoredType.free(index.name) { name in
-        var select = try SQL(db, "SELECT 1 FROM sqlite_master WHERE lower(name) = lower(?)")
-        try select.bind(name)
-        return try select.step()
-      }
+      let name = try db.freeName(index.name)
       try db.execute(sql: "CREATE INDEX \(Statements.quoted(name))\(index.definition)")
     }
   }

@@ -18,8 +18,8 @@ struct AckFile: Equatable, Sendable {
   private static let maxBytes = 1 << 24
   /// More than copies of databases that nothing told make; of more some are said, and believed.
   private static let maxClosings = 10_000
-  /// The end of the year 9999 (C-4).
-  private static let times: ClosedRange<Int64> = 0...253_402_300_799_999
+  /// Up to the end of the year 9999 (C-4).
+  static let times = 0...Stamp.latest.milliseconds
 
   static func name(of replica: ReplicaID) -> String { replica.description + suffix }
 

@@ -53,7 +53,8 @@ struct Members {
     var member = all[own] ?? MemberReplica(own)
     if let said = member.acknowledged, said.frontier == frontier, now - said.time < Members.day, !member.isExpired { return }
     let last = max(member.acknowledged?.time ?? -1, member.expired ?? -1)
-    member.acknowledged = .init(time: max(now, last + 1), frontier: frontier)
+    // Whatever others say of this replica, its own file is to be read.
+    member.acknowledged = .init(time: min(max(now, last + 1), AckFile.times.upperBound), frontier: frontier)
     learn([member])
   }
 

@@ -14,7 +14,9 @@ extension MagicData {
   /// - Complexity: O(journal).
   @discardableResult
   public func compact(keeping: Duration = .zero, isDryRun: Bool = false) async throws -> CompactionReport {
-    let oldest = keeping > .zero ? store.surroundings.milliseconds() - keeping.components.seconds * 1_000 : .max
+    // For longer than there have been stamps is for ever.
+    let age = min(keeping.components.seconds, Stamp.latest.milliseconds / 1_000) * 1_000
+    let oldest = keeping > .zero ? store.surroundings.milliseconds() - age : .max
     var report = CompactionReport()
     report.fileBytes = try await store.fileBytes()
     report.newFileBytes = report.fileBytes

@@ -105,7 +105,7 @@ package struct DatabaseCheck: Sendable {
     }
     let folded = state.tableRow
     guard row != folded else { return }
-    let names = Set(row.changes(to: folded).map { type.fields[$0.field].name.text }).sorted()
+    let names = Set(row.changes(to: folded, of: type).map { type.fields[$0.field].name.text }).sorted()
     fault(.values, "shows other values than its journal folds to: \(names.joined(separator: ", "))")
   }
 

@@ -109,7 +109,7 @@ private struct Repairer {
       }
       let row = try table.row(at: place.zIndex)
       guard state.isAlive else { return change(.adoption(row, place)) }
-      let changes = state.tableRow.changes(to: row)
+      let changes = state.tableRow.changes(to: row, of: journal.schema.types[fault.type].schema)
       return changes.isEmpty ? nil : change(.update(changes))
     }
   }

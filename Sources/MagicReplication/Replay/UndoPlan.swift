@@ -199,7 +199,7 @@ private struct Undoer {
       where entries.contains(where: { $0.isUndone && $0.version < write.version && $0.entry.isBelow(write, of: type.schema) }) {
         keep(names[write.field], write.version)
       }
-      let changes = now.row.changes(to: without.row)
+      let changes = now.row.changes(to: without.row, of: type.schema)
       guard !changes.isEmpty else { return }
       add(.change, key, type, now.row, without.row, .update(changes))
     case (true, false):
@@ -235,12 +235,14 @@ extension Entry {
 }
 
 extension [FieldValue] {
-  /// What to write over a row so that it becomes another one: of sets and dictionaries the elements that differ.
-  func changes(to target: [FieldValue]) -> [FieldValue] {
+  /// What to write over a row so that it becomes another one: of sets and dictionaries the elements that differ. Of several fields of one name the one that
+  /// shows is written, which empties the others (J-16, J-23).
+  func changes(to target: [FieldValue], of type: TypeSchema) -> [FieldValue] {
+    let shown = Set(target.map { type.slots[$0.field] })
     let (old, new) = (Dictionary(map { ($0.field, $0.value) }) { $1 }, Dictionary(target.map { ($0.field, $0.value) }) { $1 })
     return Set(old.keys).union(new.keys).sorted().compactMap { field in
       let (before, after) = (old[field], new[field])
-      guard before != after else { return nil }
+      guard before != after, after != nil || !shown.contains(type.slots[field]) else { return nil }
       switch (before, after) {
       case (.set(let before), let after):
         return FieldValue(field: field, value: .elements(from: before, to: after?.setElements ?? []))
@@ -250,9 +252,7 @@ extension [FieldValue] {
         return FieldValue(field: field, value: .places(from: before, to: after?.places ?? []))
       case (let before, .dictionary(let after)):
         return FieldValue(field: field, value: .places(from: before?.places ?? [], to: after))
-      default:
-        // A rival of the same name that shows now empties it (J-16).
-        return FieldValue(field: field, value: after ?? .null)
+      default: return FieldValue(field: field, value: after ?? .null)
       }
     }
   }

@@ -18,7 +18,7 @@ package struct Verified: Encodable, Sendable {
     error = failure.map { Reason(code: "\($0.code)", message: $0.message) }
     (digest, objects, entries, faults) = (check.digest, check.objects, check.entries, check.faults)
     assets = check.assets.files
-    (orphanAssets, missingAssets, damagedAssets) = (check.assets.orphans, check.assets.missing, check.assets.damaged)
+    (orphanAssets, missingAssets, damagedAssets) = (check.orphanAssets, check.missingAssets, check.damagedAssets)
     (segments, checkpoints) = (folder?.segments, folder?.checkpoints)
     (transactions, bytes) = (folder?.transactions, folder?.bytes)
     (damaged, gaps) = (folder?.damaged ?? [], folder?.gaps ?? [])

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import MagicReplication
 import TestSupport
@@ -38,13 +39,75 @@ import Testing
       #expect(changes.map(\.outcome) == [.replaced, .current])
       #expect(changes[0].successor == changes[1].author)
       let place = folder["rebuilt-\(UUID())"]
-      #expect(try await history.rebuild(into: place, until: MagicMoment(before)).isComplete)
+      var plan = RebuildPlan()
+      plan.until = MagicMoment(before)
+      #expect(try await history.rebuild(into: place, plan).isComplete)
       await #expect(throws: MagicDataError.self) { try await history.rebuild(into: place) }
       let rebuilt = try await MagicData(path: place)
       #expect(try await rebuilt.object(of: Note.self).map(\.title) == ["first"])
       try await rebuilt.close()
     }
     await #expect(throws: MagicDataError.self) { try await MagicHistory(replica.magic).history(of: "Note", "nobody") }
+  }
+
+  @Test func anAppAsksWhatWasAndWhatChanged() async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    let note = Note("n", "first")
+    try await replica.magic.update(note)
+    let before = MagicMoment(Date(timeIntervalSince1970: TimeInterval(world.milliseconds) / 1_000))
+    world.advance(60_000)
+    note.title = "second"
+    try await replica.magic.update(note)
+    try await replica.magic.update(Note("other", "new"))
+    try await replica.replicator.push()
+    try await MagicHistory(replica.magic).export(to: folder["lines.jsonl"])
+    let found = Locked<(objects: [MagicHistory.Object], differences: [MagicHistory.Difference])>(([], []))
+    for history in [
+      MagicHistory(replica.magic), MagicHistory(FolderRemote(folder["remote"])),
+      try MagicHistory(path: folder["lines.jsonl"].path),
+    ] {
+      found.withLock { $0 = ([], []) }
+      try await history.forEachObject(at: before) { object in found.withLock { $0.objects.append(object) } }
+      try await history.forEachDifference(from: before) { change in found.withLock { $0.differences.append(change) } }
+      let (objects, differences) = found.withLock { $0 }
+      #expect(objects.map(\.object) == ["n"])
+      #expect(objects[0].fields.first { $0.name == "title" }?.value == "\"first\"")
+      #expect(differences.map(\.kind) == [.changed, .added])
+      #expect(differences[0].fields.map(\.name) == ["title"])
+      #expect(differences[0].fields.map(\.before) == ["\"first\""])
+      #expect(differences[0].fields.map(\.after) == ["\"second\""])
+      #expect(try await history.statistics().report.isComplete)
+    }
+    // What is exported is the whole history.
+    let imported = folder["imported"]
+    #expect(try await MagicHistory(path: folder["lines.jsonl"].path).rebuild(into: imported).changes == 3)
+    found.withLock { $0 = ([], []) }
+    try await MagicHistory(replica.magic).forEachDifference(to: MagicHistory(path: imported.path)) { change in
+      found.withLock { $0.differences.append(change) }
+    }
+    #expect(found.withLock(\.differences).isEmpty)
+  }
+
+  @Test func anAppUndoesAndMends() async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    let note = Note("n", "first")
+    try await replica.magic.update(note)
+    world.advance(60_000)
+    let before = MagicMoment(Date(timeIntervalSince1970: TimeInterval(world.milliseconds) / 1_000))
+    note.title = "second"
+    try await replica.magic.update(note)
+    var selection = UndoSelection()
+    selection.since = before
+    let plan = try await replica.magic.undoing(selection)
+    #expect(plan.changes.map(\.object) == ["n"])
+    #expect(try await replica.notes()["n"]?.title == "second")
+    try await replica.magic.undo(selection, plan)
+    #expect(try await replica.notes()["n"]?.title == "first")
+    _ = try await replica.magic.store.write { db in try db.execute(sql: "UPDATE Note SET title = 'by SQL'") }
+    #expect(try await DatabaseCheck(replica.magic).faults.count == 1)
+    #expect(try await replica.magic.repair(.tables) == 1)
+    #expect(try await DatabaseCheck(replica.magic).faults == [])
+    #expect(try await replica.notes()["n"]?.title == "by SQL")
   }
 
   /// The entries of a segment are looked at where they stand; what is said of them is what is said of entries that were made.

@@ -238,6 +238,33 @@ private struct Ticket: MagicObject {
     #expect(try Tool.replay.run("verify", path("remote")).status == 3)
   }
 
+  /// The contents of assets are part of what a folder or a bundle keeps.
+  @Test func damagedAndMissingContentsOfARemoteAreFound() async throws {
+    try await fixture.work("a") { magic in
+      for name in ["one", "two"] {
+        let guild = Guild(name)
+        guild.badge = .init(value: "badge of \(name)")
+        try await magic.update(guild)
+      }
+    }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("push", path("a"), path("all.magicbundle"))
+    for place in ["remote", "all.magicbundle"] {
+      let well = try #require(try fixture.json("verify", path(place)).last)
+      #expect(well["assets"] as? Int == 2)
+      #expect(try well["digest"] as? String == digest("a").trimmingCharacters(in: .newlines))
+    }
+    let assets = URL(fileURLWithPath: path("remote/assets"))
+    let files = try #require(FileManager.default.enumerator(atPath: assets.path)?.allObjects as? [String])
+      .filter { $0.count > 64 }.sorted()
+    #expect(files.count == 2)
+    try Data("something else".utf8).write(to: assets.appendingPathComponent(files[0]))
+    try FileManager.default.removeItem(at: assets.appendingPathComponent(files[1]))
+    let found = try #require(try fixture.json("verify", path("remote"), status: 3).last)
+    #expect(found["damagedAssets"] as? [String] == [String(files[0].suffix(64))])
+    #expect(found["missingAssets"] as? [String] == [String(files[1].suffix(64))])
+  }
+
   // MARK: Undoing
 
   private func replicas() throws -> [String] { try fixture.json("log", path("a")).events("entry").texts("replica") }

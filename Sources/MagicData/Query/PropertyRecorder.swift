@@ -66,7 +66,7 @@ final class PropertyRecorder {
 
   /// A getter has to return a value, and there is none to return.
   static func stop(_ type: Any.Type, _ place: Place) -> Never {
-    preconditionFailure(
+    fatalError(
       """
       a key path of a query or an index reads a \(type) of \(place.typeName) (declared at \(place.fileName):\(place.line)), of which MagicData can make no \
       example; write $0.$name, or \\Type.$name, for a property of its own

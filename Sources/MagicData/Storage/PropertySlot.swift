@@ -36,7 +36,7 @@ struct PropertySlot {
     storage.setDefault(Slot(value), at: index)
   }
 
-  /// A program that reads what was never set stops here.
+  /// A program that reads what was never set stops here, and says why also when it is optimized.
   func required<Wrapped: Magical>(_ type: Wrapped.Type) -> Wrapped {
     if let value = get(type) { return value }
     let place = storage.header.place
@@ -44,13 +44,13 @@ struct PropertySlot {
     let known = storage.header.count > 1 ? Layout.name(ofPropertyAt: index, firstAt: place) : Layout.name(ofPropertyAt: place)
     let name = known ?? "The value of \(place.typeName) declared at \(place.fileName):\(place.line)"
     if case .held(let held) = storage[index].slot, held.isMissing {
-      preconditionFailure(
+      fatalError(
         """
         \(name) (\(type)) names an object that was removed, or has not arrived yet; set another one, or declare an AsyncMagical, whose get() \
         throws where there is none
         """)
     }
-    preconditionFailure(
+    fatalError(
       "\(name) (\(type)) was read before it was set; set it first, give it a default, or make it an @OptionMagicValue")
   }
 }

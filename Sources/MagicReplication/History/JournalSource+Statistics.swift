@@ -2,7 +2,7 @@ internal import MagicJournal
 
 extension JournalSource {
   /// Counts a window of the journal in one reading.
-  package func statistics(_ selection: LogSelection) async throws -> (MagicJournalStatistics, MagicReadReport) {
+  package func statistics(_ selection: LogSelection) async throws -> MagicJournalStatistics {
     let (counted, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       // The other thread's until all is handed to it.
       nonisolated(unsafe) var counter = StatisticsCounter()
@@ -11,6 +11,7 @@ extension JournalSource {
     }
     var statistics = counted
     statistics.storedBytes = try storedBytes()
-    return (statistics, report)
+    statistics.report = report
+    return statistics
   }
 }

@@ -9,9 +9,10 @@ internal import MagicJournal
 /// for change in try await history.history(of: "Note", "groceries").changes { … }
 /// ```
 ///
-/// Nothing here needs the app's models, and nothing but ``rebuild(into:until:)`` writes anything.
+/// Nothing here needs the app's models, and nothing but ``rebuild(into:_:)`` and ``export(to:_:)`` writes anything. What is to be undone or mended is asked of
+/// the database: see `MagicData.undoing(_:)` and `MagicData.repair(_:)`.
 public struct MagicHistory: Sendable {
-  private let source: JournalSource
+  let source: JournalSource
 
   /// The journal of a database.
   public init(_ magic: MagicData) {
@@ -48,7 +49,7 @@ public struct MagicHistory: Sendable {
 
     public init() {}
 
-    fileprivate var log: LogSelection {
+    var log: LogSelection {
       var selection = LogSelection()
       (selection.since, selection.until, selection.replicas, selection.limit) = (since, until, replicas, limit)
       selection.filter = EntryFilter(type: type, object: object, isRemove: isRemove)
@@ -95,7 +96,7 @@ public struct MagicHistory: Sendable {
 
   /// Counts what the journal holds, in one reading.
   public func statistics(_ selection: Selection = Selection()) async throws -> MagicJournalStatistics {
-    try await source.statistics(selection.log).0
+    try await source.statistics(selection.log)
   }
 
   /// Every value that an object's properties had.
@@ -106,25 +107,72 @@ public struct MagicHistory: Sendable {
   /// - Throws: `MagicDataError` with `notFound`.
   /// - Complexity: O(entries of the object) in a database, O(journal) elsewhere.
   public func history(of type: String, _ object: String) async throws -> MagicObjectHistory {
-    try await source.history(of: type, object).0
+    try await source.history(of: type, object)
   }
 
-  /// Makes a database of the journal: objects, relations, history, and the assets that the source has. It is a replica of its own, of the same data set.
+  /// Makes a database of the journal: objects, relations, history, and the assets that the source has. It is a replica of its own, of the same data set
+  /// unless the plan takes transactions apart.
   ///
   /// It is there as a whole or not at all.
   /// - Parameters:
   ///   - path: as `MagicData(path:)` takes it, where no database is.
-  ///   - until: what was written later is left out.
-  /// - Returns: what could not be read; what the same replica wrote after that is left out too.
+  ///   - plan: what is taken: all, if it says nothing.
+  /// - Returns: what was merged, and what could not be read; what the same replica wrote after that is left out too.
   /// - Throws: `MagicDataError` with `exists`, `notFound`, `notAllowed` or `full`; `CancellationError`.
   @discardableResult
-  public func rebuild(into path: URL, until: MagicMoment? = nil) async throws -> MagicReadReport {
+  public func rebuild(into path: URL, _ plan: RebuildPlan = RebuildPlan()) async throws -> RebuildReport {
     let location = DatabaseLocation(path)
     guard !location.exists else {
       throw MagicDataError(.exists, "there is a database at \(location.file.path) already; name another path")
     }
-    var plan = RebuildPlan()
-    plan.until = until
-    return try await MagicData.build(at: location) { [plan] magic in try await magic.rebuild(from: [source], plan) }.read
+    return try await MagicData.build(at: location) { magic in try await magic.rebuild(from: [source], plan) }
+  }
+
+  /// Writes transactions as lines of JSON, with all that is in them (Protocol/export.md); ``init(path:)`` reads such a file.
+  ///
+  /// - Parameters:
+  ///   - file: is there as a whole or not at all, and takes the place of one that is there.
+  ///   - selection: the moments and replicas that are meant; other conditions leave no transaction out.
+  /// - Returns: what could not be read.
+  /// - Throws: `MagicDataError` with `notFound` for a journal that was compacted, `notAllowed`, `full`; `CancellationError`.
+  @discardableResult
+  public func export(to file: URL, _ selection: Selection = Selection()) async throws -> MagicReadReport {
+    let writer = try ExportFile(file)
+    let report = try await source.export(selection.log) { try writer.append($0) }.report
+    try writer.finish()
+    return report
+  }
+}
+
+/// Lines on their way into a file.
+// @unchecked: a reading hands its lines over one after the other, and is awaited.
+private final class ExportFile: @unchecked Sendable {
+  private let file: URL
+  private let writer: PieceWriter
+  private var lines: [UInt8] = []
+
+  init(_ file: URL) throws {
+    self.file = file
+    writer = try PieceWriter(beside: file)
+  }
+
+  func append(_ line: [UInt8]) throws {
+    lines += line
+    lines.append(UInt8(ascii: "\n"))
+    if lines.count >= 1 << 16 { try flush() }
+  }
+
+  private func flush() throws {
+    try lines.withUnsafeBytes { try writer.append($0) }
+    lines.removeAll(keepingCapacity: true)
+  }
+
+  func finish() throws {
+    try flush()
+    let temporary = try writer.finish()
+    guard rename(temporary.path, file.path) == 0 else {
+      throw DurableFile.failure("could not be written", file, removing: temporary)
+    }
+    try DurableFile.sync(file.deletingLastPathComponent())
   }
 }

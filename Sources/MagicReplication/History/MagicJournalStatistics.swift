@@ -34,6 +34,8 @@ public struct MagicJournalStatistics: Sendable {
   /// What the source takes where it is kept.
   public internal(set) var storedBytes = 0
   public internal(set) var compaction = Compaction(values: 0, bytes: 0, isEstimate: false)
+  /// What could not be read.
+  public internal(set) var report = MagicReadReport()
   /// Changes over time, for a drawing.
   package internal(set) var timeline = Timeline()
 }

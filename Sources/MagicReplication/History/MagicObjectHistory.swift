@@ -57,6 +57,8 @@ public struct MagicObjectHistory: Sendable {
   public let changes: [Change]
   /// What the object shows; nothing if it is removed.
   public let blame: [Blame]
+  /// What of the journal could not be read.
+  public internal(set) var report = MagicReadReport()
 
   init(_ object: ObjectEntries) {
     type = object.type.name.text

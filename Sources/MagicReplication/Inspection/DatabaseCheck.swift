@@ -1,13 +1,18 @@
-package import MagicData
+public import MagicData
 internal import MagicJournal
 
-/// Whether a database's tables are what its journal folds to.
-package struct DatabaseCheck: Sendable {
-  package private(set) var objects = 0
-  package private(set) var entries = 0
-  package private(set) var digest = ""
+/// Whether a database's tables are what its journal folds to, and its assets what rows name.
+public struct DatabaseCheck: Sendable {
+  public private(set) var objects = 0
+  public private(set) var entries = 0
+  /// Of what the journal folds to: that of every whole replica with equal journals.
+  public private(set) var digest = ""
   /// What does not fit, the first hundred.
-  package private(set) var faults: [String] = []
+  public private(set) var faults: [String] = []
+  /// Names in rows for which there is no file, files that do not hold what their names say, and files that nothing names.
+  public var missingAssets: [String] { assets.missing }
+  public var damagedAssets: [String] { assets.damaged }
+  public var orphanAssets: [String] { assets.orphans }
   package private(set) var assets = AssetCheck()
   /// What the journal says of numbers, by type.
   private(set) var numbers: [Int: Numbers] = [:]
@@ -24,8 +29,10 @@ package struct DatabaseCheck: Sendable {
 
   private static let maxFaults = 100
 
-  /// Memory holds one object at a time; the claims of numbers; and, if there are any, the objects that do not fit.
-  package init(_ magic: MagicData) async throws {
+  /// Reads everything and changes nothing. Memory holds one object at a time; the claims of numbers; and, if there are any, the objects that do not fit.
+  ///
+  /// - Complexity: O(journal).
+  public init(_ magic: MagicData) async throws {
     let store = magic.store
     self = try await store.read { db in
       var check = try DatabaseCheck(db, store.integrityFaults(db))

@@ -1,8 +1,8 @@
-package import MagicData
+public import MagicData
 internal import MagicJournal
 
 /// Which side is right where tables and journal differ.
-package enum RepairSide: String, Sendable, CaseIterable {
+public enum RepairSide: String, Sendable, CaseIterable {
   /// Rows become what the journal folds to.
   case journal
   /// What the rows say is written to the journal, as changes of this replica, which others merge. Automatic numbers are no such thing: they follow from
@@ -14,8 +14,10 @@ extension MagicData {
   /// Settles what SQL has changed behind the journal's back, in one transaction.
   ///
   /// - Returns: how many objects were settled.
-  /// - Throws: `MagicDataError` with `notADatabase` if the file itself is damaged: that is nothing that can be settled here.
-  package func repair(_ side: RepairSide) async throws -> Int {
+  /// - Throws: `MagicDataError` with `notADatabase` if the file itself or the journal is damaged: that is nothing that can be settled here; `value` if a row is to be
+  ///   journaled that has what no journal can hold; `busy`, `full`. Nothing was changed then.
+  @discardableResult
+  public func repair(_ side: RepairSide) async throws -> Int {
     let store = store
     let count = Locked(0)
     _ = try await store.change { db in

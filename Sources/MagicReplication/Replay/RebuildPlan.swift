@@ -2,16 +2,16 @@ internal import MagicData
 internal import MagicJournal
 
 /// What of a journal a database is made of.
-package struct RebuildPlan: Sendable {
-  package var until: MagicMoment?
+public struct RebuildPlan: Sendable {
+  public var until: MagicMoment?
   /// By name; none stands for all.
-  package var types: Set<String> = []
+  public var types: Set<String> = []
   /// How the ids of replicas begin; none stands for all.
-  package var replicas: [String] = []
+  public var replicas: [String] = []
   /// Transactions that are left out.
-  package var skipped: [MagicMoment] = []
+  public var skipped: [MagicMoment] = []
   /// Merges in another order, which follows from this number.
-  package var seed: UInt64?
+  public var seed: UInt64?
   /// Whether a damaged segment is taken as far as its bytes still tell: for what is shown and thrown away.
   var salvages = false
   /// Whether contents of assets come along.
@@ -19,7 +19,7 @@ package struct RebuildPlan: Sendable {
   /// Merges no transaction above this version: of those of `until` the one that comes last.
   var through: Version?
 
-  package init() {}
+  public init() {}
 
   /// Whether what is merged of each replica is a run from its first transaction on, each whole: only that is a state that a replica of the same data set can be in.
   package var isRun: Bool { types.isEmpty && skipped.isEmpty }
@@ -42,14 +42,15 @@ package struct RebuildPlan: Sendable {
 }
 
 /// What a rebuilding did.
-package struct RebuildReport: Sendable {
-  package var transactions = 0
-  package var changes = 0
+public struct RebuildReport: Sendable {
+  public internal(set) var transactions = 0
+  public internal(set) var changes = 0
   /// Whether the database is a data set of its own, which does not sync with the source.
-  package var isOwnDataSet = false
+  public internal(set) var isOwnDataSet = false
   /// Of the pull that it comes down to.
-  package var pull = PullReport()
-  package var read = MagicReadReport()
+  public internal(set) var pull = PullReport()
+  /// What of the source could not be read.
+  public internal(set) var read = MagicReadReport()
 
-  package var isComplete: Bool { read.isComplete && pull.isComplete }
+  public var isComplete: Bool { read.isComplete && pull.isComplete }
 }

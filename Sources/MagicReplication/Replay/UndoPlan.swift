@@ -1,48 +1,48 @@
-internal import MagicData
+public import MagicData
 internal import MagicJournal
 
 /// What is to be undone.
-package struct UndoSelection: Sendable {
-  package var transactions: [MagicMoment] = []
-  package var since: MagicMoment?
+public struct UndoSelection: Sendable {
+  public var transactions: [MagicMoment] = []
+  public var since: MagicMoment?
   /// By name; none stands for all.
-  package var types: Set<String> = []
+  public var types: Set<String> = []
   /// How the ids of replicas begin; none stands for all.
-  package var replicas: [String] = []
+  public var replicas: [String] = []
 
-  package init() {}
+  public init() {}
 }
 
 /// What undoing comes to: changes that bring objects to what they would be without some transactions, as far as nobody has gone on from these.
-package struct UndoPlan: Sendable, Equatable {
-  package struct Change: Sendable, Equatable {
-    package enum Kind: String, Sendable {
+public struct UndoPlan: Sendable, Equatable {
+  public struct Change: Sendable, Equatable {
+    public enum Kind: String, Sendable {
       case change, remove, revive
     }
 
-    package let kind: Kind
-    package let type: String
-    package let object: String
+    public let kind: Kind
+    public let type: String
+    public let object: String
     /// What fields show and are to show, as JSON; `nil` for nothing.
-    package let fields: [Field]
+    public let fields: [Field]
   }
 
-  package struct Field: Sendable, Equatable {
-    package let name: String
-    package let before, after: String?
+  public struct Field: Sendable, Equatable {
+    public let name: String
+    public let before, after: String?
   }
 
   /// What others have changed since.
-  package struct Kept: Sendable, Equatable {
-    package let type: String
-    package let object: String
+  public struct Kept: Sendable, Equatable {
+    public let type: String
+    public let object: String
     /// `nil` for the object as a whole.
-    package let property: String?
-    package let author: MagicObjectHistory.Author
+    public let property: String?
+    public let author: MagicObjectHistory.Author
   }
 
-  package fileprivate(set) var changes: [Change] = []
-  package fileprivate(set) var kept: [Kept] = []
+  public fileprivate(set) var changes: [Change] = []
+  public fileprivate(set) var kept: [Kept] = []
   fileprivate var objects: [ObjectChange] = []
 }
 
@@ -50,7 +50,7 @@ extension MagicData {
   /// What undoing would do. Changes nothing.
   ///
   /// - Throws: `MagicDataError` with `notFound` for a transaction that is not there.
-  package func undoing(_ selection: UndoSelection) async throws -> UndoPlan {
+  public func undoing(_ selection: UndoSelection) async throws -> UndoPlan {
     let (transactions, since) = try await resolved(selection)
     return try await store.read { db in try Undoer.plan(db, selection, transactions, since) }
   }
@@ -58,7 +58,7 @@ extension MagicData {
   /// Undoes what was looked at, as one transaction of this replica, if it still comes to the same.
   ///
   /// - Throws: `MagicDataError` with `busy` if the database has changed since the plan was made.
-  package func undo(_ selection: UndoSelection, _ shown: UndoPlan) async throws {
+  public func undo(_ selection: UndoSelection, _ shown: UndoPlan) async throws {
     let (transactions, since) = try await resolved(selection)
     _ = try await store.change { db in
       let plan = try Undoer.plan(db, selection, transactions, since)

@@ -31,7 +31,8 @@ struct History: Command {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let (history, report) = try await source.open().history(of: object.type, object.object)
+    let history = try await source.open().history(of: object.type, object.object)
+    let report = history.report
     let field = field ?? Twin.text("FIELD")
     let changes = history.changes.filter { field == nil || $0.property == field }
     for change in changes {
@@ -103,7 +104,8 @@ struct Blame: Command {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let (history, report) = try await source.open().history(of: object.type, object.object)
+    let history = try await source.open().history(of: object.type, object.object)
+    let report = history.report
     for field in history.blame {
       if output.json {
         try output.event("field", Line(field))

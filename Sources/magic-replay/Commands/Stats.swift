@@ -42,7 +42,8 @@ struct Stats: Command {
         throw MagicDataError(.notFound, "there is no folder \(folder); make it first")
       }
     }
-    let (statistics, report) = try await source.open().statistics(window.selection())
+    let statistics = try await source.open().statistics(window.selection())
+    let report = statistics.report
     if let path = plotPath {
       do {
         try Data(Plot(statistics.timeline).svg.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)

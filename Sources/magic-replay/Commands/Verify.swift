@@ -1,4 +1,4 @@
-import ArgumentParser
+public import ArgumentParser
 import Console
 import MagicData
 import MagicReplication
@@ -8,7 +8,7 @@ struct Verify: Command {
     commandName: "verify",
     abstract: "Folds a journal and compares it with the tables; checks checksums, gaps, links and assets.",
     discussion: """
-      Of a database everything is read; of a folder or bundle the journal, as `log` reads it (magic-sync verify looks at each file of a folder, whether it counts or not). Exit code 4: a database's tables are not what its journal folds to, as after a change by SQL; 3: something is damaged or missing, the rest is whole. --repair \
+      Of a database everything is read; of a folder or bundle the journal, as `log` reads it, and the contents of the assets that its objects name (magic-sync verify looks at each file of a folder, whether it counts or not); of a segment, an export or a server the journal alone. Exit code 4: a database's tables are not what its journal folds to, as after a change by SQL; 3: something is damaged or missing, the rest is whole. --repair \
       settles the former in one transaction: with `journal`, rows become what the journal says; with `tables`, what the rows say becomes changes of this replica, which others merge.
 
       Examples:
@@ -40,22 +40,42 @@ struct Verify: Command {
       text: text + check.text, content: check, status: check.hasFaults ? .differs : check.isPartial ? .partlyDone : .success)
   }
 
-  /// Every file, and then every transaction of it.
+  /// Every transaction, what they fold to, and the contents that objects name.
   private func read(_ source: JournalSource) async throws -> Outcome {
-    let (statistics, report) = try await source.statistics(LogSelection())
-    try output.tell(report)
-    let content = Content(
-      transactions: statistics.transactions, entries: statistics.total.entries, bytes: statistics.storedBytes,
-      unread: report.unread.count, missing: report.missing.count)
+    let check = try await SourceCheck(source)
+    try output.tell(check.report)
+    let content = Content(check)
     return Outcome(
-      text:
-        "\(statistics.transactions.counted("transaction")) with \(statistics.total.entries.counted("change")), \(statistics.storedBytes.asBytes)"
-        + "\n\(report.isComplete ? "all is well" : "not all is well")", content: content,
-      status: report.isComplete ? .success : .partlyDone)
+      text: content.text(isWell: check.isComplete && check.database.faults.isEmpty), content: content,
+      status: !check.database.faults.isEmpty ? .differs : check.isComplete ? .success : .partlyDone)
   }
 
   private struct Content: Encodable {
     let transactions, entries, bytes, unread, missing: Int
+    let objects: Int
+    let digest: String
+    let faults: [String]
+    let assets: Int?
+    let missingAssets, damagedAssets: [String]
+
+    init(_ check: SourceCheck) {
+      let statistics = check.statistics
+      (transactions, entries, bytes) = (statistics.transactions, statistics.total.entries, statistics.storedBytes)
+      (unread, missing) = (check.report.unread.count, check.report.missing.count)
+      (objects, digest, faults) = (check.database.objects, check.database.digest, check.database.faults)
+      (assets, missingAssets, damagedAssets) = (check.contents, check.missingContents, check.damagedContents)
+    }
+
+    func text(isWell: Bool) -> String {
+      var lines = [
+        "\(transactions.counted("transaction")) with \(entries.counted("change")), \(bytes.asBytes)",
+        "\(objects.counted("object")), digest \(digest)",
+      ]
+      if let assets { lines.append(assets.counted("asset")) }
+      lines += faults.map { "fault: \($0)" }
+      lines += damagedAssets.map { "damaged asset: \($0)" } + missingAssets.map { "missing asset: \($0)" }
+      return (lines + [isWell ? "all is well" : "not all is well"]).joined(separator: "\n")
+    }
   }
 }
 

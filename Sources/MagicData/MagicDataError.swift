@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Why something could not be done. Whatever it was, the database is as it was before.
+/// Why something could not be done. The database is as it was before, unless the call's own documentation says what stays.
 public struct MagicDataError: Error, Sendable, CustomStringConvertible {
   public enum Code: Sendable {
     /// The file is no MagicData database, or a damaged one.

@@ -22,7 +22,7 @@ package enum Limits {
   package static let entries = 1 << 22
   /// What a body may inflate to, per byte of the file (S-8): deflate cannot do better.
   package static let inflationRatio = 1_032
-  /// A writer cuts a new segment once the body passes this (S-8): few files, and little held in memory.
+  /// A writer cuts a new segment once the sizes of its transactions pass this (S-8): few files, and little held in memory.
   package static let segmentCut = 1 << 22
   /// Replicas of a checkpoint's floor (K-11): 2 MiB of a header.
   package static let floorReplicas = 1 << 16

@@ -9,13 +9,14 @@ import Testing
     return folder
   }()
 
-  @Test(arguments: [
-    "README.md", "ARCHITECTURE.md", "Sources/MagicData/MagicData.docc/MagicData.md",
-    "Sources/MagicData/MagicData.docc/Migrations.md", "Sources/MagicData/MagicData.docc/Observation.md",
-    "Sources/MagicData/MagicData.docc/Queries.md", "Sources/MagicData/MagicData.docc/Relations.md",
-    "Sources/MagicData/MagicData.docc/Transactions.md", "Sources/MagicReplication/MagicReplication.docc/MagicReplication.md",
-    "Sources/MagicTransport/MagicTransport.docc/MagicTransport.md",
-  ]) func examplesAreCompiled(document: String) throws {
+  /// Paths within the project: every article, and what stands beside the sources.
+  private static let documents: [String] = {
+    let paths = FileManager.default.subpaths(atPath: root.appendingPathComponent("Sources").path) ?? []
+    let articles = paths.filter { $0.contains(".docc/") && $0.hasSuffix(".md") }.map { "Sources/" + $0 }
+    return ["README.md", "ARCHITECTURE.md"] + articles.sorted()
+  }()
+
+  @Test(arguments: ExampleTests.documents) func examplesAreCompiled(document: String) throws {
     let folder = ExampleTests.root.appendingPathComponent("Tests/DocumentationTests")
     let sources = try FileManager.default.contentsOfDirectory(atPath: folder.path).map { name in
       ExampleTests.lines(try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8))
@@ -27,6 +28,11 @@ import Testing
       let wanted = ExampleTests.lines(example).filter { !$0.hasPrefix("import ") }.joined(separator: "\n")
       #expect(sources.contains { $0.joined(separator: "\n").contains(wanted) }, "\(example)")
     }
+  }
+
+  /// A folder that is no longer found would leave nothing to look at.
+  @Test(arguments: ["MagicData", "MagicReplication", "MagicTransport"]) func articlesAreFound(module: String) {
+    #expect(ExampleTests.documents.contains("Sources/\(module)/\(module).docc/\(module).md"))
   }
 
   @Test func theReadmeHasExamples() throws {

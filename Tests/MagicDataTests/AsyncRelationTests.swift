@@ -13,6 +13,10 @@ private struct Photo: MagicObject {
   @ReverseMagicValue(\Album.$ordered) var ordered: AsyncReverseMagicSet<Album>
   @ReverseMagicValue(\Album.$named) var named: AsyncReverseMagicSet<Album>
   @ReverseMagicValue(\Album.$later) var later: AsyncReverseMagicSet<Album>
+  @ReverseMagicValue(\Album.$one) var ones: AsyncReverseMagicSet<Album>
+  @ReverseMagicValue(\Album.$set) var sets: AsyncReverseMagicSet<Album>
+  @ReverseMagicValue(\Album.$names) var names: AsyncReverseMagicSet<Album>
+  @ReverseMagicValue(\Postcard.$front) var postcards: AsyncReverseMagicSet<Postcard>
   init() {}
   init(_ name: String) { self.name = name }
 }
@@ -38,6 +42,18 @@ private struct Album: MagicObject {
   init(_ id: String) {
     self.init()
     _id.wrappedValue = id
+  }
+}
+
+/// Cannot do without its photo, and asks for it later.
+private struct Postcard: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var front: AsyncMagical<Photo>
+  init() {}
+
+  init(_ id: String, _ front: Photo) {
+    self.id = id
+    self.front = AsyncMagical(value: front)
   }
 }
 
@@ -167,20 +183,39 @@ private struct Album: MagicObject {
     a.ordered = [two, two]
     a.named = ["x": one, "y": one]
     b.later = AsyncMagical(value: [two])
+    a.one = AsyncMagical(value: two)
+    b.set = AsyncMagical(value: [one, two])
+    a.names = AsyncMagical(value: [1: one, 2: two, 3: one])
     try await magic.update(a)
     try await magic.update(b)
+    try await magic.update(Postcard("p", two))
     #expect(one.albums.count == 2)
     #expect(try await owners(one.albums) == ["a", "b"])
     #expect(try await owners(one.covers) == ["b"])
     #expect(try await owners(two.ordered) == ["a"])
     #expect(try await owners(one.named) == ["a"])
     #expect(try await owners(two.later) == ["b"])
+    #expect(try await owners(two.ones) == ["a"])
+    #expect(one.ones.count == 0)
+    for photo in [one, two] {
+      #expect(try await owners(photo.sets) == ["b"])
+      #expect(try await owners(photo.names) == ["a"])
+    }
+    var postcards: [String] = []
+    for try await postcard in two.postcards { postcards.append(postcard.id) }
+    #expect(postcards == ["p"])
+    #expect(one.postcards.count == 0)
     let fetched = try #require(try await magic.object(of: Photo.self).first { $0.name == "two" })
     #expect(try await owners(fetched.albums) == ["a"])
     #expect(fetched.albums == [a])
     #expect(fetched.covers.count == 0)
+    #expect(fetched.names == [a])
+    #expect(fetched.sets == [b])
     try await magic.remove(a)
     #expect(fetched.albums == [])
+    #expect(fetched.ones == [])
+    #expect(fetched.names == [])
+    #expect(fetched.sets == [b])
     a.note(in: magic)
   }
 
@@ -266,6 +301,92 @@ private struct Album: MagicObject {
     }
   }
 
+  /// The owner is there all the same, and its object again once it comes back.
+  @Test func aRequiredObjectThatIsGoneIsAnErrorWhenAskedFor() async throws {
+    let photo = Photo("one")
+    try await magic.update(Postcard("p", photo))
+    let stale = try #require(try await magic.object(of: Photo.self).first)
+    try await magic.remove(photo)
+    let fetched = try await magic.object(of: Postcard.self, primary: "p")
+    await #expect { _ = try await fetched.front.get() } throws: { error in
+      (error as? MagicDataError)?.code == .notFound && "\(error)".contains("Postcard.front")
+    }
+    // What was not asked for is not written either.
+    try await magic.update(fetched)
+    stale.name = "back"
+    try await magic.update(stale)
+    #expect(try await fetched.front.get().name == "back")
+    #expect(try await magic.object(of: Postcard.self, primary: "p").front.get().name == "back")
+  }
+
+  /// As a query's stream: nothing runs and nothing is held between two objects, so others write and the database closes.
+  @Test func whoLeavesAStreamEarlyHasFetchedOneBatch() async throws {
+    let album = Album("a")
+    album.later = AsyncMagical(value: (0..<1_000).map { Photo("\($0)") })
+    try await magic.update(album)
+    let fetched = try await self.album()
+    for try await photo in try fetched.later.createAsyncStream() where photo.name == "3" { break }
+    try await magic.update(Photo("another"))
+    var iterator = try fetched.later.createAsyncStream().makeAsyncIterator()
+    var count = try await iterator.next() == nil ? 0 : 1
+    try await magic.close()
+    // What was loaded is still given.
+    do {
+      while try await iterator.next() != nil { count += 1 }
+      Issue.record("the database is closed")
+    } catch is MagicDataError {}
+    #expect(count == 256)
+  }
+
+  @Test func whoLeavesAReverseEarlyHasFetchedOneBatch() async throws {
+    let photo = Photo("one")
+    try await magic.update(photo)
+    try await magic.update(
+      contentsOf: (0..<1_000).map { number in
+        let album = Album("\(number)")
+        album.cover = photo
+        return album
+      })
+    for try await album in photo.covers where album.id == "3" { break }
+    try await magic.update(Album("another"))
+    var iterator = photo.covers.makeAsyncIterator()
+    var count = try await iterator.next() == nil ? 0 : 1
+    try await magic.close()
+    // What was loaded is still given, and nothing behind an error.
+    do {
+      while try await iterator.next() != nil { count += 1 }
+      Issue.record("the database is closed")
+    } catch is MagicDataError {}
+    #expect(count == 256)
+    let last = try await iterator.next()
+    #expect(last == nil)
+  }
+
+  private struct Held {
+    weak var store: Store?
+
+    init(_ store: Store) {
+      self.store = store
+    }
+  }
+
+  @Test func nothingIsLeftRunningByWhoStopsEarly() async throws {
+    func use() async throws -> Held {
+      let magic = try await MagicData(type: .temporary)
+      let (album, cover) = (Album("a"), Photo("cover"))
+      album.later = AsyncMagical(value: (0..<600).map { Photo("\($0)") })
+      album.cover = cover
+      try await magic.update(album)
+      let fetched = try await magic.object(of: Album.self, primary: "a")
+      for try await _ in try fetched.later.createAsyncStream() { break }
+      for try await _ in cover.covers { break }
+      return Held(magic.store)
+    }
+    // What runs for a sequence holds the store.
+    let held = try await use()
+    #expect(held.store == nil)
+  }
+
   @Test @MainActor func streamsRunWhereTheirConsumerIs() async throws {
     let album = Album("a")
     album.later = AsyncMagical(value: (0..<300).map { Photo("\($0)") })
@@ -333,5 +454,60 @@ extension AsyncRelationTests {
       }
     } throws: { ($0 as? MagicDataError)?.code == .unsetValue }
     #expect(try await magic.object(of: Album.self).map(\.id) == ["a"])
+  }
+
+  /// What an object asks for later is of the transaction that it is asked in.
+  @Test(arguments: [MagicData.Volatile?.none, .memory]) func aTransactionSeesWhatItHasChanged(type: MagicData.Volatile?)
+    async throws
+  {
+    struct Stop: Error {}
+    let magic = if let type { try await MagicData(type: type) } else { self.magic }
+    let kept = Album("a")
+    kept.later = AsyncMagical(value: [Photo("one")])
+    try await magic.update(kept)
+    let before = try await magic.object(of: Album.self, primary: "a")
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { tx in
+        let fetched = try await tx.object(of: Album.self, primary: "a")
+        fetched.later.set(try await fetched.later.get() + [Photo("two")])
+        try await tx.update(fetched)
+        let again = try await tx.object(of: Album.self, primary: "a")
+        #expect(try again.later.count == 2)
+        #expect(try await again.later.get().map(\.name) == ["one", "two"])
+        // Also for what was fetched before.
+        #expect(try await before.later.get().map(\.name) == ["one", "two"])
+        var names: [String] = []
+        for try await photo in try again.later.createAsyncStream() { names.append(photo.name) }
+        #expect(names == ["one", "two"])
+        let other = Album("b")
+        other.later = AsyncMagical(value: [try await again.later.get()[0]])
+        try await tx.update(other)
+        let photo = try await again.later.get()[0]
+        #expect(photo.later.count == 2)
+        var owners: [String] = []
+        for try await album in photo.later { owners.append(album.id) }
+        #expect(owners == ["a", "b"])
+        throw Stop()
+      }
+    }
+    #expect(try before.later.count == 1)
+    #expect(try await before.later.get().map(\.name) == ["one"])
+    #expect(try await before.later.get()[0].later.count == 1)
+    try await magic.transaction { tx in
+      let fetched = try await tx.object(of: Album.self, primary: "a")
+      fetched.later.set([])
+      try await tx.update(fetched)
+    }
+    #expect(try before.later.count == 0)
+  }
+
+  @Test func aTransactionThatBlocksSeesWhatItHasChanged() throws {
+    try magic.blocking.transaction { tx in
+      let album = Album("a")
+      album.later = AsyncMagical(value: [Photo("one"), Photo("two")])
+      try tx.update(album)
+      let fetched = try tx.object(of: Album.self, primary: "a")
+      #expect(try fetched.later.count == 2)
+    }
   }
 }

@@ -16,6 +16,35 @@ import Testing
     magic = try await MagicData(path: folder["db"])
   }
 
+  /// From the first opening to the end, without a task.
+  @Test func aProgramNeedsNoTasks() async throws {
+    let url = folder["own.db"]
+    try await onThread {
+      let magic = try MagicData.Blocking.open(path: url)
+      try magic.blocking.update(contentsOf: (0..<5).map { Cat("\($0)", Double($0)) })
+      let light = magic.query(of: Cat.self).where { $0.weight < 3 }.sorted(by: \.weight)
+      #expect(try magic.blocking.first(light)?.name == "0")
+      #expect(try magic.blocking.remove(light) == 3)
+      #expect(try magic.blocking.first(light) == nil)
+      try magic.blocking.transaction { tx in
+        let all = magic.query(of: Cat.self)
+        let removed = try tx.remove(all.where { $0.name == "3" })
+        #expect(removed == 1)
+        let first = try tx.first(all)
+        #expect(first?.name == "4")
+      }
+      try magic.blocking.close()
+      #expect(throws: MagicDataError.self) { try magic.blocking.object(of: Cat.self) }
+      #expect(!FileManager.default.fileExists(atPath: url.path + "-wal"))
+      let again = try MagicData.Blocking.open(path: url)
+      #expect(try again.blocking.object(of: Cat.self).map(\.name) == ["4"])
+      #expect(try MagicData.Blocking.open(type: .memory).blocking.object(of: Cat.self).isEmpty)
+    }
+    #expect { try MagicData.Blocking.open(path: url.appendingPathComponent("x/y")) } throws: {
+      ($0 as? MagicDataError)?.code == .notFound
+    }
+  }
+
   /// On a thread that is nobody else's.
   private func onThread<Result: Sendable>(_ body: @Sendable @escaping () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in

@@ -60,6 +60,16 @@ import Testing
     }
   }
 
+  /// What the file says of its tables, and of the types and fields in them, row by row.
+  private func catalogue() async throws -> [String] {
+    try await magic.store.read { db in
+      try [
+        "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master ORDER BY rowid", "SELECT * FROM magic_type ORDER BY id",
+        "SELECT * FROM magic_field ORDER BY type, id",
+      ].flatMap { sql in try Row.fetchAll(db, sql: sql).map(\.description) }
+    }
+  }
+
   private func columns() async throws -> [String] {
     try await magic.store.read { db in try db.columns(in: "Note").map(\.name) }
   }
@@ -255,6 +265,7 @@ import Testing
     #expect(try await columns() == ["z_index", "id", "magic_last", "title", "stars", "mood", "stars~2"])
   }
 
+  /// The file is as it was: no table, no column, no index and no fact of the schema is made for it.
   @Test func aChangeThatIsNotDeclaredIsAnErrorAndChangesNothing() async throws {
     enum Kind {
       struct Note: MagicObject {
@@ -271,7 +282,8 @@ import Testing
         init() {}
       }
     }
-    let before = try await columns()
+    let (before, dump) = (try await catalogue(), try await Dump(magic))
+    #expect(before.contains { $0.contains("Note") })
     for _ in 0..<2 {
       await #expect { try await magic.object(of: Kind.Note.self) } throws: { error in
         (error as? MagicDataError)?.code == .model
@@ -284,7 +296,8 @@ import Testing
       (error as? MagicDataError)?.code == .model
         && ["Note.heading", "column heading", "table Note", "createMigrations()"].allSatisfy("\(error)".contains)
     }
-    #expect(try await columns() == before)
+    #expect(try await catalogue() == before)
+    #expect(try await Dump(magic) == dump)
     #expect(try await entries() == 1)
     let old = try await MagicData(path: folder["db"])
     #expect(try await old.object(of: Old.Note.self).map(\.title) == ["Milk"])

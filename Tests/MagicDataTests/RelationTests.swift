@@ -48,6 +48,75 @@ private struct Node: MagicObject {
   init(_ number: Int) { self.number = number }
 }
 
+private final class Wagon: MagicObject {
+  @MagicValue var number: Int
+  @OptionMagicValue var next: Wagon?
+  init() {}
+
+  init(_ number: Int) {
+    self.number = number
+  }
+}
+
+/// Holds another in one of four ways.
+private protocol Circular: MagicObject {
+  var position: Int { get }
+  /// What it holds.
+  var held: Self? { get }
+  func move(to position: Int)
+  func hold(_ other: Self?)
+}
+
+private struct Ring: Circular {
+  @PrimaryMagicValue var number: Int
+  @OptionMagicValue var next: Ring?
+  @MagicValue var list: [Ring] = []
+  @MagicValue var set: MagicalSet<Ring> = []
+  @MagicValue var byName: [String: Ring] = [:]
+  init() {}
+
+  var position: Int { number }
+  var held: Ring? { next ?? list.last ?? set.first ?? byName["b"] }
+
+  func move(to position: Int) { number = position }
+
+  func hold(_ ring: Ring?) {
+    (next, list, set, byName) = (nil, [], [], [:])
+    guard let ring else { return }
+    switch number % 4 {
+    case 0: next = ring
+    case 1: list = [ring, ring]
+    case 2: set = [ring]
+    default: byName = ["a": ring, "b": ring]
+    }
+  }
+}
+
+private final class Hoop: Circular {
+  @PrimaryMagicValue var number: Int
+  @OptionMagicValue var next: Hoop?
+  @MagicValue var list: [Hoop] = []
+  @MagicValue var set: MagicalSet<Hoop> = []
+  @MagicValue var byName: [String: Hoop] = [:]
+  init() {}
+
+  var position: Int { number }
+  var held: Hoop? { next ?? list.last ?? set.first ?? byName["b"] }
+
+  func move(to position: Int) { number = position }
+
+  func hold(_ hoop: Hoop?) {
+    (next, list, set, byName) = (nil, [], [], [:])
+    guard let hoop else { return }
+    switch number % 4 {
+    case 0: next = hoop
+    case 1: list = [hoop, hoop]
+    case 2: set = [hoop]
+    default: byName = ["a": hoop, "b": hoop]
+    }
+  }
+}
+
 @Suite struct RelationTests {
   let folder: TemporaryFolder
   let magic: MagicData
@@ -276,45 +345,65 @@ private struct Node: MagicObject {
     #expect(try await magic.object(of: Node.self).last?.number == -1)
   }
 
-  /// Every kind of relation makes the chain, which ends where it begins; all of it on a thread with a small stack.
-  @Test func aRingOfTenThousandIsNoDeeperThanOne() async throws {
-    struct Ring: MagicObject {
-      @PrimaryMagicValue var number: Int
-      @OptionMagicValue var next: Ring?
-      @MagicValue var list: [Ring] = []
-      @MagicValue var set: MagicalSet<Ring> = []
-      @MagicValue var byName: [String: Ring] = [:]
-      init() {}
-
-      func hold(_ ring: Ring?) {
-        (next, list, set, byName) = (nil, [], [], [:])
-        guard let ring else { return }
-        switch number % 4 {
-        case 0: next = ring
-        case 1: list = [ring, ring]
-        case 2: set = [ring]
-        default: byName = ["a": ring, "b": ring]
-        }
+  /// The same of classes, of which the last reference lets go of all: on a thread with a small stack.
+  @Test func aChainOfTenThousandClassesIsNoDeeperThanOne() async throws {
+    func train() -> Wagon {
+      var first = Wagon(0)
+      for number in 1..<10_000 {
+        let wagon = Wagon(number)
+        wagon.next = first
+        first = wagon
       }
+      return first
     }
-    @Sendable func passRing(_ magic: MagicData) throws {
+    // Held by nobody else once it is handed over.
+    nonisolated(unsafe) var engine = [train()]
+    let zIndex = try await magic.update(engine[0])
+    #expect(zIndex == 10_000)
+    let all = try await magic.object(of: Wagon.self)
+    var (length, wagon) = (0, all.last)
+    while let next = wagon {
+      length += 1
+      wagon = next.next
+    }
+    #expect(length == 10_000)
+    let last = try #require(all.last)
+    last.number = -1
+    try await magic.update(last)
+    #expect(try await magic.object(of: Wagon.self).last?.number == -1)
+    await withCheckedContinuation { continuation in
+      let thread = Thread {
+        engine.removeAll()
+        continuation.resume()
+      }
+      thread.stackSize = 1 << 18
+      thread.start()
+    }
+  }
+
+  /// Every kind of relation makes the chain, which ends where it begins; all of it on a thread with a small stack.
+  @Test(arguments: [false, true]) func aRingOfTenThousandIsNoDeeperThanOne(ofClasses: Bool) async throws {
+    @Sendable func passRing<Object: Circular>(of: Object.Type, _ magic: MagicData) throws {
       let count = 10_000
-      let rings = (0..<count).map { _ in Ring() }
-      for (number, ring) in rings.enumerated() { ring.number = number }
+      let rings = (0..<count).map { _ in Object() }
+      for (number, ring) in rings.enumerated() { ring.move(to: number) }
       for (number, ring) in rings.enumerated() { ring.hold(rings[(number + 1) % count]) }
       try magic.blocking.update(rings[0])
-      let fetched = try magic.blocking.object(of: Ring.self).sorted { $0.number < $1.number }
-      #expect(fetched.map(\.number) == Array(0..<count))
-      #expect(fetched[0].next?.list[1].set.first?.byName["b"]?.number == 4)
+      let fetched = try magic.blocking.object(of: Object.self).sorted { $0.position < $1.position }
+      #expect(fetched.map(\.position) == Array(0..<count))
+      #expect(fetched[0].held?.held?.held?.held?.position == 4)
       fetched[6].hold(nil)
       // From 7 to 6, all the way round.
       try magic.blocking.update(fetched[7])
-      #expect(try magic.blocking.object(of: Ring.self, primary: 6).set.isEmpty)
+      #expect(try magic.blocking.object(of: Object.self, primary: 6).held == nil)
       for ring in rings + fetched { ring.hold(nil) }
     }
     let magic = magic
     let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
-      let thread = Thread { continuation.resume(returning: Result { try passRing(magic) }) }
+      let thread = Thread {
+        continuation.resume(
+          returning: Result { try ofClasses ? passRing(of: Hoop.self, magic) : passRing(of: Ring.self, magic) })
+      }
       thread.stackSize = 1 << 19
       thread.start()
     }

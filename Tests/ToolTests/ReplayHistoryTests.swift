@@ -51,6 +51,35 @@ import Testing
     #expect(try !Tool.replay.run("stats", path("b")).output.contains("█"))
   }
 
+  /// Each replica stands beside its colour, and growth is a line from nothing to all bytes of the journal.
+  @Test func aPlotNamesReplicasAndGrowsToTheJournalsSize() async throws {
+    let (f, path) = (fixture, fixture.path)
+    for title in ["1", "2", "3"] { try await f.write(title, to: "a", id: "n") }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    f.world.advance(86_400_000)
+    try await f.write(String(repeating: "y", count: 100), to: "b", id: "m")
+    try Tool.sync.run("sync", path("b"), path("remote"))
+    let summary = try #require(f.json("stats", path("remote"), "--plot", path("plot.svg")).last)
+    let drawing = try String(contentsOf: f.folder["plot.svg"], encoding: .utf8)
+    let replicas = try #require(summary["replicas"] as? [String: Any])
+    #expect(replicas.count == 2)
+    for replica in replicas.keys { #expect(drawing.contains(">\(replica)</text>")) }
+    // The last axis is that of growth: where it stands, and the number at its upper end.
+    let axes = drawing.matches(of: #/<path d="M(\d+) (\d+)V(\d+)H(\d+)"[^>]*>\s*<text [^>]*>(\d+)</text>/#)
+    let axis = try #require(axes.last?.output)
+    #expect(Int(axis.5) == summary["bytes"] as? Int)
+    let points = try #require(drawing.firstMatch(of: #/<polyline [^>]*points="([^"]*)"/#)?.1)
+      .split(separator: " ").map { $0.split(separator: ",").map(String.init) }
+    #expect(points.first == [String(axis.1), String(axis.3)])
+    #expect(points.last == [String(axis.4), String(axis.2)])
+    // It never falls, and more than half of it came with what was written last.
+    let heights = try points.map { try #require(Int($0[1])) }
+    #expect(heights == heights.sorted(by: >))
+    let (top, bottom) = (try #require(Int(axis.2)), try #require(Int(axis.3)))
+    #expect(heights.dropLast().allSatisfy { $0 > (top + bottom) / 2 })
+  }
+
   /// H-44: what lost is in the history, with what it lost to.
   @Test func theHistoryOfAnObjectTellsWhatLost() async throws {
     let (f, path) = (fixture, fixture.path)

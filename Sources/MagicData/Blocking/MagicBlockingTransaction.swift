@@ -48,6 +48,18 @@ public final class MagicBlockingTransaction {
     try place.scope.blockingObjects(query)
   }
 
+  /// The first of the objects that a query asks for, with what this transaction has changed so far; see ``MagicQuery/first()``.
+  public func first<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Object? {
+    try place.scope.blockingObjects(query.first).first
+  }
+
+  /// Removes the objects that a query asks for; see ``MagicQuery/remove()``.
+  /// - Returns: how many they were.
+  @discardableResult
+  public func remove<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Int {
+    try place.scope.blockingRemove(query)
+  }
+
   /// How many objects a query asks for, with what this transaction has changed so far.
   public func count<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Int {
     try place.scope.blockingCount(query)

@@ -1,3 +1,5 @@
+public import Foundation
+
 extension MagicData {
   /// The database for code that is not asynchronous: its calls hold up the thread until they are done.
   ///
@@ -15,6 +17,40 @@ extension MagicData {
     }
 
     private var scope: Scope { .database(store) }
+
+    /// Opens the program's own database, or makes it; see ``MagicData/init()``.
+    public static func open() throws -> MagicData { try open(.file(DatabaseLocation.ofProgram(), mustExist: false)) }
+
+    /// Opens the database at a path, or makes it; see ``MagicData/init(path:)-(URL)``.
+    ///
+    /// ```swift
+    /// let magic = try MagicData.Blocking.open(path: url)
+    /// try magic.blocking.update(note)
+    /// try magic.blocking.close()
+    /// ```
+    /// - Throws: ``MagicDataError`` with `notFound`, `notADatabase`, `incompatible`, `notAllowed` or `busy`.
+    public static func open(path: URL) throws -> MagicData {
+      try open(.file(DatabaseLocation(checking: path), mustExist: false))
+    }
+
+    /// Makes an empty database that goes away with the instance.
+    public static func open(type: MagicData.Volatile) throws -> MagicData {
+      switch type {
+      case .memory: try open(.memory)
+      case .temporary: try open(.temporary)
+      }
+    }
+
+    private static func open(_ place: Store.Kind) throws -> MagicData { MagicData(store: try Store(place)) }
+
+    /// Closes the database; see ``MagicData/close()``. Waits for reads that are on their way.
+    public func close() throws {
+      do {
+        try store.closeBlocking()
+      } catch {
+        throw MagicDataError(error, "the database could not be closed")
+      }
+    }
 
     /// Adds an object, or updates it; see ``MagicData/update(_:)``.
     @discardableResult
@@ -54,6 +90,18 @@ extension MagicData {
     /// The objects that a query asks for; see ``MagicQuery/all()``.
     public func all<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> [Object] {
       try scope.blockingObjects(query)
+    }
+
+    /// The first of the objects that a query asks for; see ``MagicQuery/first()``.
+    public func first<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Object? {
+      try scope.blockingObjects(query.first).first
+    }
+
+    /// Removes the objects that a query asks for, all in one transaction; see ``MagicQuery/remove()``.
+    /// - Returns: how many they were.
+    @discardableResult
+    public func remove<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Int {
+      try scope.blockingRemove(query)
     }
 
     /// How many objects a query asks for.

@@ -67,6 +67,11 @@ extension Scope {
     }
   }
 
+  func blockingRemove<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> Int {
+    guard let types = try blockingMapped(query) else { return 0 }
+    return try blockingChange { transaction in try transaction.remove(query.plan, types) }
+  }
+
   private func blockingMapped<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> QueryTypes? {
     try query.plan.check()
     guard let type = try blockingMappedForReading(Object.self) else { return nil }
@@ -92,7 +97,7 @@ extension Scope {
 
   private func blockingChange<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {
     switch self {
-    case .database(let store), .observed(let store, _):
+    case .database(let store), .observed(let store, _), .within(_, let store):
       try OpenTransaction.run(blocking: store) { try $0.changeBlocking(isPart: true, body) }
     case .transaction(let open, let isPart): try open.changeBlocking(isPart: isPart, body)
     }
@@ -100,7 +105,7 @@ extension Scope {
 
   private func blockingRead<Result>(_ body: (Connection) throws -> Result) throws -> Result {
     switch self {
-    case .database(let store), .observed(let store, _): try store.readBlocking(body)
+    case .database(let store), .observed(let store, _), .within(_, let store): try store.readBlocking(body)
     case .transaction(let open, _): try open.accessBlocking(body)
     }
   }
@@ -118,7 +123,7 @@ extension Scope {
     switch self {
     case .transaction(let open, _):
       return try open.mappedBlocking(type, layout)
-    case .database(let store), .observed(let store, _):
+    case .database(let store), .observed(let store, _), .within(_, let store):
       if let mapped = try store.readBlocking({ db in try MappedType.find(layout, db) }) {
         store.remember(mapped, as: type)
         return mapped

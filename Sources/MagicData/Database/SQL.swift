@@ -132,7 +132,7 @@ package struct SQL: ~Copyable {
     switch sqlite3_step(pointer) {
     case SQLITE_ROW: return true
     case SQLITE_DONE: return false
-    case let status: throw error(status)
+    default: throw error()
     }
   }
 
@@ -236,10 +236,10 @@ package struct SQL: ~Copyable {
   }
 
   private func check(_ status: Int32) throws {
-    guard status == SQLITE_OK else { throw error(status) }
+    guard status == SQLITE_OK else { throw error() }
   }
 
-  private func error(_ status: Int32) -> DatabaseError {
+  private func error() -> DatabaseError {
     DatabaseError(
       resultCode: ResultCode(rawValue: sqlite3_extended_errcode(db.sqliteConnection)), message: db.lastErrorMessage,
       sql: statement.sql)

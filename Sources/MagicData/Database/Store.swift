@@ -110,14 +110,25 @@ package final class Store: Sendable {
   func closeConnections() async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       DispatchQueue.global().async { [database, lookUps] in
-        continuation.resume(
-          with: Result {
-            let ended = Result { try lookUps?.end() }
-            try database.close()
-            try ended.get()
-          })
+        continuation.resume(with: Result { try Store.close(database, lookUps) })
       }
     }
+  }
+
+  func closeBlocking() throws {
+    commits.close()
+    if database is DatabasePool {
+      _ = try? database.writeWithoutTransaction { db in try db.checkpoint(.full) }
+    }
+    try Store.close(database, lookUps)
+  }
+
+  private static func close(_ database: any DatabaseWriter, _ lookUps: LookUps?) throws {
+    let ended = Result { try lookUps?.end() }
+    // The writer's connection is to be the last: one that only reads leaves SQLite's WAL where it is (GRDB 739).
+    (database as? DatabasePool)?.invalidateReadOnlyConnections()
+    try database.close()
+    try ended.get()
   }
 
   private static func lookUps(_ location: DatabaseLocation) -> LookUps {

@@ -36,7 +36,7 @@ package enum DurableFile {
 
   /// Brings a file's content to the disk, whoever wrote it.
   package static func sync(_ file: URL) throws {
-    let descriptor = open(file.path, O_RDONLY)
+    let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return }
       throw failure("could not be opened", file)
@@ -57,7 +57,7 @@ package enum DurableFile {
   /// The first bytes of a file, and its length.
   package static func head(of file: URL, _ count: Int) throws -> (bytes: [UInt8], length: Int) {
     // A pipe in its place must not be waited for.
-    let descriptor = open(file.path, O_RDONLY | O_NONBLOCK)
+    let descriptor = open(file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("could not be opened", file) }
     defer { close(descriptor) }
     let length = lseek(descriptor, 0, SEEK_END)
@@ -67,7 +67,7 @@ package enum DurableFile {
 
   /// Bytes from the middle of a file; fewer at its end.
   package static func part(of file: URL, at offset: Int, _ count: Int) throws -> [UInt8] {
-    let descriptor = open(file.path, O_RDONLY | O_NONBLOCK)
+    let descriptor = open(file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("could not be opened", file) }
     defer { close(descriptor) }
     return try read(descriptor, count, file, at: offset)
@@ -157,7 +157,7 @@ package enum DurableFile {
   }
 
   private static func writeNew(_ file: URL, _ mode: mode_t = 0o666, _ body: (Int32) throws -> Void) throws {
-    let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL, mode)
+    let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw failure("could not be made", file) }
     defer { close(descriptor) }
     do {

@@ -7,8 +7,11 @@ extension MagicQuery {
 
   /// The first of the objects that are asked for; `nil` if there is none.
   public nonisolated(nonsending) func first() async throws -> Object? {
-    try await limit(min(plan.limit ?? 1, 1)).all().first
+    try await first.all().first
   }
+
+  /// The same query for the first of its objects alone.
+  var first: MagicQuery { limit(min(plan.limit ?? 1, 1)) }
 
   /// How many objects are asked for; none of them is loaded.
   ///
@@ -31,11 +34,7 @@ extension MagicQuery {
     guard let (scope, types) = try await mapped(in: try scope) else { return 0 }
     let plan = plan
     return try await scope.exclusively {
-      try await scope.change { transaction in
-        let keys = try QueryText.keys(plan, types, transaction.db).keys(transaction.db)
-        for (_, key) in keys { _ = try transaction.remove(key, types.type) }
-        return keys.count
-      }
+      try await scope.change { transaction in try transaction.remove(plan, types) }
     }
   }
 
@@ -68,5 +67,15 @@ extension MagicQuery {
       if let target = try await scope.mappedForReading(target) { related.append(target) }
     }
     return (scope, QueryTypes(type, related: related, in: scope.store))
+  }
+}
+
+extension LocalTransaction {
+  /// Removes what is asked for.
+  /// - Returns: how many objects that was.
+  mutating func remove(_ plan: QueryPlan, _ types: QueryTypes) throws -> Int {
+    let keys = try QueryText.keys(plan, types, db).keys(db)
+    for (_, key) in keys { _ = try remove(key, types.type) }
+    return keys.count
   }
 }

@@ -10,8 +10,8 @@ public import MagicJournal
 /// for try await page in try book.pages.createAsyncStream() { … }
 /// ```
 ///
-/// It is stored as its value would be. What it gives is what the database holds when it is asked; for a value that was set and is in
-/// memory, that value.
+/// It is stored as its value would be. What it gives is what the database holds when it is asked, and in the body of a transaction what that has come to; for a value
+/// that was set and is in memory, that value.
 public struct AsyncMagical<Wrapped: Magical>: Magical {
   enum State {
     case value(Wrapped)
@@ -110,7 +110,7 @@ extension AsyncMagical where Wrapped: AsyncMagicalCollection {
     get throws {
       switch state {
       case .value(let value): value.count
-      case .stored(let property): try property.links(of: Wrapped.AsyncObject.self).count
+      case .stored(let property): try property.links().count
       }
     }
   }
@@ -121,7 +121,7 @@ extension AsyncMagical where Wrapped: AsyncMagicalCollection {
   public func createAsyncStream() throws -> AsyncMagicalStream<Wrapped> {
     switch state {
     case .value(let value): AsyncMagicalStream(values: Array(value))
-    case .stored(let property): AsyncMagicalStream(property, try property.links(of: Wrapped.AsyncObject.self))
+    case .stored(let property): AsyncMagicalStream(property, try property.links())
     }
   }
 
@@ -130,7 +130,7 @@ extension AsyncMagical where Wrapped: AsyncMagicalCollection {
     switch state {
     case .value(let value): return value.randomElement()
     case .stored(let property):
-      let links = try property.links(of: Wrapped.AsyncObject.self)
+      let links = try property.links()
       return try await property.fetch(links.randomElement(), as: Wrapped.self)
     }
   }
@@ -144,7 +144,7 @@ extension AsyncMagical where Wrapped: AsyncMagicalCollection, Wrapped.Index == I
       let range = range.clamped(to: value.startIndex..<value.endIndex)
       return range.randomElement().map { value[$0] }
     case .stored(let property):
-      let links = try property.links(of: Wrapped.AsyncObject.self)
+      let links = try property.links()
       return try await property.fetch(links[range.clamped(to: links.indices)].randomElement(), as: Wrapped.self)
     }
   }
@@ -267,19 +267,20 @@ struct StoredProperty {
   }
 
   /// The links to objects that have a row. On the caller's thread.
-  func links(of target: any MagicObject.Type) throws -> [Link] {
+  func links() throws -> [Link] {
     let store = origin
     let layout = try StoredProperty.layout(owner)
     let known = store.known(owner)
-    return try store.readBlocking { db in
+    func links(_ db: Connection) throws -> [Link] {
       guard let type = try known ?? MappedType.find(layout, db) else { return [] }
       return try type.shownLinks(of: zIndex, index, db)
     }
+    return try store.readWithin(links) ?? store.readBlocking(links)
   }
 
   /// All objects of the property.
   nonisolated(nonsending) func fetch(_ target: any MagicObject.Type) async throws -> ([Link], FetchedObjects) {
-    let scope = Scope.database(origin)
+    let scope = Scope.current(origin)
     guard let type = try await scope.mappedForReading(owner), let targets = try await scope.mappedForReading(target) else {
       return ([], FetchedObjects())
     }
@@ -294,7 +295,7 @@ struct StoredProperty {
 
   /// The objects that some links lead to.
   nonisolated(nonsending) func fetch(_ links: [Link], _ target: any MagicObject.Type) async throws -> FetchedObjects {
-    let scope = Scope.database(origin)
+    let scope = Scope.current(origin)
     guard let type = try await scope.mappedForReading(target) else { return FetchedObjects() }
     let types = try await scope.typesForReading(of: type)
     let zIndexes = Array(Set(links.map(\.target))).sorted()

@@ -61,7 +61,7 @@ final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
     var originals: [(slot: Int, stored: Slot)] = []
     /// Of the save that began last.
     fileprivate var mark: UInt8 = 0
-    /// The run of objects in which it was saved last (`SaveRun`).
+    /// The run of objects in which it was saved last (`SaveRuns`).
     var run: UInt32 = 0
   }
 

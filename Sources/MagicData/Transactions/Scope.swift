@@ -9,10 +9,17 @@ enum Scope {
   /// - Parameter isPart: of a call that undoes all that it did if any of it fails: then what it is made of has no savepoints of its own. SQLite
   ///   copies into a file what each page was before a savepoint's first change of it, and the parts of a large call change the same pages.
   case transaction(OpenTransaction, isPart: Bool = false)
+  /// What an object asks for later by itself, in a task that is within a transaction.
+  case within(RunningTransaction, Store)
+
+  /// Where what an object asks for by itself is read: in the transaction that the task is within, which it is to see.
+  static func current(_ store: Store) -> Scope {
+    RunningTransaction.current(of: store).map { .within($0, store) } ?? .database(store)
+  }
 
   var store: Store {
     switch self {
-    case .database(let store), .observed(let store, _): store
+    case .database(let store), .observed(let store, _), .within(_, let store): store
     case .transaction(let open, _): open.store
     }
   }
@@ -23,7 +30,7 @@ enum Scope {
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
     switch self {
-    case .database(let store), .observed(let store, _): try await store.exclusively(body)
+    case .database(let store), .observed(let store, _), .within(_, let store): try await store.exclusively(body)
     case .transaction: try await body()
     }
   }
@@ -33,7 +40,7 @@ enum Scope {
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     switch self {
-    case .database(let store), .observed(let store, _): try await store.change(body)
+    case .database(let store), .observed(let store, _), .within(_, let store): try await store.change(body)
     case .transaction(let open, let isPart): try await open.change(isPart: isPart, body)
     }
   }
@@ -63,6 +70,11 @@ enum Scope {
     case .database(let store): result = try await store.readBriefly(body)
     case .observed(let store, let note): result = try await store.readBriefly(note.noting(body))
     case .transaction(let open, _): result = try await open.access(body)
+    case .within(let running, let store):
+      let doing = "the transaction could not go on"
+      let found = try await store.accessNow(doing) { db in running.isOpen(on: store) ? try body(db) : nil }
+      // A task that a transaction's body has started may go on when that is over.
+      result = if let found { found } else { try await store.readBriefly(body) }
     }
     try Task.checkCancellation()
     return result
@@ -78,14 +90,6 @@ enum Scope {
     return result
   }
 
-  /// The same for who only reads: `nil` if the database has never had such objects. Nothing is made then.
-  nonisolated(nonsending) func mappedForReading<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType? {
-    if let mapped = store.known(type) { return mapped }
-    let name = try store.layout(type).schema.identity
-    guard try await read({ db in try StoredSchema(db).has(name) }) else { return nil }
-    return try await mapped(type)
-  }
-
   /// The type's place in the database; makes its table, or the columns that are new, if need be.
   nonisolated(nonsending) func mapped<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType {
     if let mapped = store.known(type) { return mapped }
@@ -93,6 +97,8 @@ enum Scope {
     switch self {
     case .transaction(let open, _):
       return try await open.mapped(type, layout)
+    case .within:
+      return try await read { db in try MappedType.find(layout, db) ?? db.whole { try MappedType.make(layout, $0) } }
     case .database(let store), .observed(let store, _):
       // A type that is known costs no wait for whoever writes.
       var mapped = try await store.read { db in try MappedType.find(layout, db) }
@@ -101,6 +107,14 @@ enum Scope {
       store.remember(mapped, as: type)
       return mapped
     }
+  }
+
+  /// The same for who only reads: `nil` if the database has never had such objects. Nothing is made then.
+  nonisolated(nonsending) func mappedForReading<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType? {
+    if let mapped = store.known(type) { return mapped }
+    let name = try store.layout(type).schema.identity
+    guard try await read({ db in try StoredSchema(db).has(name) }) else { return nil }
+    return try await mapped(type)
   }
 
   /// The places of a type and of all types of objects that it may hold; their tables are made if need be.

@@ -177,10 +177,3 @@ struct CheckpointCover {
     return uncovered
   }
 }
-
-extension ObjectState {
-  /// Whether two come to the same digest, and a remove of what is dead anyway is in both (M-12).
-  fileprivate func saysTheSame(as other: ObjectState) -> Bool {
-    updated == other.updated && removed == other.removed && base == other.base && claim == other.claim && values == other.values
-  }
-}

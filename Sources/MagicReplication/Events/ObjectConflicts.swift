@@ -139,17 +139,9 @@ extension Value {
   /// What folds by itself, with the bytes that tell it from the others of the field.
   fileprivate var parts: [(element: [UInt8], value: Value)] {
     switch self {
-    case .set(let elements): elements.map { ($0.key.bytes, .set([$0])) }
+    case .set(let elements): elements.map { ($0.key.encoded, .set([$0])) }
     case .dictionary(let elements): elements.map { ($0.name, .dictionary([$0])) }
     default: [([], self)]
     }
-  }
-}
-
-extension ObjectKey {
-  fileprivate var bytes: [UInt8] {
-    var writer = ByteWriter()
-    encode(to: &writer)
-    return writer.bytes
   }
 }

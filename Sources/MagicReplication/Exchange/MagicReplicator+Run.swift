@@ -11,7 +11,8 @@ extension MagicReplicator {
   /// ``MagicReplicationEvent/retrying(_:after:)`` and tried again, after a pause that doubles up to five minutes.
   ///
   /// - Parameter interval: how often a folder is looked at, and the least time from one round to the next, which gathers small writes; a server tells of changes.
-  /// - Throws: `MagicDataError` for what another try does not mend: `fork`, `incompatible`, `notADatabase`, `tooLarge`, `transaction`.
+  /// - Throws: `MagicDataError` for what another try does not mend: `fork`, `incompatible`, `notADatabase`, `tooLarge`, `unauthorized`, `transaction`, `model`,
+  ///   `value`, `query`, `unsetValue`, `notSaved`.
   public func run(every interval: Duration = .seconds(1)) async throws {
     var (backOff, search, held) = (BackOff(from: interval), BackOff(from: .milliseconds(200)), Frontier?.none)
     while !isOver {

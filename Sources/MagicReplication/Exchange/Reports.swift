@@ -1,26 +1,27 @@
 internal import Foundation
 public import MagicData
+internal import MagicJournal
 
 /// What a push did.
 public struct PushReport: Sendable, Equatable {
   /// Files written.
-  public var segments = 0
+  public package(set) var segments = 0
   /// Checkpoints written: of a database that gave up its history, to a remote that lacks it.
-  public var checkpoints = 0
-  public var transactions = 0
+  public package(set) var checkpoints = 0
+  public package(set) var transactions = 0
   /// Entries: one for each object that a transaction touched.
-  public var changes = 0
+  public package(set) var changes = 0
   /// Bytes of the files.
-  public var bytes = 0
+  public package(set) var bytes = 0
   /// Bytes of the same before compression.
-  public var inflatedBytes = 0
+  public package(set) var inflatedBytes = 0
   /// Contents of assets written, and their bytes.
-  public var assets = 0
-  public var assetBytes = 0
+  public package(set) var assets = 0
+  public package(set) var assetBytes = 0
   /// Assets that objects name and that neither the remote nor this database has.
-  public var missingAssets = 0
+  public package(set) var missingAssets = 0
   /// Files of this database's own assets that do not hold what they should, and were not sent.
-  public var unread: [UnreadFile] = []
+  public package(set) var unread: [UnreadFile] = []
 
   package init() {}
 }
@@ -28,29 +29,29 @@ public struct PushReport: Sendable, Equatable {
 /// What a pull did.
 public struct PullReport: Sendable, Equatable {
   /// Files read.
-  public var segments = 0
+  public package(set) var segments = 0
   /// Checkpoints taken: of a remote that has no history, or has it in more bytes.
-  public var checkpoints = 0
-  public var transactions = 0
+  public package(set) var checkpoints = 0
+  public package(set) var transactions = 0
   /// Entries: one for each object that a transaction touched.
-  public var changes = 0
+  public package(set) var changes = 0
   /// Bytes of the files.
-  public var bytes = 0
+  public package(set) var bytes = 0
   /// Bytes of the same before compression.
-  public var inflatedBytes = 0
+  public package(set) var inflatedBytes = 0
   /// Values that lost against another replica's which was written without knowing of them: see ``MagicConflict``.
-  public var conflicts = 0
+  public package(set) var conflicts = 0
   /// Replicas whose clocks are more than an hour ahead. What they wrote waits in the remote.
-  public var heldBack: [HeldBack] = []
+  public package(set) var heldBack: [HeldBack] = []
   /// Files that are damaged, cut short, of a newer format or cannot be read, and whose content nothing else gave. All else was merged.
-  public var unread: [UnreadFile] = []
+  public package(set) var unread: [UnreadFile] = []
   /// Replicas of which files are missing before others that are there. What these hold waits in the remote.
-  public var parked: [Parked] = []
+  public package(set) var parked: [Parked] = []
   /// Contents of assets fetched, and their bytes.
-  public var assets = 0
-  public var assetBytes = 0
+  public package(set) var assets = 0
+  public package(set) var assetBytes = 0
   /// Assets that objects name and that are not here: the remote lacks them, or has them damaged. The next pull looks for them again.
-  public var missingAssets = 0
+  public package(set) var missingAssets = 0
 
   /// Whether everything that the remote holds, and all that objects name, is here.
   public var isComplete: Bool { heldBack.isEmpty && unread.isEmpty && parked.isEmpty && missingAssets == 0 }
@@ -103,5 +104,14 @@ extension PushReport {
     changes += cut.changes
     bytes += cut.bytes.count
     inflatedBytes += cut.inflatedBytes
+  }
+}
+
+extension PullReport {
+  /// Another segment was merged.
+  mutating func count(_ header: SegmentHeader) {
+    segments += 1
+    bytes += SegmentHeader.length + header.storedLength
+    inflatedBytes += SegmentHeader.length + header.bodyLength
   }
 }

@@ -114,7 +114,7 @@ extension FolderListing {
           try MemberReplica.expire(branch.id, db)
         }
         let before = merger.transactions
-        try merger.adopt(branch, &branches, limits, db)
+        try merger.adopt(branch, &branches)
         if merger.transactions > before { try adopted(file) }
       }
     }

@@ -16,11 +16,7 @@ struct Consolidation {
   let extent: Extent
   var isDryRun = false
 
-  private(set) var written = 0
-  private(set) var deleted = 0
-  /// Of the files that were written, and that were deleted.
-  private(set) var writtenBytes = 0
-  private(set) var deletedBytes = 0
+  private var deleted = 0
 
   /// Bodies below these lengths are small, and very small. A segment that was cut for its size (S-8) has 131,072 bytes at least: an entry that counts 32 takes one.
   private static let (small, tiny) = (1 << 16, 1 << 12)
@@ -102,8 +98,6 @@ struct Consolidation {
     guard files.count < group.count else { return }
     for (name, _, _) in files { try listing.checkMayWrite(name) }
     for (name, bytes, _) in files {
-      written += 1
-      writtenBytes += bytes.count
       if !isDryRun { try DurableFile.write(bytes, to: listing.url(of: name)) }
       try listing.add(name, bytes)
     }
@@ -173,9 +167,6 @@ struct Consolidation {
       gone.insert(other)
     }
     deleted += gone.count
-    for file in listing.runs[whole.replica]?.files ?? [] where gone.contains(file.name) {
-      deletedBytes += SegmentHeader.length + file.header.storedLength
-    }
     listing.forget(gone)
   }
 

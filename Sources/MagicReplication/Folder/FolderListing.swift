@@ -11,30 +11,30 @@ struct FolderListing: Sendable {
   }
 
   /// The files that count (F-5).
-  private(set) var runs: [ReplicaID: Runs] = [:]
+  var runs: [ReplicaID: Runs] = [:]
   /// The others that are named as segments are, and why they do not count.
-  private(set) var rejected: [(name: SegmentFileName, error: MagicDataError)] = []
+  var rejected: [(name: SegmentFileName, error: MagicDataError)] = []
   /// The checkpoints that count, in the order of their names (K-12).
-  private(set) var checkpoints: [CheckpointFile] = []
+  var checkpoints: [CheckpointFile] = []
   /// The others, with their floors as far as these could be read.
-  private(set) var rejectedCheckpoints: [(url: URL, floor: Frontier?, error: MagicDataError)] = []
+  var rejectedCheckpoints: [(url: URL, floor: Frontier?, error: MagicDataError)] = []
   /// Those of all these that counted until they were read (F-16).
-  private(set) var doubtful: [String] = []
+  var doubtful: [String] = []
 
   /// The last sequences of ids that are closed: what is beyond does not count under the id (J-33).
   private(set) var limits: [ReplicaID: UInt64] = [:]
   /// Of those of them that are ends of the floor.
   private var limitNames: [ReplicaID: TransactionName] = [:]
 
-  private let remote: FolderRemote
+  let remote: FolderRemote
   private let dataSet: DataSetID
   /// What the remote holds that is not in files here.
   private let beyond: Frontier
   /// Whether a file was gone when it was read: another has taken its place, or will (F-20).
-  private var hasVanished = false
+  var hasVanished = false
   private var looks = 0
   /// Checkpoints that do not come to what they say, however whole their bytes are.
-  private var falseCheckpoints: Set<URL> = []
+  var falseCheckpoints: Set<URL> = []
 
   /// How often the folder is listed again before a file that is gone is a gap like any other.
   private static let maxLooks = 8
@@ -121,25 +121,6 @@ struct FolderListing: Sendable {
   }
 
   func url(of name: SegmentFileName) -> URL { remote.segments.appendingPathComponent(name.text) }
-
-  static func header(of url: URL, _ name: SegmentFileName, _ dataSet: DataSetID) throws -> SegmentHeader {
-    let (bytes, length) = try DurableFile.head(of: url, SegmentHeader.length)
-    let header: SegmentHeader
-    do {
-      header = try SegmentHeader(bytes)
-    } catch {
-      throw MagicDataError(error, url.path)
-    }
-    guard header.dataSet == dataSet else { throw MagicDataError(.incompatible, "\(url.path) belongs to another data set") }
-    guard (header.replica, header.first, header.last) == (name.replica, name.first, name.last) else {
-      throw MagicDataError(.damaged, "\(url.path) holds another run than its name says")
-    }
-    guard length == SegmentHeader.length + header.storedLength else {
-      throw MagicDataError(
-        .damaged, "\(url.path) has \(length) bytes, where its header says \(SegmentHeader.length + header.storedLength)")
-    }
-    return header
-  }
 
   var replicas: [ReplicaID] { runs.keys.sorted() }
 
@@ -239,48 +220,6 @@ struct FolderListing: Sendable {
     return runs[replica]?.next(after: sequence)
   }
 
-  /// A file that turned out to be damaged where its header does not show it, or is no longer there.
-  mutating func reject(_ file: File, _ error: MagicDataError) {
-    runs[file.name.replica] = runs[file.name.replica].map { Runs($0.files.filter { $0.name != file.name }) }
-    if error.code == .notFound { hasVanished = true } else { rejected.append((file.name, error)) }
-    if error.code == .damaged { doubtful.append(file.name.text) }
-  }
-
-  mutating func reject(_ checkpoint: CheckpointFile, _ error: MagicDataError) {
-    checkpoints.removeAll { $0.url == checkpoint.url }
-    if error.code == .notFound {
-      hasVanished = true
-    } else {
-      rejectedCheckpoints.append((checkpoint.url, checkpoint.floor.frontier, error))
-    }
-    if error.code == .damaged { doubtful.append(checkpoint.url.lastPathComponent) }
-  }
-
-  /// One whose bytes are whole and that a merge has shown to be false: it is passed over like a damaged one (K-14).
-  mutating func rejectFalse(_ checkpoint: CheckpointFile) {
-    falseCheckpoints.insert(checkpoint.url)
-    let message = "\(checkpoint.url.path) does not come to what it says: its writer was damaged. Delete it"
-    reject(checkpoint, MagicDataError(.damaged, message))
-  }
-
-  /// Checkpoints were deleted.
-  mutating func forget(_ urls: Set<URL>) {
-    checkpoints.removeAll { urls.contains($0.url) }
-    rejectedCheckpoints.removeAll { urls.contains($0.url) }
-  }
-
-  /// A checkpoint was written.
-  mutating func add(_ checkpoint: CheckpointFile) {
-    rejectedCheckpoints.removeAll { $0.url == checkpoint.url }
-    checkpoints.removeAll { $0.url == checkpoint.url }
-    checkpoints.append(checkpoint)
-  }
-
-  /// The same for a file that may be listed.
-  mutating func reject(named name: SegmentFileName, _ error: MagicDataError) {
-    if let file = runs[name.replica]?.files.first(where: { $0.name == name }) { reject(file, error) }
-  }
-
   /// F-6: the runs, up to a sequence, that no file that counts has.
   func holes(of replica: ReplicaID, through last: UInt64) -> [ClosedRange<UInt64>] {
     var holes: [ClosedRange<UInt64>] = []
@@ -300,157 +239,5 @@ struct FolderListing: Sendable {
       let file = runs.files.first(where: { $0.name.first > sequence + 1 })
     else { return nil }
     return sequence + 1...file.name.first - 1
-  }
-
-  /// S-2: what is of another format or data set is never written over.
-  func checkMayWrite(_ name: SegmentFileName) throws {
-    if let other = rejected.first(where: { $0.name == name }), other.error.code == .incompatible { throw other.error }
-  }
-
-  /// The same of any checkpoint: what one of another format stands for is not known.
-  func checkMayWriteCheckpoint() throws {
-    if let other = rejectedCheckpoints.first(where: { $0.error.code == .incompatible }) { throw other.error }
-  }
-
-  /// A file was written, maybe in the place of a damaged one.
-  mutating func add(_ name: SegmentFileName, _ bytes: [UInt8]) throws {
-    add(name, try SegmentHeader(bytes))
-  }
-
-  mutating func add(_ name: SegmentFileName, _ header: SegmentHeader) {
-    rejected.removeAll { $0.name == name }
-    runs[name.replica, default: Runs([])].add(File(name: name, header: header, url: url(of: name)))
-  }
-
-  /// Deletes a file of which the listing still knows.
-  func delete(_ name: SegmentFileName) throws {
-    guard unlink(url(of: name).path) == 0 || errno == ENOENT else {
-      throw DurableFile.failure("could not be deleted", url(of: name))
-    }
-  }
-
-  /// Files were deleted.
-  mutating func forget(_ names: Set<SegmentFileName>) {
-    rejected.removeAll { names.contains($0.name) }
-    for replica in Set(names.map(\.replica)) {
-      runs[replica] = runs[replica].map { Runs($0.files.filter { !names.contains($0.name) }) }
-    }
-  }
-
-  /// After files were deleted.
-  func syncFolder() throws { try DurableFile.sync(remote.segments) }
-
-  /// The same for who takes its transactions one by one.
-  static func reader(_ file: File) throws -> SegmentReader {
-    let bytes = try DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)
-    do {
-      let reader = try SegmentReader(bytes)
-      guard reader.header == file.header, Segment.name(of: try reader.names()) == file.name.name else {
-        throw JournalError(.damaged, "it holds other transactions than its name says")
-      }
-      return reader
-    } catch let error as JournalError {
-      throw MagicDataError(error, file.url.path)
-    }
-  }
-
-  /// Reads and checks a whole file.
-  static func segment(_ file: File) throws -> Segment { try segment(file, reader(file)) }
-
-  /// All that its reader gives.
-  static func segment(_ file: File, _ reader: SegmentReader) throws -> Segment {
-    do {
-      return try Segment(reader)
-    } catch {
-      throw MagicDataError(error, file.url.path)
-    }
-  }
-}
-
-/// One replica's files, with what it takes to find the next one without looking at all.
-struct Runs: Sendable {
-  /// Rising by first sequence.
-  private(set) var files: [FolderListing.File] = []
-  /// For each file the one among it and those before it that reaches farthest.
-  private var farthest: [Int] = []
-
-  init(_ files: [FolderListing.File]) {
-    for file in files.sorted(by: { ($0.name.first, $0.name.last) < ($1.name.first, $1.name.last) }) { append(file) }
-  }
-
-  /// In the place of one of the same name. Mostly it is the next one.
-  mutating func add(_ file: FolderListing.File) {
-    if files.last.map({ $0.name.first < file.name.first }) ?? true { return append(file) }
-    self = Runs(files.filter { $0.name != file.name } + [file])
-  }
-
-  private mutating func append(_ file: FolderListing.File) {
-    let before = farthest.last ?? files.count
-    files.append(file)
-    farthest.append(files[before].name.last >= file.name.last ? before : files.count - 1)
-  }
-
-  /// As few files as hold all that these hold, in their order.
-  var chain: [FolderListing.File] {
-    var chain: [FolderListing.File] = []
-    var last: UInt64 = 0
-    while let file = next(after: last)
-      ?? files.first(where: { $0.name.first > last + 1 }).flatMap({ next(after: $0.name.first - 1) })
-    {
-      chain.append(file)
-      last = file.name.last
-    }
-    return chain
-  }
-
-  func next(after sequence: UInt64) -> FolderListing.File? {
-    let end = files.boundary { $0.name.first > sequence + 1 }
-    guard end > 0 else { return nil }
-    let file = files[farthest[end - 1]]
-    return file.name.last > sequence ? file : nil
-  }
-
-  /// Those that begin at a sequence.
-  func files(from first: UInt64) -> ArraySlice<FolderListing.File> {
-    files[files.boundary { $0.name.first >= first }..<files.boundary { $0.name.first > first }]
-  }
-}
-
-/// Files of a replica of which each goes on from the one before, by its name where its header has that.
-struct Row: Sendable {
-  /// Of the last one, or what a checkpoint stands for.
-  private(set) var end: NamedFrontier.End?
-  /// Rising by their last sequences.
-  private var files: [FolderListing.File] = []
-
-  init() {}
-
-  var last: UInt64 { end?.sequence ?? 0 }
-
-  mutating func raise(to other: NamedFrontier.End) {
-    if other.sequence >= last { end = other }
-  }
-
-  mutating func append(_ file: FolderListing.File) {
-    files.append(file)
-    end = NamedFrontier.End(sequence: file.name.last, name: file.header.lastName)
-  }
-
-  /// The one that holds what comes after a sequence.
-  func next(after sequence: UInt64) -> FolderListing.File? {
-    let index = files.boundary { $0.name.last > sequence }
-    return index < files.count && files[index].name.first <= sequence + 1 ? files[index] : nil
-  }
-}
-
-extension Array {
-  /// Of the first one for which it holds, where it holds for all after that; else the end.
-  func boundary(_ isBeyond: (Element) -> Bool) -> Int {
-    var (low, high) = (0, count)
-    while low < high {
-      let middle = (low + high) / 2
-      if isBeyond(self[middle]) { high = middle } else { low = middle + 1 }
-    }
-    return low
   }
 }

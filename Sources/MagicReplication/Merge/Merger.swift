@@ -3,7 +3,7 @@ internal import MagicJournal
 
 /// Folds transactions of other replicas into a database, within one SQLite transaction (Protocol/merge.md).
 struct Merger {
-  private let db: Connection
+  let db: Connection
   private var schema: StoredSchema
   private var writer: JournalWriter
   /// Beyond it a stamp is held back (C-5). Fixed at the start, or a row of stamps could creep on without bound.
@@ -24,17 +24,17 @@ struct Merger {
   private var told: [EntryPlace] = []
   /// Objects for which order matters. Each is folded once, at the end, however many of its entries come.
   private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
-  private var reader: JournalReader
+  var reader: JournalReader
   private var late = LateEntries()
   /// Whether the transaction has so many entries that to write a row of the journal anew for those that lose takes less than to write their objects' rows.
   private var areMany = false
   private var kinds: [Int: Kind] = [:]
 
-  private(set) var held: Frontier
+  var held: Frontier
   /// Of the journal, for what is merged next.
   var nextRow: Int64 { writer.next.row }
   /// Of closed ids the last sequences (J-33).
-  private let limits: [ReplicaID: UInt64]
+  let limits: [ReplicaID: UInt64]
   private(set) var transactions = 0
   private(set) var changes = 0
   /// Replicas whose clocks are too far ahead, with the first stamp that waits.
@@ -167,53 +167,6 @@ struct Merger {
     guard stamp.milliseconds > latest, !accepts(stamp, of: transaction.replica) else { return false }
     heldBack[transaction.replica] = stamp
     return true
-  }
-
-  /// Merges a branch of an id that is closed, which may have branches of its own (J-33).
-  mutating func adopt(
-    _ branch: Adoption.Branch, _ branches: inout Branches, _ limits: [ReplicaID: UInt64], _ db: Connection
-  ) throws {
-    var branch = branch
-    if let limit = limits[branch.id], branch.sequence + UInt64(branch.transactions.count) - 1 > limit {
-      let common = Int(clamping: max(branch.sequence, limit + 1) - branch.sequence)
-      let rest = branch.transactions[common...]
-      if branch.sequence + UInt64(common) == limit + 1, let first = rest.first {
-        let id = branch.id.branch(at: first.0.name)
-        try branches.add(branch.id, from: limit + 1, heldAs: id, db)
-        try MemberReplica.expire(id, db)
-        try adopt(Adoption.Branch(id: id, sequence: 1, transactions: Array(rest)), &branches, limits, db)
-      }
-      branch.transactions = Array(branch.transactions[..<common])
-    }
-    if let other = try apart(branch, &branches, db) { return try adopt(other, &branches, limits, db) }
-    for (offset, (transaction, schema)) in branch.transactions.enumerated() {
-      let sequence = branch.sequence + UInt64(offset)
-      guard sequence > held[branch.id] else {
-        guard try reader.name(at: sequence, of: branch.id).map({ $0 == transaction.name }) ?? true else {
-          throw MagicDataError.fork(branch.id, sequence, shared: sequence - 1)
-        }
-        continue
-      }
-      guard sequence == held[branch.id] + 1 else { return }
-      var transaction = transaction
-      (transaction.replica, transaction.sequence) = (branch.id, sequence)
-      guard try take(transaction, learn(schema)) else { return }
-      held[branch.id] = sequence
-    }
-  }
-
-  /// The same under a further id, if nothing shows that it is what lies below the floor of its id (L-20).
-  private func apart(
-    _ branch: Adoption.Branch, _ branches: inout Branches, _ db: Connection
-  ) throws -> Adoption.Branch? {
-    guard let floor = try reader.floor(of: branch.id), branch.sequence <= floor.sequence,
-      case let below = branch.transactions.prefix(Int(clamping: floor.sequence - branch.sequence + 1)), let last = below.last
-    else { return nil }
-    if branch.sequence + UInt64(below.count) - 1 == floor.sequence, last.0.name == floor.name { return nil }
-    let id = branch.id.branch(at: last.0.name)
-    try branches.add(branch.id, from: branch.sequence, heldAs: id, db)
-    try MemberReplica.expire(id, db)
-    return Adoption.Branch(id: id, sequence: 1, transactions: branch.transactions)
   }
 
   /// Folds what is left to fold, and moves the clock above all that was merged (C-2).
@@ -416,56 +369,5 @@ struct Merger {
     conflictCount += found.count
     conflicts += found.prefix(max(0, Merger.maxConflicts - conflicts.count))
     return entries
-  }
-}
-
-/// What the entries of a type mostly come to.
-private struct Kind {
-  /// Whether the last object was new.
-  var isNew = true
-  /// Whether every object that was ever named has a row; `nil` if that is to be looked up.
-  var isWhole: Bool?
-  var found = FoundObjects()
-}
-
-/// What follows another object in a segment mostly follows it here too: so some rows are read at once, and no index is asked.
-private struct FoundObjects {
-  /// The rows behind the object that was found last, which nobody has changed since they were read: only what is found is.
-  private var following = Neighbours()
-  /// The object that was found last, and whether it was the one behind the object before.
-  private var last: (zIndex: Int64, isNext: Bool)?
-  private var rows = FoundObjects.fewest
-
-  private static let fewest = 4
-  private static let most = 128
-
-  mutating func place(of key: ObjectKey, _ table: ObjectTable) throws -> ObjectPlace? {
-    if following.isEmpty, let last, last.isNext {
-      following = try table.neighbours(behind: last.zIndex, atMost: rows)
-      rows = min(2 * rows, FoundObjects.most)
-    }
-    if let next = following.next(key) {
-      last?.zIndex = next.zIndex
-      return next
-    }
-    (following, rows) = (Neighbours(), FoundObjects.fewest)
-    let (place, before) = (try table.place(of: key), last)
-    last = place.map { ($0.zIndex, isNext: $0.zIndex &- 1 == before?.zIndex) }
-    return place
-  }
-}
-
-/// An object of which the order of the entries matters: it is folded once, at the end.
-private struct Unfolded {
-  let place: ObjectPlace
-  /// Of its entries' stamps.
-  let highest: Stamp
-}
-
-extension [EntryPlace] {
-  /// Of places that rise.
-  fileprivate func has(_ place: EntryPlace) -> Bool {
-    let index = boundary { $0.bits >= place.bits }
-    return index < count && self[index] == place
   }
 }

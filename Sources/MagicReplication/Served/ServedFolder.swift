@@ -5,100 +5,17 @@ package import MagicJournal
 /// Stores and forwards: needs no schema, merges nothing, and opens no database.
 package final class ServedFolder: Served {
   package let changes = ChangeSignal()
-  private let remote: FolderRemote
-  private let state = Locked(State())
+  let remote: FolderRemote
+  let state = Locked(State())
   /// What is known of the folder's acknowledgements.
   private let members = Locked(FolderMembers())
   /// One looks at a time, or an older look could take the place of a later one.
-  private let looking = Locked(())
-
-  private struct State {
-    /// The data set, and the file that said so.
-    var dataSet: (DataSetID, in: OpenFile.State, until: ContinuousClock.Instant)?
-    var look: Look?
-    /// Files that turned out to be damaged when they were read (F-9).
-    var damaged: [SegmentFileName: Damage] = [:]
-    /// Checkpoints that were in doubt, and are whole.
-    var wholeCheckpoints: [String: OpenFile.State] = [:]
-    /// Files whose bytes were compared with their checksum.
-    var whole: [SegmentFileName: Whole] = [:]
-    /// Names within segments, which cost their decoding.
-    var names: [Address: TransactionName] = [:]
-  }
-
-  /// What is known of the folder.
-  private struct Look {
-    let dataSet: DataSetID
-    private(set) var listing: FolderListing
-    /// Up to where it goes on without a hole, and by names.
-    private(set) var rows: [ReplicaID: Row] { didSet { frontier = rows.frontier } }
-    private(set) var frontier: Frontier
-    /// Worked out when somebody asks.
-    var standing: Standing?
-    /// The folder's own, at the time.
-    let state: FolderState
-    /// Whether nothing can have changed unseen until then: a change soon after another may leave a folder's times as they are.
-    let isCertain: Bool
-    /// Whether this server has written to the folder since. What others have done to it meanwhile, who may have emptied it, shows only to who lists it.
-    private(set) var isOutdated = false
-    let until: ContinuousClock.Instant
-    private(set) var changes = 0
-
-    /// - Parameter now: before the folder was listed.
-    init(_ dataSet: DataSetID, _ listing: FolderListing, _ state: FolderState, at now: Date) {
-      (self.dataSet, self.listing, self.state) = (dataSet, listing, state)
-      rows = listing.rows
-      frontier = rows.frontier
-      isCertain = state.isOlder(than: now)
-      until = .now + ServedFolder.longest
-    }
-
-    mutating func add(_ name: SegmentFileName, _ header: SegmentHeader) {
-      listing.add(name, header)
-      listing.extend(&rows[name.replica, default: Row()], name.replica)
-      outdate()
-    }
-
-    mutating func outdate() {
-      (isOutdated, standing) = (true, nil)
-      changes += 1
-    }
-
-    mutating func reject(_ name: SegmentFileName, _ error: MagicDataError) {
-      listing.reject(named: name, error)
-      (rows, standing) = (listing.rows, nil)
-      changes += 1
-    }
-  }
-
-  private struct FolderState: Equatable {
-    private let folders: [OpenFile.State?]
-
-    init(_ remote: FolderRemote) { folders = [remote.segments, remote.checkpoints].map(OpenFile.State.init(of:)) }
-
-    func isOlder(than now: Date) -> Bool { folders.allSatisfy { $0?.isOlder(than: now) ?? true } }
-  }
-
-  /// What is wrong with a file, and with which one of its name.
-  private struct Damage {
-    let error: MagicDataError
-    let state: OpenFile.State?
-  }
-
-  private struct Whole {
-    let state: OpenFile.State
-    let until: ContinuousClock.Instant
-  }
-
-  private struct Address: Hashable {
-    let file: SegmentFileName
-    let sequence: UInt64
-  }
+  let looking = Locked(())
 
   /// So many names are remembered, and so many files that are whole.
   private static let maxNames = 10_000
   /// After which the folder is listed though nothing shows that it is another: not every file system says.
-  private static let longest = Duration.seconds(60)
+  static let longest = Duration.seconds(60)
   /// For how long: what a disk does to a file does not show in the file's times. Who gets it compares its checksum as well.
   private static let trust = Duration.seconds(600)
 
@@ -127,55 +44,6 @@ package final class ServedFolder: Served {
 
   package func make(_ dataSet: DataSetID) async throws -> DataSetID {
     try await offPool { [remote] in try remote.dataSet(orMake: dataSet) }
-  }
-
-  /// The folder as it is. What others have written at the very moment at which this server did shows within a second (`watch`).
-  private func look(_ dataSet: DataSetID, isCertain: Bool = false) throws -> Look {
-    if let look = known(dataSet, isCertain) { return look }
-    return try looking.withLock { _ in
-      // Somebody else may have looked meanwhile.
-      if let look = known(dataSet, isCertain) { return look }
-      let (now, date) = (FolderState(remote), Date())
-      let earlier = state.withLock { $0.look?.dataSet == dataSet ? $0.look?.listing : nil }
-      var listing = try FolderListing(remote, dataSet: dataSet, known: earlier)
-      try readDoubted(&listing)
-      // Who is told what is here takes it for kept. Others may have written it, and not have synced its name.
-      for folder in [remote.segments, remote.checkpoints] { try DurableFile.sync(folder) }
-      return state.withLock { state in
-        for (name, damage) in state.damaged { listing.reject(named: name, damage.error) }
-        let look = Look(dataSet, listing, now, at: date)
-        state.look = look
-        return look
-      }
-    }
-  }
-
-  /// F-16: what somebody else has found damaged, as a server that ran before, or one of another session over ssh; and what was damaged, and may have been
-  /// written anew by such a one.
-  private func readDoubted(_ listing: inout FolderListing) throws {
-    // Who may not read what is in doubt goes by what he finds himself.
-    let doubted = (try? remote.doubted()) ?? []
-    for name in doubted.compactMap({ SegmentFileName($0) }) + state.withLock({ Array($0.damaged.keys) }) {
-      guard let file = listing.runs[name.replica]?.files.first(where: { $0.name == name }) else { continue }
-      _ = try whole(file)
-    }
-    for name in doubted {
-      guard let checkpoint = listing.checkpoints.first(where: { $0.url.lastPathComponent == name }),
-        let file = try? OpenFile(checkpoint.url)
-      else { continue }
-      guard state.withLock({ $0.wholeCheckpoints[name] }) != file.state, try listing.isWhole(checkpoint) else { continue }
-      state.withLock { $0.wholeCheckpoints[name] = file.state }
-    }
-  }
-
-  private func known(_ dataSet: DataSetID, _ isCertain: Bool) -> Look? {
-    let now = FolderState(remote)
-    return state.withLock { state in
-      guard let look = state.look, look.dataSet == dataSet, !look.isOutdated, look.state == now,
-        !isCertain || look.isCertain, look.until > .now
-      else { return nil }
-      return look
-    }
   }
 
   package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
@@ -229,7 +97,7 @@ package final class ServedFolder: Served {
   }
 
   /// An open file, if its checksum is that of its header; else it counts no more, and whoever has what it held sends it again.
-  private func whole(_ file: FolderListing.File) throws -> OpenFile? {
+  func whole(_ file: FolderListing.File) throws -> OpenFile? {
     let error: MagicDataError
     var found: OpenFile.State?
     do {
@@ -392,7 +260,7 @@ package final class ServedFolder: Served {
     }
   }
 
-  fileprivate func received(_ name: SegmentFileName, _ header: SegmentHeader) {
+  func received(_ name: SegmentFileName, _ header: SegmentHeader) {
     remote.settleDoubt(name.text)
     // Not while somebody looks, who may have passed over the file already.
     looking.withLock { _ in
@@ -405,61 +273,8 @@ package final class ServedFolder: Served {
     }
   }
 
-  fileprivate func receivedCheckpoint(_ name: String) {
+  func receivedCheckpoint(_ name: String) {
     remote.settleDoubt(name)
     looking.withLock { _ in state.withLock { $0.look?.outdate() } }
-  }
-}
-
-private struct FolderInbox: Inbox {
-  private let served: ServedFolder
-  let folder: FolderRemote
-  var isDurable: Bool { true }
-
-  init(_ served: ServedFolder, _ folder: FolderRemote) {
-    self.served = served
-    self.folder = folder
-  }
-
-  var contents: FolderRemote { folder }
-
-  func received(_ name: SegmentFileName, _ header: SegmentHeader) { served.received(name, header) }
-  func receivedCheckpoint(_ name: String) { served.receivedCheckpoint(name) }
-  func received(_ digits: String) {}
-
-  func settle(_ runs: [HeldRun]) async throws {
-    try await offPool { [folder] in try DurableFile.sync(folder.segments) }
-  }
-}
-
-extension Standing {
-  init(_ listing: FolderListing, _ rows: [ReplicaID: Row]) {
-    let parts = listing.allReplicas.map { replica in
-      let last = rows[replica]?.last ?? 0
-      var beyond: [ClosedRange<UInt64>] = []
-      // What begins right there is not of this row.
-      for file in listing.runs[replica]?.files ?? [] where file.name.first > last + 1 {
-        if let before = beyond.last, file.name.first <= before.upperBound + 1 {
-          beyond[beyond.count - 1] = before.lowerBound...max(before.upperBound, file.name.last)
-        } else {
-          beyond.append(file.name.first...file.name.last)
-        }
-      }
-      let run = HeldRun(replica: replica, last: last, name: rows[replica]?.end?.name ?? .none)
-      return Part(run, beyond: Array(beyond.prefix(Standing.maxRuns)))
-    }
-    self.init(
-      parts, segments: listing.files.count, bytes: listing.bytes)
-  }
-
-  /// More runs apart than these are not told; what follows them is sent again.
-  private static let maxRuns = 100
-}
-
-extension [ReplicaID: Row] {
-  fileprivate var frontier: Frontier {
-    var frontier = Frontier()
-    for (replica, row) in self { frontier[replica] = row.last }
-    return frontier
   }
 }

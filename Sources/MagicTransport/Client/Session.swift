@@ -55,8 +55,7 @@ final class Session: Sendable {
   ) async throws {
     // An error that came is worth more than what it makes fail.
     if let end = mailbox.end { throw end }
-    // Who sends over a slow link waits for room for more than one silence.
-    room.set(WireLimits.silence * 3)
+    room.set(WireLimits.room)
     do {
       try await outbound.write(frame)
       room.clear()

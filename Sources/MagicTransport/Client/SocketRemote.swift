@@ -98,10 +98,11 @@ extension SocketRemote: Remote {
       return try await channel.executeThenClose { inbound, outbound in
         try await withThrowingTaskGroup(of: Void.self) { group in
           group.addTask { await Reader(text, mailbox, changes, silence).run(inbound, outbound) }
-          for (deadline, what) in [(silence, "has not been heard of"), (room, "has taken nothing")] {
+          let deadlines = [(silence, "has not been heard of for a minute"), (room, "has taken nothing for three minutes")]
+          for (deadline, what) in deadlines {
             group.addTask {
               try await deadline.wait()
-              mailbox.finish(MagicDataError(.unreachable, "\(text) \(what) for a minute"))
+              mailbox.finish(MagicDataError(.unreachable, "\(text) \(what)"))
               changes.tell()
               try await connection.close()
             }

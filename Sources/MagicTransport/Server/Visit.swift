@@ -6,23 +6,11 @@ internal import MagicReplication
 internal import NIOCore
 internal import NIOSSL
 
-/// What all sessions of a server have in common.
-struct House: Sendable {
-  let served: any Served
-  let tokens: Tokens?
-  let owners: Owners?
-  let door: Door
-  let tally: Tally
-  let logger: Logger
-  /// Told once: from then on nothing new is begun.
-  let stop: ChangeSignal
-}
-
 /// One connection to a server, from its coming to its end.
 ///
 /// One task reads and answers; others only watch: that the client is heard of in time, that it hears of changes, that the server stops.
 final class Visit: Sendable {
-  private let house: House
+  let house: House
   private let channel: NIOAsyncChannel<Frame, Frame>
   let address: String
   private let id: Int
@@ -70,7 +58,7 @@ final class Visit: Sendable {
             let opening = try await greet(&iterator, outbound)
             conversation = opening
             group.addTask { await self.ping(outbound) }
-            group.addTask { await self.tellChanges(opening, outbound) }
+            group.addTask { await self.tellChanges(outbound) }
             try await converse(opening, &iterator, outbound)
           } catch {
             failure = await refuse(error, &iterator, outbound)
@@ -98,7 +86,7 @@ final class Visit: Sendable {
   }
 
   /// One that has to come, within a segment or a content.
-  private func data(
+  func data(
     _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, atMost count: Int
   ) async throws -> ByteBuffer {
     deadline.set(WireLimits.silence)
@@ -110,7 +98,7 @@ final class Visit: Sendable {
     return frame.body
   }
 
-  private func send(_ frame: Frame, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
+  func send(_ frame: Frame, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
     deadline.set(WireLimits.silence)
     try await outbound.write(frame)
     deadline.clear()
@@ -120,14 +108,6 @@ final class Visit: Sendable {
   private func count(in received: Int = 0, out sent: Int = 0) {
     counted.withLock { $0 = ($0.in + received, $0.out + sent) }
     house.tally.moved(in: received, out: sent)
-  }
-
-  private func send(_ bytes: ArraySlice<UInt8>, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
-    var rest = bytes
-    while !rest.isEmpty {
-      try await send(Frame(.data, ByteBuffer(bytes: rest.prefix(WireLimits.pieceBytes))), outbound)
-      rest = rest.dropFirst(WireLimits.pieceBytes)
-    }
   }
 
   // MARK: Beginning
@@ -168,15 +148,35 @@ final class Visit: Sendable {
 
   // MARK: Conversation
 
+  /// What the client sends, from the first of it on.
+  private struct Delivery {
+    private var opened: (any Inbox)?
+    /// Whether some of it is not settled.
+    private(set) var isUnsettled = false
+
+    /// Where the next of it goes.
+    mutating func inbox(of served: any Served, _ dataSet: DataSetID) async throws -> any Inbox {
+      let inbox: any Inbox
+      if let opened { inbox = opened } else { inbox = try await served.inbox(dataSet) }
+      (opened, isUnsettled) = (inbox, true)
+      return inbox
+    }
+
+    mutating func settle(_ held: [HeldRun]) async throws {
+      try await opened?.settle(held)
+      isUnsettled = false
+    }
+  }
+
   private func converse(
     _ conversation: Conversation, _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator,
     _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async throws {
-    var inbox: (any Inbox)?
+    var delivery = Delivery()
     var held: [HeldRun] = []
-    var (isUnsettled, isClaimed) = (false, false)
+    var isClaimed = false
     while true {
-      shared.withLock { $0.isBusy = isUnsettled }
+      shared.withLock { $0.isBusy = delivery.isUnsettled }
       deadline.set(WireLimits.silence)
       guard let frame = try await next(&iterator) else { return }
       deadline.clear()
@@ -202,28 +202,13 @@ final class Visit: Sendable {
         held = try frame.held()
         try await answer(.standing, dataSet, held, conversation, outbound)
       case .pull:
-        var frontier = try frame.frontier()
-        // What comes meanwhile may come with it, or not.
-        let given = try await house.served.frontier()
-        while let checkpoint = try await house.served.checkpoint(dataSet, after: frontier) {
-          try await give(checkpoint, conversation, outbound)
-          for replica in checkpoint.floor.replicas { frontier[replica] = max(frontier[replica], checkpoint.floor[replica]) }
-        }
-        let unread = try await house.served.segments(dataSet, after: frontier) { segment in
-          try await self.give(segment, outbound)
-        }
-        try await send(.texts(.pulled, unread), outbound)
-        if unread.isEmpty { house.tally.holds(given, conversation.hello.replica, here: given, isKnown: true) }
+        try await give(after: frame.frontier(), dataSet, conversation, outbound)
       case .segment:
-        let box = try await inbox.or { try await house.served.inbox(dataSet) }
-        inbox = box
-        isUnsettled = true
-        try await receive(frame, dataSet, into: box, conversation, &iterator)
+        let inbox = try await delivery.inbox(of: house.served, dataSet)
+        try await receive(frame, dataSet, into: inbox, conversation, &iterator)
       case .checkpoint:
-        let box = try await inbox.or { try await house.served.inbox(dataSet) }
-        inbox = box
-        isUnsettled = true
-        try await receive(checkpoint: frame, dataSet, into: box, conversation, &iterator)
+        let inbox = try await delivery.inbox(of: house.served, dataSet)
+        try await receive(checkpoint: frame, dataSet, into: inbox, conversation, &iterator)
       case .members:
         guard let said = try frame.blocks().first else { throw WireError(.protocolViolation, "nothing was said") }
         let answers = try await house.served.acknowledged(dataSet, said, by: conversation.hello.replica)
@@ -231,8 +216,7 @@ final class Visit: Sendable {
       case .settle:
         try frame.expectEmpty()
         shared.withLock { $0.isSettling = true }
-        try await inbox?.settle(held)
-        isUnsettled = false
+        try await delivery.settle(held)
         // Others hear of it once it is known here, whatever becomes of the answer; this client hears of it by that.
         house.served.changes.tell()
         try await answer(.settled, dataSet, [], conversation, outbound)
@@ -247,10 +231,8 @@ final class Visit: Sendable {
         try await give(digits, from: offset, outbound)
       case .store:
         let (digits, length) = try frame.content()
-        let box = try await inbox.or { try await house.served.inbox(dataSet) }
-        inbox = box
-        isUnsettled = true
-        try await receive(digits, length, into: box, &iterator, outbound)
+        let inbox = try await delivery.inbox(of: house.served, dataSet)
+        try await receive(digits, length, into: inbox, &iterator, outbound)
       case .digest:
         try await send(.digest(house.served.digest(at: frame.frontier())), outbound)
       default: throw WireError(.protocolViolation, "a frame of kind \(frame.kind) does not belong here")
@@ -280,113 +262,6 @@ final class Visit: Sendable {
     shared.withLock { $0.told = frontier }
     house.tally.holds(held, conversation.hello.replica, here: frontier)
     try await send(.standing(kind, standing), outbound)
-  }
-
-  private func receive(
-    _ frame: Frame, _ dataSet: DataSetID, into inbox: any Inbox, _ conversation: Conversation,
-    _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator
-  ) async throws {
-    let (hash, head) = try frame.segment()
-    let segment = try ArrivingSegment(head, name: hash, in: inbox.folder, isDurable: inbox.isDurable)
-    let (name, header) = (segment.name, segment.header)
-    guard header.dataSet == dataSet else { throw WireError(.dataSet, "a segment belongs to another data set") }
-    guard header.writer == conversation.hello.replica else {
-      throw WireError(.notAllowed, "a segment was written by another replica than the one that sends it")
-    }
-    if let owners = house.owners, try owners.isOthers(header.replica, than: conversation.holder.name) {
-      throw WireError(.notAllowed, "replica \(header.replica) belongs to another token")
-    }
-    while segment.lacking > 0 {
-      try await data(&iterator, atMost: segment.lacking).withUnsafeReadableBytes { try segment.append($0) }
-    }
-    let whole = Whole(segment)
-    try await offPool {
-      inbox.received(name, try whole.arrived.finish())
-    }
-    house.tally.took(header, from: conversation.hello.replica)
-  }
-
-  private func receive(
-    checkpoint frame: Frame, _ dataSet: DataSetID, into inbox: any Inbox, _ conversation: Conversation,
-    _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator
-  ) async throws {
-    guard let length = try frame.length() else { throw WireError(.protocolViolation, "a checkpoint without a length") }
-    let checkpoint = try ArrivingCheckpoint(length, of: dataSet, in: inbox.folder, isDurable: inbox.isDurable)
-    while checkpoint.lacking > 0 {
-      try await data(&iterator, atMost: min(checkpoint.lacking, WireLimits.maxPieceBytes)).withUnsafeReadableBytes {
-        try checkpoint.append($0)
-      }
-    }
-    let whole = Whole(checkpoint)
-    try await offPool { [owners = house.owners] in
-      let name = try whole.arrived.finish { writer, replicas in
-        guard writer == conversation.hello.replica else {
-          throw WireError(.notAllowed, "a checkpoint was written by another replica than the one that sends it")
-        }
-        for replica in replicas where try owners?.isOthers(replica, than: conversation.holder.name) ?? false {
-          throw WireError(.notAllowed, "a checkpoint stands for replica \(replica), which belongs to another token")
-        }
-      }
-      inbox.receivedCheckpoint(name)
-    }
-  }
-
-  private func give(_ segment: ServedSegment, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
-    try await send(.segment(segment.name, segment.header[...]), outbound)
-    switch segment.body {
-    case .bytes(let bytes): try await send(bytes, outbound)
-    case .file(let file):
-      try await FilePieces(file).forEach(from: SegmentHeader.length, through: file.length) {
-        try await send(Frame(.data, $0), outbound)
-      }
-    }
-  }
-
-  private func give(
-    _ checkpoint: ServedCheckpoint, _ conversation: Conversation, _ outbound: NIOAsyncChannelOutboundWriter<Frame>
-  ) async throws {
-    guard conversation.hello.capabilities.contains("checkpoints") else {
-      throw WireError(.version, "history was given up here, and the client takes no checkpoints; use a newer version")
-    }
-    let length = PieceReader.length(of: checkpoint.file) ?? 0
-    try await send(.length(.checkpoint, length), outbound)
-    try await FilePieces(checkpoint.file).forEach(from: 0, through: length) { try await send(Frame(.data, $0), outbound) }
-    withExtendedLifetime(checkpoint) {}
-  }
-
-  // MARK: Contents
-
-  private func give(_ digits: String, from offset: Int, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
-    guard let file = try await house.served.contents([digits])[digits], let length = PieceReader.length(of: file) else {
-      return try await send(.length(.content, nil), outbound)
-    }
-    try await send(.length(.content, length), outbound)
-    guard offset < length else { return }
-    var hash = SHA256()
-    try await FilePieces(file).forEach(from: offset, through: length) { piece in
-      piece.withUnsafeReadableBytes { hash.update($0) }
-      try await send(Frame(.data, piece), outbound)
-    }
-    // Who gets it throws it away; from here on it counts as one that is not here, so that whoever has it sends it.
-    if offset == 0, hash.finish().hexadecimal != digits { await house.served.doubt(content: digits) }
-  }
-
-  private func receive(
-    _ digits: String, _ length: Int, into inbox: any Inbox,
-    _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, _ outbound: NIOAsyncChannelOutboundWriter<Frame>
-  ) async throws {
-    let content = try ArrivingContent(digits, in: inbox.contents)
-    if content.offset > length { try content.restart() }
-    try await send(.length(.from, content.offset), outbound)
-    while content.offset < length {
-      try await data(&iterator, atMost: min(length - content.offset, WireLimits.maxPieceBytes)).withUnsafeReadableBytes {
-        try content.append($0)
-      }
-    }
-    let whole = Whole(content)
-    try await offPool { try whole.arrived.finish() }
-    inbox.received(digits)
-    try await send(Frame(.stored), outbound)
   }
 
   // MARK: End
@@ -459,7 +334,7 @@ final class Visit: Sendable {
   }
 
   /// W-11.
-  private func tellChanges(_ conversation: Conversation, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
+  private func tellChanges(_ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
     var seen = house.served.changes.count
     while !Task.isCancelled {
       await house.served.changes.wait(after: seen)
@@ -498,35 +373,5 @@ final class Visit: Sendable {
     guard !Task.isCancelled else { return }
     try? await outbound.write(WireError(.busy, "the server is stopping").frame)
     try? await channel.channel.close()
-  }
-}
-
-/// Who is here, and what may be asked.
-struct Conversation: Sendable {
-  let hello: Hello
-  let holder: Tokens.Holder
-
-  /// What a frame takes.
-  ///
-  /// - Throws: if the token does not give it.
-  func right(to kind: Frame.Kind) throws(WireError) -> Rights {
-    let needed: Rights =
-      switch kind {
-      case .pull, .fetch, .watch, .digest: .read
-      case .make, .segment, .checkpoint, .members, .settle, .store: .write
-      default: []
-      }
-    guard holder.rights.isSuperset(of: needed) else {
-      throw WireError(.notAllowed, "the token of \(holder.name) has no right to \(needed == .read ? "read" : "write")")
-    }
-    return needed
-  }
-}
-
-extension Optional {
-  /// The value, or one that is made for it.
-  fileprivate func or(_ make: () async throws -> Wrapped) async rethrows -> Wrapped {
-    if let self { return self }
-    return try await make()
   }
 }

@@ -25,6 +25,8 @@ enum WireLimits {
   static let handshake = Duration.seconds(10)
   /// In which something has to be heard, or taken (W-12).
   static let silence = Duration.seconds(60)
+  /// In which a client has to get room for a frame (W-12): who sends over a slow link waits for it for more than one silence.
+  static let room = silence * 3
   /// After which the server says that it is there.
   static let ping = Duration.seconds(15)
   /// In which what was asked before a server stops has to be over.

@@ -1,0 +1,221 @@
+internal import MagicJournal
+
+extension Instance {
+  /// The values to be saved, and a mark that each carries until it is set anew, for `saved`.
+  ///
+  /// - Parameter number: gives each object that this one holds its number in the graph that is saved.
+  /// - Parameter database: where it is saved.
+  func save(in database: Store, _ number: (Instance) -> Int = { _ in 0 }) throws -> (ObjectSave, mark: UInt8) {
+    var object = ObjectSave.Content()
+    object.values.reserveCapacity(layout.properties.count)
+    let record = record
+    let mark = first.nextMark()
+    for index in layout.properties.indices {
+      let (storage, slot) = property(index)
+      if layout.relational.contains(index), let relation = layout.properties[index].relation {
+        storage[slot].save = mark
+        try save(index, relation, storage, slot, into: &object, in: database, number)
+        continue
+      }
+      let value = isTakenBack(index) ? nil : try value(index)
+      storage[slot].save = mark
+      guard let value else {
+        // A number that is not set is the next one (J-27).
+        guard layout.properties[index].role == .optional || layout.isAutomatic(index) else {
+          throw unset(layout.properties[index])
+        }
+        object.values.append(.null)
+        continue
+      }
+      object.present.insert(index)
+      let edit = try edit(of: index, isNew: record == nil)
+      if edit.isEdited { object.edited.insert(index) }
+      if edit.isChanged { object.changed.insert(index) }
+      object.values.append(value)
+    }
+    if let record {
+      let primary = try storedPrimary()
+      object.record = record.key(primary).map {
+        ObjectSave.Record(database: record.database, place: record.place, key: $0, primary: primary)
+      }
+    }
+    object.primary = layout.primary.flatMap { object.values[$0] == .null ? nil : object.values[$0] }
+    object.removed = removed.map { ObjectSave.Removed(database: $0.database, birth: $0.birth) }
+    return (ObjectSave(object), mark)
+  }
+
+  private func save(
+    _ index: Int, _ relation: any RelationCodec, _ storage: Storage, _ slot: Int, into object: inout ObjectSave.Content,
+    in database: Store, _ number: (Instance) -> Int
+  ) throws {
+    object.values.append(.null)
+    let state = storage[slot]
+    guard case .held(let held) = state.slot else {
+      guard layout.properties[index].role == .optional else { throw unset(layout.properties[index]) }
+      guard case .null = state.slot else { return }
+      object.present.insert(index)
+      if state.isEdited {
+        object.edited.insert(index)
+        object.changed.insert(index)
+      }
+      // None is left, which for several objects is no value (J-22).
+      object.relations.append(
+        RelationSave(
+          index: index, kind: relation.kind, members: [], names: [],
+          baseline: state.isEdited ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot)))
+      return
+    }
+    if let asked = relation.asked(held), state.isEdited, !asked.isOf(record, index, storage) {
+      throw MagicDataError(
+        .value,
+        """
+        \(layout.name).\(layout.properties[index].name) was set to what \(asked.name) of another object has in the database and did not fetch yet; set \
+        what its get() gives
+        """)
+    }
+    let asked = relation.asked(held)
+    guard !held.isMissing, asked == nil else {
+      object.missing.insert(index)
+      if let asked {
+        object.unfetched.insert(index)
+        object.unfetchedOf = asked.origin.id == database.id ? asked.zIndex : nil
+      }
+      return
+    }
+    var (members, names) = try relation.members(of: held)
+    if !state.isEdited, record?.database == database.id {
+      // Nothing was put in since; what the database does not know any more was removed, and is not made again by the way.
+      let isKnown = members.map { $0.record != nil }
+      if isKnown.contains(false) {
+        if !names.isEmpty { names = zip(names, isKnown).filter(\.1).map(\.0) }
+        members = zip(members, isKnown).filter(\.1).map(\.0)
+      }
+    }
+    let isDefault =
+      record == nil && !state.isStored && members.isEmpty && state.edits == layout.initialEdits[index]
+    object.present.insert(index)
+    if state.isEdited, !isDefault {
+      object.edited.insert(index)
+      object.changed.insert(index)
+    }
+    object.relations.append(
+      RelationSave(
+        index: index, kind: relation.kind, members: members.map(number), names: names,
+        baseline: state.isEdited ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot)))
+  }
+
+  private func hidden(_ storage: Storage, _ slot: Int) -> Set<Int64> {
+    if case .held(let held)? = storage.stored(at: slot) { held.hidden } else { [] }
+  }
+
+  /// The objects that the database held for a property when it was fetched or saved, as far as this instance showed them.
+  private func baseline(_ relation: any RelationCodec, _ storage: Storage, _ slot: Int) throws -> [RelationSave.Member]? {
+    guard case .held(let held)? = storage.stored(at: slot) else { return storage[slot].isStored ? [] : nil }
+    // What was never fetched is told from what the database holds.
+    if relation.asked(held) != nil { return nil }
+    guard let links = held.links else { return [] }
+    guard !held.isMissing else { return links.map { RelationSave.Member(key: nil, link: $0) } }
+    return try zip(relation.members(of: held).instances, links).map { member, link in
+      // A member may have been removed since, or saved in another database.
+      guard let known = member.record, known.database == record?.database, known.place.zIndex == link.target else {
+        return RelationSave.Member(key: nil, link: link)
+      }
+      return RelationSave.Member(key: try member.key(known), link: link)
+    }
+  }
+
+  /// What the slots of relations hold while a save is on its way.
+  func heldRelations() -> [Int: Held] {
+    var helds: [Int: Held] = [:]
+    for index in layout.properties.indices where layout.relational.contains(index) {
+      let (storage, slot) = property(index)
+      if case .held(let held) = storage[slot].slot { helds[index] = held }
+    }
+    return helds
+  }
+
+  /// Whether a value was set since the instance was fetched or saved, and whether it differs from what the database held then (L-7).
+  @inline(__always)
+  func edit(of index: Int, isNew: Bool) throws -> (isEdited: Bool, isChanged: Bool) {
+    let (storage, slot) = property(index)
+    guard storage[slot].isEdited, try !isNew || !isDefault(index, storage[slot]) else { return (false, false) }
+    guard storage[slot].isStored else { return (true, true) }
+    return (true, try storage.stored(at: slot)?.value() != storage[slot].slot.value())
+  }
+
+  /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
+  /// from that.)
+  private func isDefault(_ index: Int, _ state: Storage.Property) throws -> Bool {
+    guard !state.isStored, state.edits == layout.initialEdits[index] else { return false }
+    return try layout.properties[index].initial == state.slot.value()
+  }
+
+  /// After a save: what was set since stays set.
+  func saved(
+    _ saved: SavedObject, _ object: ObjectSave, mark: UInt8, held: [Int: Held] = [:], in database: Store
+  ) {
+    for index in layout.properties.indices {
+      let (storage, slot) = property(index)
+      let isAsSaved = storage[slot].save == mark
+      if layout.relational.contains(index) {
+        savedRelation(saved.links[index], held[index], storage, slot, isAsSaved)
+        continue
+      }
+      if index == layout.primary, let number = saved.number {
+        if isAsSaved {
+          storage[slot].slot = .integer(number)
+          storage.setStored(at: slot)
+        } else {
+          storage.setStored(.integer(number), at: slot, isEdited: true)
+        }
+        continue
+      }
+      switch saved.stored(index, object) {
+      case .unchanged:
+        // It was set to what it was.
+        if isAsSaved, storage[slot].isEdited { storage.setStored(at: slot) }
+      case .asGiven where isAsSaved:
+        storage.setStored(at: slot)
+      case .asGiven:
+        storage.setStored(Slot(stored: object.values[index]), at: slot, isEdited: true)
+      case .other(let value):
+        storage.setStored(Slot(stored: value), at: slot, isEdited: !isAsSaved && storage[slot].isEdited)
+      }
+    }
+    let birth: Birth? = if case .birth(let birth) = saved.key { birth } else { nil }
+    record = Record(database: database.id, keeper: layout.asks ? database : nil, place: saved.place, birth: birth)
+  }
+
+  /// - Parameter links: as they are in the database; `nil` if the save left them as they were.
+  private func savedRelation(_ links: [Link]?, _ held: Held?, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool) {
+    if let links, let held {
+      held.links = links
+      if case .held(let before)? = storage.stored(at: slot) { held.hidden.formUnion(before.hidden) }
+    }
+    if isAsSaved {
+      if let held, held.links == nil, !held.isMissing { held.links = [] }
+      storage.setStored(at: slot)
+    } else if links != nil || !storage[slot].isStored {
+      storage.setStored(held.map { .held($0) } ?? .null, at: slot, isEdited: true)
+    }
+  }
+
+  /// After a remove: what is set is set anew.
+  func remove() {
+    let removed = asRemoved
+    for index in layout.properties.indices {
+      let (storage, slot) = property(index)
+      storage.forget(at: slot, isEdited: true)
+    }
+    record = nil
+    first.header.removed = removed
+  }
+
+  /// What a remove leaves of an object with a number from the database.
+  private var asRemoved: RemovedNumber? {
+    guard let record else { return removed }
+    guard let birth = record.birth, let index = layout.primary else { return nil }
+    let (storage, slot) = property(index)
+    return storage[slot].isEdited ? nil : RemovedNumber(record.database, birth, edits: storage[slot].edits)
+  }
+}

@@ -1,0 +1,124 @@
+internal import MagicJournal
+
+/// What an instance remembers of a database: a transaction that is rolled back puts it back.
+struct InstanceMemory {
+  fileprivate struct Property {
+    let index: Int
+    let stored: Slot?
+    /// Of objects: what the database held for them.
+    let links: [Link]?
+    let isEdited: Bool
+    let edits: UInt32
+    /// A number, which a save may change.
+    let number: Slot?
+  }
+
+  fileprivate enum Content {
+    /// Of an instance that was never saved nor fetched: what had been set.
+    case new(PropertySet)
+    case known(Record?, [Property])
+    case nothing
+  }
+
+  fileprivate let instance: Instance
+  fileprivate let database: Store
+  fileprivate let content: Content
+  fileprivate let removed: RemovedNumber?
+
+  /// - Returns: whether an instance of which nothing else is known still means its object.
+  func restore(_ undone: UndoneEntries) -> Bool {
+    instance.restore(content, of: database, undone)
+    if instance.record == nil { instance.first.header.removed = removed }
+    return if case .nothing = content { instance.record?.database == database.id } else { false }
+  }
+}
+
+/// What a rollback undoes: the entries of a transaction from an ordinal on.
+struct UndoneEntries {
+  let transaction: TransactionName
+  let first: UInt32
+
+  /// Whether the object that an instance was is one of those that never were.
+  func haveMade(_ record: Record?) -> Bool {
+    guard let birth = record?.birth else { return false }
+    return birth.transaction == transaction && birth.ordinal >= first
+  }
+}
+
+extension Instance {
+  /// What the instance remembers of a database here, for the case that a transaction is rolled back.
+  ///
+  /// - Parameter isPart: whether it is about to learn of a save of no more than its changes: then the rest needs no memory.
+  func memory(of database: Store, isPart: Bool = false) -> InstanceMemory {
+    let record = record
+    var edited = PropertySet()
+    var isNew = record == nil
+    for index in layout.properties.indices {
+      let (storage, slot) = property(index)
+      if storage[slot].isEdited { edited.insert(index) }
+      if storage[slot].isStored { isNew = false }
+    }
+    guard !isNew else {
+      return InstanceMemory(instance: self, database: database, content: .new(edited), removed: first.header.removed)
+    }
+    var properties: [InstanceMemory.Property] = []
+    for index in layout.properties.indices {
+      let (storage, slot) = property(index)
+      if isPart, !edited.contains(index), storage[slot].isStored, !layout.relational.contains(index) { continue }
+      let stored = storage.stored(at: slot)
+      let held: Held? = if case .held(let held)? = stored { held } else { nil }
+      properties.append(
+        InstanceMemory.Property(
+          index: index, stored: stored, links: held?.links, isEdited: storage[slot].isEdited, edits: storage[slot].edits,
+          number: layout.isAutomatic(index) ? storage[slot].slot : nil))
+    }
+    return InstanceMemory(
+      instance: self, database: database, content: .known(record, properties), removed: first.header.removed)
+  }
+
+  /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: the row may never have
+  /// been.
+  func memoryOfNothing(in database: Store) -> InstanceMemory {
+    InstanceMemory(instance: self, database: database, content: .nothing, removed: nil)
+  }
+
+  /// Puts a memory back, unless the instance was saved in another database since.
+  fileprivate func restore(_ content: InstanceMemory.Content, of database: Store, _ undone: UndoneEntries) {
+    guard record.map({ $0.database == database.id }) ?? true else { return }
+    let isThere = !undone.haveMade(record)
+    switch content {
+    case .new(let edited):
+      // Whatever was set since was set before the save or after it. A number that was given is taken back.
+      forget { edited.contains($0) }
+    case .known(_, let properties):
+      for memory in properties {
+        let (storage, slot) = property(memory.index)
+        let isEdited = memory.isEdited || storage[slot].edits != memory.edits
+        if let number = memory.number, storage[slot].edits == memory.edits { storage[slot].slot = number }
+        if let stored = memory.stored {
+          if case .held(let held) = stored { held.links = memory.links }
+          storage.setStored(stored, at: slot, isEdited: isEdited)
+        } else {
+          storage.forget(at: slot, isEdited: isEdited)
+        }
+      }
+    case .nothing:
+      // The number of an object that is there means it.
+      forget { layout.isAutomatic($0) && isThere }
+    }
+    record =
+      switch content {
+      case .known(let before, _): before
+      // What nothing else names is the same object all the same, if it was there before; what it holds now is not known.
+      case .nothing where isThere && layout.primary == nil: record?.withoutEntries
+      case .new, .nothing: nil
+      }
+  }
+
+  private func forget(isEdited: (Int) -> Bool) {
+    for index in layout.properties.indices {
+      let (storage, slot) = property(index)
+      storage.forget(at: slot, isEdited: storage[slot].isEdited || isEdited(index))
+    }
+  }
+}

@@ -1,0 +1,50 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+
+extension FolderListing {
+  static func header(of url: URL, _ name: SegmentFileName, _ dataSet: DataSetID) throws -> SegmentHeader {
+    let (bytes, length) = try DurableFile.head(of: url, SegmentHeader.length)
+    let header: SegmentHeader
+    do {
+      header = try SegmentHeader(bytes)
+    } catch {
+      throw MagicDataError(error, url.path)
+    }
+    guard header.dataSet == dataSet else { throw MagicDataError(.incompatible, "\(url.path) belongs to another data set") }
+    guard (header.replica, header.first, header.last) == (name.replica, name.first, name.last) else {
+      throw MagicDataError(.damaged, "\(url.path) holds another run than its name says")
+    }
+    guard length == SegmentHeader.length + header.storedLength else {
+      throw MagicDataError(
+        .damaged, "\(url.path) has \(length) bytes, where its header says \(SegmentHeader.length + header.storedLength)")
+    }
+    return header
+  }
+
+  /// Reads and checks a whole file.
+  static func segment(_ file: File) throws -> Segment { try segment(file, reader(file)) }
+
+  /// The same for who takes its transactions one by one.
+  static func reader(_ file: File) throws -> SegmentReader {
+    let bytes = try DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)
+    do {
+      let reader = try SegmentReader(bytes)
+      guard reader.header == file.header, Segment.name(of: try reader.names()) == file.name.name else {
+        throw JournalError(.damaged, "it holds other transactions than its name says")
+      }
+      return reader
+    } catch let error as JournalError {
+      throw MagicDataError(error, file.url.path)
+    }
+  }
+
+  /// All that its reader gives.
+  static func segment(_ file: File, _ reader: SegmentReader) throws -> Segment {
+    do {
+      return try Segment(reader)
+    } catch {
+      throw MagicDataError(error, file.url.path)
+    }
+  }
+}

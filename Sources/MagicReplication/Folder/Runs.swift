@@ -1,0 +1,48 @@
+/// One replica's files, with what it takes to find the next one without looking at all.
+struct Runs: Sendable {
+  /// Rising by first sequence.
+  private(set) var files: [FolderListing.File] = []
+  /// For each file the one among it and those before it that reaches farthest.
+  private var farthest: [Int] = []
+
+  init(_ files: [FolderListing.File]) {
+    for file in files.sorted(by: { ($0.name.first, $0.name.last) < ($1.name.first, $1.name.last) }) { append(file) }
+  }
+
+  /// In the place of one of the same name. Mostly it is the next one.
+  mutating func add(_ file: FolderListing.File) {
+    if files.last.map({ $0.name.first < file.name.first }) ?? true { return append(file) }
+    self = Runs(files.filter { $0.name != file.name } + [file])
+  }
+
+  private mutating func append(_ file: FolderListing.File) {
+    let before = farthest.last ?? files.count
+    files.append(file)
+    farthest.append(files[before].name.last >= file.name.last ? before : files.count - 1)
+  }
+
+  /// As few files as hold all that these hold, in their order.
+  var chain: [FolderListing.File] {
+    var chain: [FolderListing.File] = []
+    var last: UInt64 = 0
+    while let file = next(after: last)
+      ?? files.first(where: { $0.name.first > last + 1 }).flatMap({ next(after: $0.name.first - 1) })
+    {
+      chain.append(file)
+      last = file.name.last
+    }
+    return chain
+  }
+
+  func next(after sequence: UInt64) -> FolderListing.File? {
+    let end = files.boundary { $0.name.first > sequence + 1 }
+    guard end > 0 else { return nil }
+    let file = files[farthest[end - 1]]
+    return file.name.last > sequence ? file : nil
+  }
+
+  /// Those that begin at a sequence.
+  func files(from first: UInt64) -> ArraySlice<FolderListing.File> {
+    files[files.boundary { $0.name.first >= first }..<files.boundary { $0.name.first > first }]
+  }
+}

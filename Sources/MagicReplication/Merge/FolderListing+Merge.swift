@@ -1,0 +1,193 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+
+/// The way of what a folder holds into a database.
+extension FolderListing {
+  /// Merges what is new, and does so again if a checkpoint shows that what was held is not what it covers (L-20), or is false.
+  mutating func mergeAll(
+    into db: Connection, _ store: Store, _ milliseconds: Int64, _ accepted: [String], _ events: EventSource
+  ) throws -> (PullReport, [MagicConflict]) {
+    // What may be undone costs what it changes.
+    guard !checkpoints.isEmpty else {
+      do {
+        return try merge(into: db, beside: NamedFrontier(), milliseconds, accepted, events)
+      } catch  where error is Uncovered || error is FalseCheckpoints {
+        throw MagicDataError(.busy, "a checkpoint came while the remote was read that has to be looked at first; try again")
+      }
+    }
+    var beside = NamedFrontier()
+    while true {
+      var listing = self
+      do {
+        let merged = try db.whole { try listing.merge(into: $0, beside: beside, milliseconds, accepted, events) }
+        self = listing
+        return merged
+      } catch let uncovered as Uncovered {
+        for (replica, last) in uncovered.replicas { try store.moveAway(replica, after: last, db) }
+        beside.raise(to: uncovered.beside)
+      } catch let checkpoints as FalseCheckpoints {
+        for file in checkpoints.files { rejectFalse(file) }
+        // What was found beside these tells nothing.
+        beside = NamedFrontier()
+      }
+    }
+  }
+
+  /// - Parameter beside: ends for what was kept and is not covered (K-20).
+  private mutating func merge(
+    into db: Connection, beside: NamedFrontier, _ milliseconds: Int64, _ accepted: [String], _ events: EventSource
+  ) throws -> (PullReport, [MagicConflict]) {
+    let own = try DatabaseState(db).replica
+    limit(to: try Branches(db).closings, floor: try JournalIndex(db).floor())
+    let dropped = try UnsentAssets.dropped(db)
+    var merger = try Merger(db, milliseconds: milliseconds, there: frontier, limits: limits, accepted: accepted)
+    let before = merger.held
+    let meter = ProgressMeter(events, .pull, of: waiting(after: before))
+    try checkForks(JournalIndex(db), merger.held, own: own)
+    var report = PullReport()
+    var (taken, ahead) = ([TakenCheckpoint](), SegmentAhead())
+    repeat {
+      try mergeCheckpoints(&merger, &taken, &report, meter, db)
+      for replica in replicas { try mergeSegments(of: replica, &merger, &ahead, &report, meter) }
+    } while try lookAgain()
+    let waiting = try adopt(&merger, db) { report.count($0.header) }
+    try merger.finish()
+    try keep(taken, beside: beside, before: (before, merger.mark), own: own, db)
+    try UnsentAssets.keep(of: own, beyond: frontier, before: dropped, db)
+    // Headers that told nothing of what was held then may tell of it by now.
+    try checkForks(JournalIndex(db), merger.held, own: own)
+    say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
+    report.parked += waiting
+    report.transactions = merger.transactions
+    report.changes = merger.changes
+    report.conflicts = merger.conflictCount
+    report.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
+      .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - milliseconds)
+    }
+    return (report, merger.conflicts)
+  }
+
+  /// Those that it takes to go on from what is held (K-16, K-20).
+  private mutating func mergeCheckpoints(
+    _ merger: inout Merger, _ taken: inout [TakenCheckpoint], _ report: inout PullReport, _ meter: ProgressMeter,
+    _ db: Connection
+  ) throws {
+    while let checkpoint = try needed(by: merger.held) ?? rival(taken, merger.held, db), merger.mayTake(checkpoint.header) {
+      guard try isWhole(checkpoint) else { continue }
+      let (first, held) = (merger.nextRow, merger.held)
+      try checkpoint.read { part in try merger.merge(kept: part) { try meter.moved(changes: $0) } }
+      merger.raise(to: checkpoint.floor)
+      taken.append(TakenCheckpoint(file: checkpoint, rows: first..<merger.nextRow, held: held))
+      report.checkpoints += 1
+      report.bytes += checkpoint.bytes
+    }
+  }
+
+  /// All of one replica's that go on from what is held, up to what has to wait.
+  private mutating func mergeSegments(
+    of replica: ReplicaID, _ merger: inout Merger, _ ahead: inout SegmentAhead, _ report: inout PullReport,
+    _ meter: ProgressMeter
+  ) throws {
+    while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
+      guard let segment = try segmentOrReject(file, { try ahead.take($0) }) else { continue }
+      // Read while this one is merged.
+      if let file = next(after: file.name.last, of: replica) ?? following(replica, merger.held) { ahead.read(file) }
+      do {
+        try merger.learn(segment.schema)
+      } catch let error as MagicDataError where error.code == .tooLarge {
+        // Of this file alone: the others go on (H-21).
+        reject(file, MagicDataError(.tooLarge, "\(file.url.path): \(error.message)"))
+        continue
+      }
+      try merger.merge(segment) { try meter.moved(changes: $0) }
+      report.count(segment.header)
+    }
+  }
+
+  /// What is next of the replicas that come after one.
+  private func following(_ replica: ReplicaID, _ held: Frontier) -> File? {
+    replicas.lazy.filter { $0 > replica }.compactMap { next(after: held[$0], of: $0) }.first
+  }
+
+  /// K-13, K-14: the floor rises, and what lay below it already is kept with what came.
+  private func keep(
+    _ taken: [TakenCheckpoint], beside: NamedFrontier, before: (held: Frontier, mark: Int64), own: ReplicaID, _ db: Connection
+  ) throws {
+    guard !taken.isEmpty else { return }
+    let held = try JournalIndex(db).floor()
+    var (floor, beside) = (NamedFrontier(), beside)
+    for checkpoint in taken {
+      for other in [floor, held] { beside.raise(to: checkpoint.file.floor.beside(other)) }
+      floor.raise(to: checkpoint.file.floor)
+    }
+    try CheckpointCover(taken, db, before: before, own: own, beside: beside).check()
+    floor.raise(to: beside)
+    var compaction = try JournalCompaction(db, to: floor)
+    // Of a database that held nothing there is nothing to give up, but for segments that were merged before it.
+    if taken.count == 1, taken[0].rows.lowerBound == 1 {
+      try compaction.raise()
+    } else {
+      try compaction.run(Task.checkCancellation)
+    }
+    // Nobody writes under their ids (K-8).
+    for replica in beside.replicas { try MemberReplica.expire(replica, db) }
+  }
+
+  /// K-20.
+  private func rival(_ taken: [TakenCheckpoint], _ held: Frontier, _ db: Connection) throws -> CheckpointFile? {
+    guard !checkpoints.isEmpty else { return nil }
+    var floor = try JournalIndex(db).floor()
+    for checkpoint in taken { floor.raise(to: checkpoint.file.floor) }
+    return rival(to: floor, held).flatMap { rival in
+      taken.contains { $0.file.url == rival.url } ? nil : rival
+    }
+  }
+
+  /// How many transactions are to come.
+  private func waiting(after held: Frontier) -> Int {
+    let frontier = frontier
+    let start = needed(by: held) == nil ? held : covered
+    return Int(clamping: replicas.map { frontier[$0] - min(frontier[$0], start[$0]) }.clampedSum)
+  }
+
+  /// A file that turns out to be damaged counts no more (F-9).
+  mutating func segmentOrReject(_ file: File, _ read: (File) throws -> Segment = FolderListing.segment) throws -> Segment? {
+    do {
+      return try read(file)
+    } catch let error as MagicDataError {
+      reject(file, error)
+      return nil
+    }
+  }
+
+  /// F-10: the files that hold what nothing else gave, and the holes before what is there.
+  func say(what held: Frontier, leaves report: inout PullReport, heldBack: Set<ReplicaID> = []) {
+    report.unread = unread(beyond: held, heldBack)
+    report.unread += unreadCheckpoints(beyond: held)
+    for replica in replicas where !heldBack.contains(replica) {
+      guard let missing = hole(after: held[replica], of: replica) else { continue }
+      report.parked.append(.init(replica: replica.description, missing: missing))
+    }
+  }
+
+  func unread(beyond held: Frontier, _ heldBack: Set<ReplicaID> = []) -> [UnreadFile] {
+    rejected.filter { $0.name.last > held[$0.name.replica] && !heldBack.contains($0.name.replica) }.map { name, error in
+      UnreadFile(path: url(of: name).path, code: error.code, message: error.message + FolderListing.remedy(error))
+    }
+  }
+
+  /// Of one whose header cannot be read it is not known how far it reaches: it is said if something is lacking.
+  private func unreadCheckpoints(beyond held: Frontier) -> [UnreadFile] {
+    let isLacking = held.replicas.isEmpty || replicas.contains { hole(after: held[$0], of: $0) != nil }
+    return rejectedCheckpoints.filter { _, floor, _ in
+      floor.map { floor in floor.replicas.contains { floor[$0] > held[$0] } } ?? isLacking
+    }.map { url, _, error in UnreadFile(path: url.path, code: error.code, message: error.message + FolderListing.remedy(error))
+    }
+  }
+
+  private static func remedy(_ error: MagicDataError) -> String {
+    error.code == .damaged
+      ? "; if it is not still on its way, delete it: whoever has what it held writes it again with the next push" : ""
+  }
+}

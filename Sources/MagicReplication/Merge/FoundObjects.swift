@@ -1,0 +1,55 @@
+internal import MagicData
+internal import MagicJournal
+
+/// What follows another object in a segment mostly follows it here too: so some rows are read at once, and no index is asked.
+struct FoundObjects {
+  /// The rows behind the object that was found last, which nobody has changed since they were read: only what is found is.
+  private var following = Neighbours()
+  /// The object that was found last, and whether it was the one behind the object before.
+  private var last: (zIndex: Int64, isNext: Bool)?
+  private var rows = FoundObjects.fewest
+
+  private static let fewest = 4
+  private static let most = 128
+
+  mutating func place(of key: ObjectKey, _ table: ObjectTable) throws -> ObjectPlace? {
+    if following.isEmpty, let last, last.isNext {
+      following = try table.neighbours(behind: last.zIndex, atMost: rows)
+      rows = min(2 * rows, FoundObjects.most)
+    }
+    if let next = following.next(key) {
+      last?.zIndex = next.zIndex
+      return next
+    }
+    (following, rows) = (Neighbours(), FoundObjects.fewest)
+    let (place, before) = (try table.place(of: key), last)
+    last = place.map { ($0.zIndex, isNext: $0.zIndex &- 1 == before?.zIndex) }
+    return place
+  }
+}
+
+extension Merger {
+  /// What the entries of a type mostly come to.
+  struct Kind {
+    /// Whether the last object was new.
+    var isNew = true
+    /// Whether every object that was ever named has a row; `nil` if that is to be looked up.
+    var isWhole: Bool?
+    var found = FoundObjects()
+  }
+
+  /// An object of which the order of the entries matters: it is folded once, at the end.
+  struct Unfolded {
+    let place: ObjectPlace
+    /// Of its entries' stamps.
+    let highest: Stamp
+  }
+}
+
+extension [EntryPlace] {
+  /// Of places that rise.
+  func has(_ place: EntryPlace) -> Bool {
+    let index = boundary { $0.bits >= place.bits }
+    return index < count && self[index] == place
+  }
+}

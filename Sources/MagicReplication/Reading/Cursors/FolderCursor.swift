@@ -1,0 +1,87 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+
+/// One replica's transactions in a folder, from whichever of its files has them.
+final class FolderCursor: TransactionCursor {
+  private var listing: FolderListing
+  private let replica: ReplicaID
+  private let window: JournalWindow
+  private let troubles: Troubles
+  private var held: UInt64
+  private var open: (file: FolderListing.File, reader: SegmentReader, schema: SourceSchema)?
+  private var holes: [ClosedRange<UInt64>] = []
+  private var isOver = false
+
+  init(
+    _ listing: FolderListing, _ replica: ReplicaID, after floor: UInt64, _ window: JournalWindow, _ troubles: Troubles
+  ) {
+    (self.listing, self.replica, self.window, self.troubles) = (listing, replica, window, troubles)
+    held = max(window.after[replica], floor)
+    if let count = window.last, let last = listing.runs[replica]?.files.map(\.name.last).max(), UInt64(count) < last {
+      held = max(held, last - UInt64(count))
+    }
+  }
+
+  func next() throws -> (transaction: Transaction, schema: SourceSchema)? {
+    while !isOver {
+      if let found = try taken() {
+        if let since = window.since, found.transaction.name.stamp < since { continue }
+        if let until = window.until, found.transaction.name.stamp > until {
+          // What comes later is not wanted, and need not be readable.
+          held = .max
+          sayUnread()
+          break
+        }
+        return found
+      }
+      guard let file = listing.next(after: held, of: replica) else {
+        guard let hole = listing.hole(after: held, of: replica) else {
+          sayUnread()
+          break
+        }
+        // Others may have it: what follows is shown, and what is not is said.
+        holes.append(hole)
+        held = hole.upperBound
+        continue
+      }
+      if let since = window.since, file.header.lastName.stamp < since {
+        held = file.name.last
+        continue
+      }
+      do {
+        let reader = try FolderListing.reader(file)
+        open = (file, reader, SourceSchema(reader.schema))
+      } catch let error as MagicDataError {
+        listing.reject(file, error)
+      }
+    }
+    isOver = true
+    return nil
+  }
+
+  /// The next one of the file that is open.
+  private func taken() throws -> (transaction: Transaction, schema: SourceSchema)? {
+    guard let file = open?.file, let schema = open?.schema else { return nil }
+    do {
+      while let transaction = try open?.reader.next() {
+        guard transaction.sequence > held else { continue }
+        guard transaction.sequence <= listing.limits[replica] ?? .max else { break }
+        held = transaction.sequence
+        return (transaction, schema)
+      }
+    } catch {
+      listing.reject(file, MagicDataError(error, file.url.path))
+    }
+    open = nil
+    return nil
+  }
+
+  private func sayUnread() {
+    for hole in holes { troubles.add(missing: .init(replica: replica.description, missing: hole)) }
+    for (name, error) in listing.rejected where name.replica == replica {
+      guard name.last > held || holes.contains(where: { $0.overlaps(name.first...name.last) }) else { continue }
+      troubles.add(UnreadFile(path: listing.url(of: name).path, code: error.code, message: error.message))
+    }
+  }
+}

@@ -1,0 +1,33 @@
+internal import MagicJournal
+
+extension Standing {
+  init(_ listing: FolderListing, _ rows: [ReplicaID: Row]) {
+    let parts = listing.allReplicas.map { replica in
+      let last = rows[replica]?.last ?? 0
+      var beyond: [ClosedRange<UInt64>] = []
+      // What begins right there is not of this row.
+      for file in listing.runs[replica]?.files ?? [] where file.name.first > last + 1 {
+        if let before = beyond.last, file.name.first <= before.upperBound + 1 {
+          beyond[beyond.count - 1] = before.lowerBound...max(before.upperBound, file.name.last)
+        } else {
+          beyond.append(file.name.first...file.name.last)
+        }
+      }
+      let run = HeldRun(replica: replica, last: last, name: rows[replica]?.end?.name ?? .none)
+      return Part(run, beyond: Array(beyond.prefix(Standing.maxRuns)))
+    }
+    self.init(
+      parts, segments: listing.files.count, bytes: listing.bytes)
+  }
+
+  /// More runs apart than these are not told; what follows them is sent again.
+  private static let maxRuns = 100
+}
+
+extension [ReplicaID: Row] {
+  var frontier: Frontier {
+    var frontier = Frontier()
+    for (replica, row) in self { frontier[replica] = row.last }
+    return frontier
+  }
+}

@@ -1,0 +1,143 @@
+internal import MagicData
+internal import MagicJournal
+internal import MagicReplication
+internal import NIOCore
+
+/// Files on their way: segments, checkpoints, contents of assets.
+extension Visit {
+  // MARK: Segments and checkpoints
+
+  func receive(
+    _ frame: Frame, _ dataSet: DataSetID, into inbox: any Inbox, _ conversation: Conversation,
+    _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator
+  ) async throws {
+    let (hash, head) = try frame.segment()
+    let segment = try ArrivingSegment(head, name: hash, in: inbox.folder, isDurable: inbox.isDurable)
+    let (name, header) = (segment.name, segment.header)
+    guard header.dataSet == dataSet else { throw WireError(.dataSet, "a segment belongs to another data set") }
+    guard header.writer == conversation.hello.replica else {
+      throw WireError(.notAllowed, "a segment was written by another replica than the one that sends it")
+    }
+    if let owners = house.owners, try owners.isOthers(header.replica, than: conversation.holder.name) {
+      throw WireError(.notAllowed, "replica \(header.replica) belongs to another token")
+    }
+    while segment.lacking > 0 {
+      try await data(&iterator, atMost: segment.lacking).withUnsafeReadableBytes { try segment.append($0) }
+    }
+    let whole = Whole(segment)
+    try await offPool {
+      inbox.received(name, try whole.arrived.finish())
+    }
+    house.tally.took(header, from: conversation.hello.replica)
+  }
+
+  func receive(
+    checkpoint frame: Frame, _ dataSet: DataSetID, into inbox: any Inbox, _ conversation: Conversation,
+    _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator
+  ) async throws {
+    guard let length = try frame.length() else { throw WireError(.protocolViolation, "a checkpoint without a length") }
+    let checkpoint = try ArrivingCheckpoint(length, of: dataSet, in: inbox.folder, isDurable: inbox.isDurable)
+    while checkpoint.lacking > 0 {
+      try await data(&iterator, atMost: min(checkpoint.lacking, WireLimits.maxPieceBytes)).withUnsafeReadableBytes {
+        try checkpoint.append($0)
+      }
+    }
+    let whole = Whole(checkpoint)
+    try await offPool { [owners = house.owners] in
+      let name = try whole.arrived.finish { writer, replicas in
+        guard writer == conversation.hello.replica else {
+          throw WireError(.notAllowed, "a checkpoint was written by another replica than the one that sends it")
+        }
+        for replica in replicas where try owners?.isOthers(replica, than: conversation.holder.name) ?? false {
+          throw WireError(.notAllowed, "a checkpoint stands for replica \(replica), which belongs to another token")
+        }
+      }
+      inbox.receivedCheckpoint(name)
+    }
+  }
+
+  /// All that it takes to go on from a frontier.
+  func give(
+    after frontier: Frontier, _ dataSet: DataSetID, _ conversation: Conversation,
+    _ outbound: NIOAsyncChannelOutboundWriter<Frame>
+  ) async throws {
+    var frontier = frontier
+    // What comes meanwhile may come with it, or not.
+    let given = try await house.served.frontier()
+    while let checkpoint = try await house.served.checkpoint(dataSet, after: frontier) {
+      try await give(checkpoint, conversation, outbound)
+      for replica in checkpoint.floor.replicas { frontier[replica] = max(frontier[replica], checkpoint.floor[replica]) }
+    }
+    let unread = try await house.served.segments(dataSet, after: frontier) { segment in
+      try await self.give(segment, outbound)
+    }
+    try await send(.texts(.pulled, unread), outbound)
+    if unread.isEmpty { house.tally.holds(given, conversation.hello.replica, here: given, isKnown: true) }
+  }
+
+  private func give(_ segment: ServedSegment, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
+    try await send(.segment(segment.name, segment.header[...]), outbound)
+    switch segment.body {
+    case .bytes(let bytes): try await send(bytes, outbound)
+    case .file(let file):
+      try await FilePieces(file).forEach(from: SegmentHeader.length, through: file.length) {
+        try await send(Frame(.data, $0), outbound)
+      }
+    }
+  }
+
+  private func give(
+    _ checkpoint: ServedCheckpoint, _ conversation: Conversation, _ outbound: NIOAsyncChannelOutboundWriter<Frame>
+  ) async throws {
+    guard conversation.hello.capabilities.contains("checkpoints") else {
+      throw WireError(.version, "history was given up here, and the client takes no checkpoints; use a newer version")
+    }
+    let length = PieceReader.length(of: checkpoint.file) ?? 0
+    try await send(.length(.checkpoint, length), outbound)
+    try await FilePieces(checkpoint.file).forEach(from: 0, through: length) { try await send(Frame(.data, $0), outbound) }
+    withExtendedLifetime(checkpoint) {}
+  }
+
+  private func send(_ bytes: ArraySlice<UInt8>, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
+    var rest = bytes
+    while !rest.isEmpty {
+      try await send(Frame(.data, ByteBuffer(bytes: rest.prefix(WireLimits.pieceBytes))), outbound)
+      rest = rest.dropFirst(WireLimits.pieceBytes)
+    }
+  }
+
+  // MARK: Contents
+
+  func give(_ digits: String, from offset: Int, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
+    guard let file = try await house.served.contents([digits])[digits], let length = PieceReader.length(of: file) else {
+      return try await send(.length(.content, nil), outbound)
+    }
+    try await send(.length(.content, length), outbound)
+    guard offset < length else { return }
+    var hash = SHA256()
+    try await FilePieces(file).forEach(from: offset, through: length) { piece in
+      piece.withUnsafeReadableBytes { hash.update($0) }
+      try await send(Frame(.data, piece), outbound)
+    }
+    // Who gets it throws it away; from here on it counts as one that is not here, so that whoever has it sends it.
+    if offset == 0, hash.finish().hexadecimal != digits { await house.served.doubt(content: digits) }
+  }
+
+  func receive(
+    _ digits: String, _ length: Int, into inbox: any Inbox,
+    _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, _ outbound: NIOAsyncChannelOutboundWriter<Frame>
+  ) async throws {
+    let content = try ArrivingContent(digits, in: inbox.contents)
+    if content.offset > length { try content.restart() }
+    try await send(.length(.from, content.offset), outbound)
+    while content.offset < length {
+      try await data(&iterator, atMost: min(length - content.offset, WireLimits.maxPieceBytes)).withUnsafeReadableBytes {
+        try content.append($0)
+      }
+    }
+    let whole = Whole(content)
+    try await offPool { try whole.arrived.finish() }
+    inbox.received(digits)
+    try await send(Frame(.stored), outbound)
+  }
+}

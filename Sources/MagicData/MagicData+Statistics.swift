@@ -34,6 +34,7 @@ public struct MagicStatistics: Sendable, Equatable {
   public let replicas: [Replica]
   /// In the order in which the database got to know them.
   public let types: [ObjectType]
+  /// Those that the journal holds, of all replicas.
   public let transactions: Int
   /// One for each object that a transaction touched.
   public let entries: Int

@@ -22,6 +22,7 @@ public final class MagicData: Sendable {
 
   /// Opens the program's own database, or makes it: on iOS in the app's Documents folder, elsewhere in the user's folder for application
   /// data, under the program's name.
+  /// - Throws: ``MagicDataError`` with `notFound` if this user has no such folder, `notAllowed` if it cannot be made; else as ``init(path:)-(URL)``.
   public convenience init() async throws {
     self.init(store: try Store(.file(try DatabaseLocation.ofProgram(), mustExist: false)))
   }
@@ -30,11 +31,15 @@ public final class MagicData: Sendable {
   ///
   /// A path that ends in `.sqlite`, `.sqlite3` or `.db` is the database file itself, with its assets in a folder beside it. Any other
   /// path is a folder that holds `default.sqlite3` and `files/`; it is made if the folder above is there.
+  /// - Throws: ``MagicDataError`` with `notFound` (no folder above, or no `file:` URL), `notADatabase` (a file of something else, a damaged one, or the
+  ///   folder of a remote), `incompatible` (of a format that this version does not know), `notAllowed`, `busy` or `full`. A file of somebody else's
+  ///   is left as it is.
   public convenience init(path: URL) async throws {
     self.init(store: try Store(.file(DatabaseLocation(checking: path), mustExist: false)))
   }
 
   /// Opens the database at a path, or makes it; see ``init(path:)-(URL)``.
+  /// - Throws: ``MagicDataError`` with `notFound` if the path is empty; else as ``init(path:)-(URL)``.
   public convenience init(path: String) async throws {
     guard !path.isEmpty else { throw MagicDataError(.notFound, "the database's path is empty") }
     try await self.init(path: URL(fileURLWithPath: path))
@@ -44,6 +49,7 @@ public final class MagicData: Sendable {
   /// alone, unless another process has the file open as well.
   ///
   /// A database closes by itself with its last reference; an object that may ask it for more, by a reverse or an ``AsyncMagical``, holds one.
+  /// - Throws: ``MagicDataError`` with `busy` or `failed` if SQLite cannot close the file. Calls to a database that is closed throw `failed`.
   public func close() async throws {
     do {
       try await store.close()
@@ -53,6 +59,7 @@ public final class MagicData: Sendable {
   }
 
   /// Makes an empty database that goes away with this instance.
+  /// - Throws: ``MagicDataError`` with `notAllowed`, `notFound` or `full` if there can be no folder for it in the system's temporary folder.
   public convenience init(type: Volatile) async throws {
     switch type {
     case .memory: self.init(store: try Store(.memory))

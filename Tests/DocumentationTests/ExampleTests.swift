@@ -11,7 +11,7 @@ import Testing
 
   /// Paths within the project: every article, and what stands beside the sources.
   private static let documents: [String] = {
-    let paths = FileManager.default.subpaths(atPath: root.appendingPathComponent("Sources").path) ?? []
+    let paths = FileManager.default.subpaths(atPath: ExampleTests.root.appendingPathComponent("Sources").path) ?? []
     let articles = paths.filter { $0.contains(".docc/") && $0.hasSuffix(".md") }.map { "Sources/" + $0 }
     return ["README.md", "ARCHITECTURE.md"] + articles.sorted()
   }()

@@ -73,6 +73,28 @@ import Testing
     _ = (await task.result, await writer.result)
   }
 
+  @Test func transactionsTellWhereTheyWereWritten() async throws {
+    let magic = try await MagicData(type: .temporary)
+    let (shown, continuation) = AsyncStream.makeStream(of: String.self)
+    @Sendable func show(_ origin: String, _ time: Date) { continuation.yield(origin) }
+
+    let changes = try await magic.changes()
+    let listening = Task {
+      for try await transaction in changes {
+        switch transaction.origin {
+        case .local: show("here", transaction.time)
+        case .replica(let id): show(id, transaction.time)
+        }
+      }
+    }
+
+    try await magic.update(Note(title: "Buy milk"))
+    var origins = shown.makeAsyncIterator()
+    #expect(await origins.next() == "here")
+    listening.cancel()
+    try await listening.value
+  }
+
   @Test func aCopyIsADatabase() async throws {
     let temporary = try TemporaryFolder()
     let copy = temporary["copy"]

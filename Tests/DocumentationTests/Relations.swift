@@ -56,4 +56,27 @@ struct Album: MagicObject {
     #expect(last.tagged["best"]?.name == "sea")
     #expect(sea.albums.count == 1)
   }
+
+  @Test func objectsAreFetchedLater() async throws {
+    let magic = try await MagicData(type: .memory)
+    let (sea, summer) = (Photo("sea"), Album())
+    summer.title = "Summer"
+    summer.photos = [sea, Photo("sunset")]
+    try await magic.update(summer)
+
+    summer.photos.removeAll { $0.name.hasPrefix("sun") }
+    summer.originals.set([sea, Photo("pier")])
+    try await magic.update(summer)
+
+    let album = try await magic.object(of: Album.self, primary: "Summer")
+    let one = try await album.originals.randomValue()
+    let first = try await album.originals.randomValue(in: 0..<1)
+    print(try album.originals.count, "originals:", one?.name ?? "none", "and", first?.name ?? "none")
+    let originals = try await album.originals.get()
+
+    #expect(album.photos.map(\.name) == ["sea"])
+    #expect(one != nil)
+    #expect(first?.name == "sea")
+    #expect(originals.map(\.name) == ["sea", "pier"])
+  }
 }

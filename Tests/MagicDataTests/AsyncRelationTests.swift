@@ -336,6 +336,8 @@ private struct Postcard: MagicObject {
       Issue.record("the database is closed")
     } catch is MagicDataError {}
     #expect(count == 256)
+    let last = try await iterator.next()
+    #expect(last == nil)
   }
 
   @Test func whoLeavesAReverseEarlyHasFetchedOneBatch() async throws {

@@ -35,7 +35,6 @@ import Testing
       }
       try magic.blocking.close()
       #expect(throws: MagicDataError.self) { try magic.blocking.object(of: Cat.self) }
-      #expect(!FileManager.default.fileExists(atPath: url.path + "-wal"))
       let again = try MagicData.Blocking.open(path: url)
       #expect(try again.blocking.object(of: Cat.self).map(\.name) == ["4"])
       #expect(try MagicData.Blocking.open(type: .memory).blocking.object(of: Cat.self).isEmpty)

@@ -197,7 +197,7 @@ import Testing
     await #expect { _ = try await NaiveFold(journalOf: magic) } throws: { ($0 as? MagicDataError)?.code == .notADatabase }
   }
 
-  /// The same of one that takes several rows: who asks for its run alone does not get a part of it for the whole.
+  /// J-4: the same of one that takes several rows: who asks for its run alone does not get a part of it for the whole.
   @Test(arguments: [
     "UPDATE magic_journal SET entries = entries - 1 WHERE id = 1",
     "UPDATE magic_journal SET entries = entries + 1 WHERE entries IS NOT NULL", "UPDATE magic_run SET is_one = 0",
@@ -228,7 +228,7 @@ import Testing
     }
   }
 
-  /// H-40: two openings of one file, as two processes have them.
+  /// H-40, J-34: two openings of one file, as two processes have them.
   @Test func twoOpeningsOfOneFileLoseNothing() async throws {
     let (one, two) = (try await MagicData(path: folder["db"]), try await MagicData(path: folder["db"]))
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -244,7 +244,7 @@ import Testing
     #expect(frontier[state.replica] == 100)
   }
 
-  /// H-3: a clock that was set back, or begins at 1970.
+  /// H-3, L-1, C-2, C-3: a clock that was set back, or begins at 1970.
   @Test func stampsRiseWhenTheClockGoesBack() async throws {
     let world = World()
     let location = DatabaseLocation(folder["db"])

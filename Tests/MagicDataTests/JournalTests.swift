@@ -22,6 +22,7 @@ import Testing
     }
   }
 
+  /// L-1, J-2: sequences count up from 1 without holes, and stamps rise with them.
   @Test func aLargeTransactionStaysOneAndThoseAroundItFollow() async throws {
     try await magic.update(Cat("first", 1))
     try await magic.update(contentsOf: (0..<1_000).map { Cat("cat \($0)", Double($0)) })
@@ -30,6 +31,7 @@ import Testing
     let transactions = try await transactions()
     #expect(transactions.map(\.sequence) == [1, 2, 3, 4])
     #expect(transactions.map(\.entries.count) == [1, 1_000, 1, 1])
+    #expect(zip(transactions, transactions.dropFirst()).allSatisfy { $0.name.stamp < $1.name.stamp })
     let name = try await magic.store.read { db in
       let reader = try JournalReader(db)
       return try (1...5).map { try reader.name(at: $0, of: transactions[0].replica) }

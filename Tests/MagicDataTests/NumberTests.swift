@@ -23,7 +23,7 @@ private struct Invoice: MagicObject {
   }
 }
 
-/// Numbers that the database gives (J-26 to J-28).
+/// Numbers that the database gives (L-9, J-26 to J-28).
 @Suite struct NumberTests {
   struct Stop: Error {}
 

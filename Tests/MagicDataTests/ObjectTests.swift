@@ -131,6 +131,7 @@ import Testing
     #expect(try await cat().owner == nil)
   }
 
+  /// J-13: a primary value cannot change.
   @Test func anotherPrimaryValueIsAnotherObject() async throws {
     try await magic.update(Cat("Tom", 4))
     let tom = try await cat()

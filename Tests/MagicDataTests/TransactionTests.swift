@@ -92,7 +92,7 @@ import Testing
     #expect(try await magic.count(of: Session.self) == 0)
   }
 
-  /// H-5, and instances as well: they are as if they had not been saved.
+  /// H-5 (C-3, J-19), and instances as well: they are as if they had not been saved.
   @Test func whatThrowsIsRolledBackWhole() async throws {
     let (tom, kit, session) = (Cat("Tom", 4), Cat("Kit", 1), Session())
     session.title = "one"
@@ -239,7 +239,7 @@ import Testing
     #expect(try await cats() == ["Kit": 1, "Ada": 1])
   }
 
-  /// J-2.
+  /// J-2, J-11, J-23.
   @Test func anObjectHasOneEntryTheNetEffect() async throws {
     try await magic.update(Cat("Tom", 4))
     try await magic.transaction { tx in

@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  /// H-45: the order in which a set is gone through changes from run to run.
+  /// H-45, V-8 to V-10: the order in which a set is gone through changes from run to run.
   @Test func codedValuesHaveOneForm() throws {
     let job = Job(title: "é/\"\\\t", tags: Set((0..<40).map { "tag \($0)" }), scores: [2.5: [1], -1: [], 0.1: [3]])
     let expected = """
@@ -101,7 +101,7 @@ import Testing
     #expect(try [String: Int](magicValue: large.magicValue) == large)
   }
 
-  /// L-3: equal to Swift, different bytes.
+  /// L-3, V-3: equal to Swift, different bytes.
   @Test func primaryValuesAreToldApartByTheirBytes() async throws {
     try await magic.update(Cat("\u{e9}", 1))
     try await magic.update(Cat("e\u{301}", 2))

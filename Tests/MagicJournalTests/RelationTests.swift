@@ -11,12 +11,13 @@ import Testing
     try expect([made, .init(2, 1, [.links(["d"], out: ["a"])]), other], row: [.links(["c", "d"])])
   }
 
+  /// L-4.
   @Test func theLaterOfTwoChangesOfOneElementWins() throws {
     try expect([made, .init(2, 1, [.links([], out: ["a"])]), .init(3, 2, [.links(["a"])])], row: [.links(["a", "b"])])
     try expect([made, .init(2, 1, [.links(["a"])]), .init(3, 2, [.links([], out: ["a"])])], row: [.links(["b"])])
   }
 
-  /// H-1.
+  /// H-1, L-4.
   @Test func atOneVersionAnElementIsInRatherThanOut() throws {
     try expect([.init(2, 1, [.links([], out: ["a"])]), .init(2, 1, [.links(["a"])])], row: [.links(["a"])])
   }
@@ -68,6 +69,7 @@ import Testing
     try expect([.init(1, 1, [.parent(nil)]), .init(1, 1, [.parent("a")])], row: [.parent("a")])
   }
 
+  /// M-12.
   @Test func takenOutElementsAreNotInTheDigest() throws {
     let history = try RelationHistory([made, .init(2, 1, [.links([], out: ["a"])])])
     var digest = Digest()
@@ -79,7 +81,7 @@ import Testing
     #expect(history.state != one.state)
   }
 
-  /// J-2: the net effect of two entries in one transaction is what the two would have come to.
+  /// J-2, J-23: the net effect of two entries in one transaction is what the two would have come to.
   @Test func fieldsOfOneTransactionAreOverlaidElementByElement() throws {
     let changes: [[RelationHistory.Change]] = [
       [.links(["a", "b"]), .agenda([1])], [.links(["c"], out: ["a"]), .agenda([2]), .rooms(["x": 1])],

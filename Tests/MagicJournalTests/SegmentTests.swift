@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  /// H-32: an error with an offset, whatever the bytes are; never a crash. With right checksums, so that the parser is reached.
+  /// H-32, S-9: an error with an offset, whatever the bytes are; never a crash. With right checksums, so that the parser is reached.
   @Test(arguments: seeds(30)) func mutatedSegmentsAreRefusedOrRead(seed: UInt64) throws {
     let history = try History(seed: seed, transactions: 12)
     let run = history.transactions.filter { $0.replica == history.transactions[0].replica }

@@ -90,7 +90,7 @@ import Testing
     #expect(try folder.contents()["remote"] == before)
   }
 
-  @Test func whoWasOfflineForLongKeepsWhatHeWrote() async throws {  // L-20, H-14
+  @Test func whoWasOfflineForLongKeepsWhatHeWrote() async throws {  // L-20, H-14, K-13
     let (a, b) = try await twoWithHistory()
     let c = try replica("c")
     try await c.replicator.sync()
@@ -112,6 +112,35 @@ import Testing
     // What it did while it was away counts as what it is: earlier than what others wrote later.
     #expect(try await a.notes()["n5"] != nil)
     #expect(try await c.notes()["n1"]?.title == "more 19 1")
+  }
+
+  /// K-13, C-5: one with a stamp that is held back is not taken before its time; then the clock goes above it.
+  @Test func aCheckpointOfAClockFarAheadWaits() async throws {
+    let hours: Int64 = 3_600_000
+    let ahead = try Replica(folder["ahead"], folder["remote"], world, skew: 48 * hours)
+    for number in 0..<5 { try await ahead.magic.update(Note("n", "title \(number)")) }
+    try await ahead.replicator.sync()
+    try await ahead.replicator.compact()
+    #expect(try names("remote/segments").isEmpty)
+    let b = try replica("b")
+    for _ in 0..<2 {
+      let report = try await b.replicator.pull()
+      #expect(report.checkpoints == 0)
+      #expect(report.heldBack.map { $0.aheadMilliseconds / hours } == [48])
+      #expect(try await b.notes().isEmpty)
+    }
+    try await b.magic.update(Note("m", "of b"))
+    #expect(try await b.magic.store.read { db in try DatabaseState(db).lastStamp.milliseconds } == world.milliseconds)
+    world.advance(47 * hours + 1)
+    #expect(try await b.replicator.pull().checkpoints == 1)
+    // An hour behind, it writes above what it took.
+    let note = try await b.magic.object(of: Note.self, primary: "n")
+    #expect(note.title == "title 4")
+    note.title = "later"
+    try await b.magic.update(note)
+    try await settle([b, ahead])
+    try await expectEqual([b, ahead])
+    #expect(try await ahead.notes()["n"]?.title == "later")
   }
 
   @Test(arguments: [false, true]) func aRestoredBackupGoesOnAboveTheFloor(unnoticed: Bool) async throws {  // H-7, L-11, L-12

@@ -53,7 +53,7 @@ import Testing
     #expect(try await DatabaseCheck(a.magic).faults == [])
   }
 
-  @Test func historyStaysUntilEverybodyHasIt() async throws {  // L-16, H-14
+  @Test func historyStaysUntilEverybodyHasIt() async throws {  // L-16, H-14, K-5
     let (a, b) = (try replica("a"), try replica("b"))
     try await a.magic.update(Note("n", "first"))
     try await rename(a, 5)
@@ -75,6 +75,166 @@ import Testing
     try await expectEqual([a, b])
   }
 
+  private func floor(_ replica: Replica) async throws -> NamedFrontier {
+    try await replica.magic.store.read { db in try JournalReader(db).floor() }
+  }
+
+  /// Of the replica's own.
+  private func name(_ sequence: UInt64, _ replica: Replica) async throws -> TransactionName? {
+    try await replica.magic.store.read { db in
+      try JournalReader(db).name(at: sequence, of: try DatabaseState(db).replica)
+    }
+  }
+
+  /// K-1: a name is known at its end and above it, and it never falls.
+  @Test func theFloorRisesAndNeverFalls() async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    try await a.magic.update(Note("n", "first"))
+    try await rename(a, 9)
+    #expect(try await floor(a).isEmpty)
+    let last = try #require(try await name(10, a))
+    #expect(try await name(3, a) != nil)
+    try await a.magic.compact()
+    let low = try await floor(a)
+    let own = try #require(low.replicas.first)
+    #expect(low.replicas.count == 1)
+    #expect(low[own] == NamedFrontier.End(sequence: 10, name: last))
+    #expect(try await name(10, a) == last)
+    #expect(try await name(3, a) == nil)
+    // Nothing above it is dropped, and nobody lowers it: neither who asks for more history than is left, nor who has acknowledged nothing.
+    world.advance(100_000)
+    try await rename(a, 5)
+    try await a.magic.compact(keeping: .seconds(60))
+    #expect(try await floor(a) == low)
+    #expect(try await a.magic.statistics().entries == 2 + 5)
+    for sequence in 11...15 { #expect(try await name(UInt64(sequence), a) != nil) }
+    try await b.magic.update(Note("b", "of b"))
+    try await b.replicator.push()
+    try FileManager.default.removeItem(at: folder["remote/acks"])
+    try await a.replicator.pull()
+    #expect(try await a.magic.compact().waitsFor.count == 1)
+    #expect(try await floor(a) == low)
+    try await settle([a, b])
+    try await a.magic.compact()
+    let high = try await floor(a)
+    #expect(high.replicas.count == 2)
+    #expect(high[own]?.sequence == 15)
+    try await expectEqual([a, b])
+  }
+
+  /// J-32: what is kept stands where it stood, so places that lead to it stay. Rows without anything are gone.
+  @Test func whatIsKeptStandsWhereItStood() async throws {
+    let a = try replica("a")
+    func numbers(_ sql: String) async throws -> [Int64] {
+      try await a.magic.store.read { db in try Int64.fetchAll(db, sql: sql) }
+    }
+    try await a.magic.update(contentsOf: [Note("n", "first"), Note("m", "stays")])
+    let note = try await a.magic.object(of: Note.self, primary: "n")
+    note.stars = 1
+    try await a.magic.update(note)
+    try await rename(a, 9)
+    let places = try await numbers("SELECT magic_last FROM Note ORDER BY z_index")
+    #expect(try await numbers("SELECT id FROM magic_journal ORDER BY id") == Array(1...11))
+    try await a.magic.compact()
+    #expect(try await numbers("SELECT magic_last FROM Note ORDER BY z_index") == places)
+    // The entry of m, what was set of n alone, and what was set last.
+    #expect(try await numbers("SELECT id FROM magic_journal ORDER BY id") == [1, 2, 11])
+    // Of the first entry in the first row there is its place.
+    let first = "SELECT hex(substr(data, 1, 1)) = '00' AND length(data) > 1 FROM magic_journal WHERE id = 1"
+    #expect(try await numbers(first) == [1])
+    // A run of what is kept has no address.
+    #expect(try await numbers("SELECT count(*) FROM magic_run WHERE sequence <> -first") == [0])
+    // The next transaction has the next number, though it begins a run.
+    try await rename(a, 1)
+    #expect(try await numbers("SELECT max(id) FROM magic_journal") == [12])
+    #expect(try await numbers("SELECT sequence FROM magic_run WHERE sequence > 0") == [12])
+    #expect(try await DatabaseCheck(a.magic).faults == [])
+  }
+
+  /// What a replica says of itself in the folder.
+  private func acknowledgement(_ replica: String) -> URL { folder["remote/acks/\(replica).json"] }
+
+  /// K-7: it is written by a push that has something to say, or after a day. What cannot be read, or is another's, keeps the floor down and nothing else.
+  @Test func anAcknowledgementIsSaidOnceAndReadIfItCanBe() async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    try await a.magic.update(Note("n", "first"))
+    try await a.replicator.push()
+    let id = try await a.magic.statistics().replica
+    let file = acknowledgement(id)
+    let first = try Data(contentsOf: file)
+    world.advance(80_000_000)
+    try await a.replicator.push()
+    #expect(try Data(contentsOf: file) == first)
+    world.advance(10_000_000)
+    try await a.replicator.push()
+    let whole = try Data(contentsOf: file)
+    #expect(whole != first)
+    let another = String(decoding: whole, as: UTF8.self).replacing(
+      "\"replica\":\"\(id)\"", with: "\"replica\":\"\(String(repeating: "0", count: 32))\"")
+    for damaged in [Data(), whole.dropLast(7), Data(another.utf8)] {
+      #expect(damaged != whole)
+      try damaged.write(to: file)
+      #expect(try await b.replicator.pull().isComplete)
+      #expect(try await b.notes()["n"]?.title == "first")
+      let report = try await b.magic.compact()
+      #expect(report.waitsFor == [id])
+      #expect(report.entries == 0)
+    }
+    try whole.write(to: file)
+    try await b.replicator.pull()
+    let report = try await b.magic.compact()
+    #expect(report.waitsFor == [])
+    #expect(report.entries == 1)
+  }
+
+  enum Forgery: CaseIterable {
+    /// Another transaction at an address that is held.
+    case another
+    /// More of the database's own than it has.
+    case moreOfTheOwn
+    /// More of somebody else's than the database has.
+    case moreOfOthers
+  }
+
+  /// K-8: what is acknowledged counts as far as it is held here, and by its name. What shows a fork keeps the floor where it is.
+  @Test(arguments: Forgery.allCases) func anAcknowledgementCountsByItsNames(forgery: Forgery) async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    try await a.magic.update(Note("n", "first"))
+    try await rename(a, 3)
+    try await a.replicator.push()
+    try await b.magic.update(Note("b", "of b"))
+    try await b.replicator.sync()
+    let (own, other) = (try await a.magic.statistics().replica, try await b.magic.statistics().replica)
+    var said = String(decoding: try Data(contentsOf: acknowledgement(other)), as: UTF8.self)
+    let (replica, last) = forgery == .moreOfOthers ? (other, "0000000000000001") : (own, "0000000000000004")
+    // In what it says of itself.
+    let start = try #require(said.range(of: "\"\(other)\":{")).upperBound
+    let end = try #require(said[start...].range(of: "\"\(replica)\":\"\(last)."))
+    if forgery == .another {
+      // The last digit of its tag.
+      let digit = said.index(end.upperBound, offsetBy: 23)
+      said.replaceSubrange(digit...digit, with: said[digit] == "0" ? "1" : "0")
+    } else {
+      said.replaceSubrange(end, with: "\"\(replica)\":\"0000000000000009.")
+    }
+    try Data(said.utf8).write(to: acknowledgement(other))
+    try await a.replicator.pull()
+    if forgery == .moreOfOthers {
+      #expect(try await a.magic.compact().entries == 5)
+      return
+    }
+    await #expect { try await a.magic.compact() } throws: { ($0 as? MagicDataError)?.code == .fork }
+    #expect(try await floor(a).isEmpty)
+    #expect(try await a.magic.statistics().entries == 5)
+    // It says so itself, and later.
+    world.advance(10)
+    try await b.magic.update(Note("c", "of b"))
+    try await b.replicator.sync()
+    try await a.replicator.pull()
+    #expect(try await a.magic.compact().entries == 6)
+  }
+
+  /// K-5.
   @Test func everythingMayBeKept() async throws {
     let a = try replica("a")
     try await a.magic.update(Note("n", "first"))
@@ -84,7 +244,7 @@ import Testing
     #expect(try await a.magic.compact().entries > 0)
   }
 
-  @Test func aSilentReplicaHoldsHistoryUntilItIsExpired() async throws {  // H-15, L-21
+  @Test func aSilentReplicaHoldsHistoryUntilItIsExpired() async throws {  // H-15, L-21, K-8, K-9
     let (a, b) = (try replica("a"), try replica("b"))
     try await b.magic.update(Note("n", "first"))
     try await b.replicator.push()
@@ -115,6 +275,7 @@ import Testing
     await #expect(throws: MagicDataError.self) { try await a.replicator.expire("0000") }
   }
 
+  /// K-5.
   @Test func recentHistoryIsKept() async throws {
     let a = try replica("a")
     try await a.magic.update(Note("n", "first"))
@@ -126,7 +287,7 @@ import Testing
     #expect(try await a.magic.statistics().entries == 2 + 5)
   }
 
-  /// A late edit by who did not know of a remove brings the object back with everything, also where its history was given up (L-6, L-17, H-11).
+  /// A late edit by who did not know of a remove brings the object back with everything, also where its history was given up (L-6, L-17, H-11, K-4).
   @Test func aLateEditFindsEverythingOfARemovedObject() async throws {
     let (a, b, c) = (try replica("a"), try replica("b"), try replica("c"))
     let note = Note("n", "title")

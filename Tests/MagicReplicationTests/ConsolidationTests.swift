@@ -39,6 +39,7 @@ import Testing
     try await expectEqual([a, newcomer], comment)
   }
 
+  /// F-19.
   @Test func manySmallPushesLeaveFewFiles() async throws {
     try await push(100)
     #expect(try files().count < 32)
@@ -50,6 +51,7 @@ import Testing
     #expect(try files() == before)
   }
 
+  /// F-19.
   @Test func whatIsForwardedIsMadeFewAsWell() async throws {
     let b = try Replica(folder["b"], folder["remote"], world)
     let forward = MagicReplicator(b.magic, remote: FolderRemote(folder["other"]))
@@ -61,6 +63,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder["other/segments"].path).count < 20)
   }
 
+  /// F-18.
   @Test func aFolderIsMadeFewOnRequest() async throws {
     let b = try Replica(folder["b"], folder["remote"], world)
     try await push(9)
@@ -80,7 +83,7 @@ import Testing
     #expect(try await remote.compact().newSegments == 2)
   }
 
-  /// Whatever was deleted when the writer was stopped: the new file is there, and any of the old ones.
+  /// F-18: whatever was deleted when the writer was stopped: the new file is there, and any of the old ones.
   @Test func eachStepLeavesAWholeFolder() async throws {  // H-26
     try await push(6)
     let old = try files()
@@ -130,6 +133,7 @@ import Testing
     try await expectEqual([a] + readers)
   }
 
+  /// F-18.
   @Test func twoMayTidyAtOnce() async throws {
     let b = try Replica(folder["b"], folder["remote"], world)
     for _ in 0..<5 {
@@ -145,6 +149,7 @@ import Testing
     try await expectEqual([a, b])
   }
 
+  /// F-21.
   @Test func whatKilledWritersLeftGoesAfterADay() async throws {
     try await push(2)
     let old = segments.appendingPathComponent(".\(UUID().uuidString.lowercased()).tmp")

@@ -72,7 +72,7 @@ import Testing
     try await expectEqual([a, b])
   }
 
-  /// H-44: what lost is told, with what it lost to.
+  /// H-44, M-21: what lost is told, with what it lost to.
   @Test func whatWasWrittenApartIsAConflictOnBothSides() async throws {
     try await write("first", by: a)
     try await a.replicator.sync()
@@ -146,7 +146,7 @@ import Testing
     try await expectEqual([a, b])
   }
 
-  /// H-9, and a share that is not there for a while (H-33: what may pass is tried again, and nothing is taken for done before it is).
+  /// H-9, and a share that is not there for a while (H-33, F-24: what may pass is tried again, and nothing is taken for done before it is).
   @Test func aRemoteThatIsGoneIsTriedAgain() async throws {
     let away = FolderRemote(folder["share/remote"])
     let replicator = MagicReplicator(a.magic, remote: away)
@@ -172,6 +172,20 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder["share/remote/segments"].path).count == 1)
   }
 
+  /// F-24: what no other try mends ends it.
+  @Test func whatWillNotPassEndsTheRun() async throws {
+    try await write("ours", by: a)
+    try await a.replicator.sync()
+    let other = try Replica(folder["other"], folder["elsewhere"], world)
+    try await other.magic.update(Note("x", "theirs"))
+    try await other.replicator.sync()
+    let stray = MagicReplicator(other.magic, remote: FolderRemote(folder["remote"]))
+    await #expect { try await stray.run(every: .milliseconds(20)) } throws: {
+      ($0 as? MagicDataError)?.code == .incompatible
+    }
+    #expect(try await other.notes().keys.sorted() == ["x"])
+  }
+
   @Test func closingTheDatabaseEndsTheRun() async throws {
     var events = a.replicator.events.makeAsyncIterator()
     let task = Task { [a] in try await a.replicator.run() }
@@ -182,7 +196,7 @@ import Testing
     try await task.value
   }
 
-  /// Cancelled at any moment, both sides are whole, and the next exchange goes on.
+  /// M-10: cancelled at any moment, both sides are whole, and the next exchange goes on.
   @Test(arguments: seeds(12)) func whatWasCancelledIsWhole(seed: UInt64) async throws {
     var chance = Seeded(seed)
     for number in 0..<400 {

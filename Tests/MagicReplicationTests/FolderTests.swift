@@ -42,6 +42,7 @@ import Testing
     #expect(try await replica.frontier() == before.1)
   }
 
+  /// F-5, F-6.
   @Test func aFileThatDoesNotCountIsReplaced() async throws {
     try await push(2)
     let file = try files()[1]
@@ -51,6 +52,7 @@ import Testing
     #expect(try Data(contentsOf: file) == good)
   }
 
+  /// F-9: the next best is taken.
   @Test func aDamagedSegmentThatAnotherCoversDoesNoHarm() async throws {
     try await push(2)
     try await b.replicator.pull()
@@ -68,7 +70,7 @@ import Testing
     try await expectEqual([a, c])
   }
 
-  /// H-39: a file of a newer version is neither read nor replaced.
+  /// H-39, S-2: a file of a newer version is neither read nor replaced.
   @Test func aSegmentOfAnotherFormatIsLeftAlone() async throws {
     try await push(1)
     let file = try #require(try files().first)
@@ -83,7 +85,7 @@ import Testing
     #expect(try Data(contentsOf: file) == bytes)
   }
 
-  /// H-39: the same for a remote.
+  /// H-39, F-1: the same for a remote.
   @Test func aRemoteOfAnotherFormatIsLeftAlone() async throws {
     try await push(1)
     try Data("{\"format\":2,\"dataSets\":[]}".utf8).write(to: folder["remote/magicdata.json"])
@@ -92,7 +94,7 @@ import Testing
     try await expectRefused(.damaged, b, naming: "magicdata.json")
   }
 
-  /// H-31.
+  /// H-31, F-3.
   @Test func namesThatAreNotOursAreIgnored() async throws {
     try await push(1)
     let file = try #require(try files().first)
@@ -112,7 +114,7 @@ import Testing
     try await expectEqual([a, b])
   }
 
-  /// H-31: what a service has not downloaded is said, also where nothing else shows that it is lacking.
+  /// H-31, F-3: what a service has not downloaded is said, also where nothing else shows that it is lacking.
   @Test func aPlaceholderIsSaid() async throws {
     try await push(2)
     let files = try files()
@@ -131,7 +133,7 @@ import Testing
     try await expectEqual([a, b])
   }
 
-  /// H-28: what is missing makes a gap that waits.
+  /// H-28, F-5, M-8: what is missing makes a gap that waits.
   @Test func aMissingSegmentMakesAGapThatWaits() async throws {
     try await push(3)
     let file = try files()[1]
@@ -146,7 +148,7 @@ import Testing
     try await expectEqual([a, b])
   }
 
-  /// L-23: whatever the order in which segments arrive, and however often.
+  /// L-23, M-8: whatever the order in which segments arrive, and however often.
   @Test(arguments: seeds(8)) func segmentsMayArriveInAnyOrder(seed: UInt64) async throws {
     var chance = Seeded(seed)
     let replicas = [a, b]
@@ -184,7 +186,7 @@ import Testing
     }
   }
 
-  /// L-14: two who send the same run in different cuts.
+  /// L-14, M-8: two who send the same run in different cuts.
   @Test func overlappingSegmentsAreNoFork() async throws {
     try await push(4)
     try await b.replicator.pull()
@@ -222,7 +224,7 @@ import Testing
     #expect(try await far.replicator.sync() == (PullReport(), PushReport()))
   }
 
-  /// H-9: a folder that was emptied or set back is one that lacks something.
+  /// H-9, F-5: a folder that was emptied or set back is one that lacks something.
   @Test func aWipedFolderHealsByItself() async throws {
     try await push(3)
     try await b.replicator.pull()
@@ -321,7 +323,7 @@ import Testing
     try await expectEqual([a, b])
   }
 
-  /// H-21: more fields than a type can have keep back who wrote them, and nobody else.
+  /// H-21, J-15: more fields than a type can have keep back who wrote them, and nobody else.
   @Test func whatIsMoreThanADatabaseMayHaveKeepsNothingElseBack() async throws {
     let dataSet = String(repeating: "1", count: 32)
     for (number, name) in ["one", "two"].enumerated() {
@@ -354,6 +356,7 @@ import Testing
     #expect(try await DatabaseCheck(c.magic).faults == [])
   }
 
+  /// F-1, F-8.
   @Test func placesThatCannotBeRemotesAreRefused() async throws {
     try await a.magic.update(Note("n", "x"))
     try FileManager.default.createDirectory(at: folder["full"], withIntermediateDirectories: false)
@@ -387,7 +390,7 @@ import Testing
     #expect(try await a.notes().count == 2)
   }
 
-  /// H-41.
+  /// H-41, F-5, F-11.
   @Test func segmentsOfAnotherDataSetDoNotCount() async throws {
     try await push(1)
     let other = try Replica(folder["other"], folder["elsewhere"], world)
@@ -415,7 +418,22 @@ import Testing
     #expect(try await Dump(b.magic) == dump)
   }
 
-  /// The schema travels: a database without models merges, forwards, and can be opened by an app afterwards.
+  /// J-1, L-26: an id for each replica, and one for all of their data.
+  @Test func replicasOfADataSetShareItsID() async throws {
+    try await push(1)
+    try await b.replicator.pull()
+    var (dataSets, replicas): ([String], [String]) = ([], [])
+    for replica in [a, b] {
+      let state = try await replica.magic.store.read { db in try DatabaseState(db) }
+      dataSets.append(state.dataSet.description)
+      replicas.append(state.replica.description)
+    }
+    #expect(Set(dataSets).count == 1)
+    #expect(Set(replicas).count == 2)
+    for id in dataSets + replicas { #expect(id.wholeMatch(of: #/[0-9a-f]{32}/#) != nil, "\(id)") }
+  }
+
+  /// J-14: the schema travels: a database without models merges, forwards, and can be opened by an app afterwards.
   @Test func noModelsAreNeeded() async throws {
     try await push(2)
     let report = try await b.replicator.pull()

@@ -51,7 +51,18 @@ import Testing
     #expect(Value.coded(Array(text.utf8)).json == (isJSON ? text : Value.text(text).json))
   }
 
-  /// A key is JSON; in a line of JSON it has to be a string.
+  /// O-4: what was done to a set, and to a dictionary.
+  @Test func changesOfSetsAndDictionariesTellWhatWasTakenOut() {
+    let (a, b) = (ObjectKey.primary(.text("A")), ObjectKey.primary(.integer(2)))
+    let set = Value.set(of: [SetElement(key: a), SetElement(key: b, isIn: false)])
+    #expect(set.json == #"{"in":["A"],"out":[2]}"#)
+    let dictionary = Value.dictionary(of: [
+      DictionaryElement(name: Array("\"x\"".utf8), key: a), DictionaryElement(name: Array("\"y\"".utf8), key: nil),
+    ])
+    #expect(dictionary.json == #"{"x":"A","y":null}"#)
+  }
+
+  /// O-4: a key is JSON; in a line of JSON it has to be a string.
   @Test(arguments: [
     ("\"first\"", "\"first\""), ("\"a \\\"b\\\"\"", "\"a \\\"b\\\"\""), ("5", "\"5\""), ("[1,\"x\"]", "\"[1,\\\"x\\\"]\""),
     ("\"cut", "\"\\\"cut\""),

@@ -27,6 +27,7 @@ import Testing
     try await replica.magic.object(of: Note.self, primary: "n")
   }
 
+  /// M-2.
   @Test func fieldsEditedApartBothSurvive() async throws {
     try await share()
     let (left, right) = (try await note(a), try await note(b))
@@ -41,6 +42,7 @@ import Testing
     #expect(try await note(a).mood == "calm")
   }
 
+  /// L-4, M-1.
   @Test func onOneFieldTheLaterWriteWins() async throws {
     try await share()
     let (left, right) = (try await note(a), try await note(b))
@@ -54,7 +56,7 @@ import Testing
     #expect(try await note(b).title == "later")
   }
 
-  /// H-1: the same stamp on two replicas.
+  /// H-1, L-4, C-6, M-1: the same stamp on two replicas.
   @Test func tiesEndTheSameEverywhere() async throws {
     try await share()
     let (left, right) = (try await note(a), try await note(b))
@@ -66,7 +68,7 @@ import Testing
     try await expectEqual([a, b])
   }
 
-  /// H-11.
+  /// H-11, L-4, M-3.
   @Test(arguments: [true, false]) func aRemoveAgainstAnEditTheLaterWins(removeIsLater: Bool) async throws {
     try await share()
     let (left, right) = (try await note(a), try await note(b))
@@ -121,7 +123,7 @@ import Testing
     #expect(try await note(b).mood == nil)
   }
 
-  /// H-13.
+  /// H-13, M-3.
   @Test func removedOnBothSidesIsRemoved() async throws {
     try await share()
     try await a.magic.remove(try await note(a))
@@ -142,7 +144,7 @@ import Testing
     #expect(try await a.notes().keys.sorted() == ["new"])
   }
 
-  /// H-20.
+  /// H-20, L-2, J-6.
   @Test func madeOnBothSidesWithOnePrimaryValueIsOneObject() async throws {
     try await a.magic.update(Note("n", "from a"))
     world.advance(5)
@@ -156,7 +158,7 @@ import Testing
     #expect(try await self.note(a).mood == "glad")
   }
 
-  /// H-19: z indexes are local.
+  /// H-19, L-2, J-7: z indexes are local.
   @Test func objectsWithoutAPrimaryValueKeepApart() async throws {
     try await a.magic.update(Event("a"))
     try await b.magic.update(Event("b"))
@@ -243,7 +245,7 @@ import Testing
     #expect(dump.objects.count == 2)
   }
 
-  /// L-26: what brought nothing, since it was damaged, binds a database to nothing.
+  /// L-26, F-11: what brought nothing, since it was damaged, binds a database to nothing.
   @Test func anExchangeOfNothingLeavesADatabaseFreeToJoinAnother() async throws {
     try await share()
     let segment = try #require(try FileManager.default.contentsOfDirectory(atPath: folder["remote/segments"].path).first)
@@ -259,7 +261,7 @@ import Testing
     #expect(try await c.notes().keys.sorted() == ["c", "d"])
   }
 
-  /// L-26, H-10 (H-18: what a remote refuses costs nobody anything here).
+  /// L-26, H-10, F-11 (H-18: what a remote refuses costs nobody anything here).
   @Test func twoSettledDataSetsAreNotMixed() async throws {
     try await share()
     let other = try Replica(folder["c"], folder["elsewhere"], world)

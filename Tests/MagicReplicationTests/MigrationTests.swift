@@ -131,7 +131,7 @@ import Testing
     }
   }
 
-  /// H-21, H-24: a property that is one object to one app, many to another, and an asset to a third: tables, indexes and triggers of all have room in one file.
+  /// H-21, H-24, J-5, M-7: a property that is one object to one app, many to another, and an asset to a third: tables, indexes and triggers of all have room in one file.
   @Test func relationsOfEveryKindMayHaveOneName() async throws {
     let (one, many, numbered) = (One.Page(), Many.Page(), Numbered.Page())
     (one.id, one.cover) = ("one", .init(value: "cover"))
@@ -217,7 +217,7 @@ import Testing
     #expect(stored.objects.values.first?["colour text"] == nil)
   }
 
-  /// H-22: the older app comes to a data set that only newer ones have written so far (H-21: an object that lacks what a type needs holds nothing up).
+  /// H-22, J-14: the older app comes to a data set that only newer ones have written so far (H-21: an object that lacks what a type needs holds nothing up).
   @Test func theOlderAppReadsADataSetOfTheNewer() async throws {
     let page = New.Page()
     (page.id, page.heading, page.colour) = ("p", "first", "red")

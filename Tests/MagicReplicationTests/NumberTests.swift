@@ -24,7 +24,7 @@ private struct Ticket: MagicObject {
   }
 }
 
-/// Both sides of a folder hand out the same numbers (M-16 to M-20).
+/// Both sides of a folder hand out the same numbers (L-9, M-16 to M-20).
 @Suite struct NumberTests {
   let folder: TemporaryFolder
   let world = World()

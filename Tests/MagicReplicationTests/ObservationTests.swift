@@ -16,7 +16,7 @@ import Testing
     try Replica(folder[name], folder["remote"], world)
   }
 
-  /// H-37: an app can tell what a merge brought from what it wrote itself.
+  /// H-37, M-22: an app can tell what a merge brought from what it wrote itself.
   @Test func aPullGivesObserversWhatItMerged() async throws {
     let (a, b) = (try replica("a"), try replica("b"))
     try await a.magic.update(Note("1", "first"))

@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  /// H-17.
+  /// H-17, J-24, J-25.
   @Test func anObjectTakesThePlaceThatWasKeptForIt() async throws {
     let (one, two) = (Person("p", "one"), Person("q", "two"))
     one.friend = two
@@ -127,6 +127,7 @@ import Testing
     #expect(try await b.magic.object(of: Second.Topic.self, primary: "t").x == nil)
   }
 
+  /// J-4.
   @Test func aTransactionOfManyRowsArrivesWhole() async throws {
     for replica in [a, b] {
       try await replica.magic.transaction { transaction in

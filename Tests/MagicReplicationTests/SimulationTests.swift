@@ -4,7 +4,7 @@ import MagicReplication
 import TestSupport
 import Testing
 
-/// Random edits, pushes and pulls on three replicas; afterwards all are equal, and equal to a fold from the definition.
+/// Random edits, pushes and pulls on three replicas; afterwards all are equal, and equal to a fold from the definition (M-5).
 @Suite struct SimulationTests {
   @Test(arguments: seeds(12)) func replicasEndEqual(seed: UInt64) async throws {
     let folder = try TemporaryFolder()

@@ -38,6 +38,7 @@ import Testing
     return id
   }
 
+  /// J-30: the mark beside a file is not that of its copy.
   @Test func aCopyIsAReplicaOfItsOwn() async throws {
     let id = try await makeOriginal()
     try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
@@ -56,7 +57,7 @@ import Testing
     #expect(try await copy.notes()["sent"]?.stars == 3)
   }
 
-  /// The mark beside a file has room for as many transactions as never come to anything.
+  /// J-30: the mark beside a file has room for as many transactions as never come to anything.
   @Test func whoRollsBackKeepsItsID() async throws {
     struct Stop: Error {}
     let id = try await makeOriginal()
@@ -77,6 +78,7 @@ import Testing
     }
   }
 
+  /// J-30: whatever its path, it is the same file.
   @Test func aDatabaseThatIsMovedOrOpenedAgainKeepsItsID() async throws {
     let id = try await makeOriginal()
     try FileManager.default.moveItem(at: folder["a"], to: folder["moved"])
@@ -104,6 +106,7 @@ import Testing
     #expect(try await self.id(open("moved")) == id)
   }
 
+  /// J-30: the token tells a file from what it was before.
   @Test(arguments: [false, true]) func whatWasPutBackTakesAnotherID(isPushed: Bool) async throws {
     let id = try await makeOriginal()
     try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
@@ -180,7 +183,7 @@ import Testing
     try FileManager.default.contentsOfDirectory(atPath: folder["\(remote)/segments"].path)
   }
 
-  /// What the mark cannot tell shows in the remote: the copy moves what it wrote under the id.
+  /// J-31: what the mark cannot tell shows in the remote: the copy moves what it wrote under the id.
   @Test(arguments: [0, 1, 3]) func anUnnoticedCopyLeavesTheID(writes: Int) async throws {
     let id = try await makeOriginal()
     try copyUnnoticed(folder["a"], to: folder["copy"])
@@ -209,7 +212,7 @@ import Testing
     #expect(try await DatabaseCheck(copy.magic).faults == [])
   }
 
-  /// Put back so that nothing tells, with less than the remote has, and written to.
+  /// J-31: put back so that nothing tells, with less than the remote has, and written to.
   @Test(arguments: [0, 2]) func anUnnoticedBackupComesToWhatItLost(writes: Int) async throws {
     _ = try await makeOriginal()
     try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
@@ -241,7 +244,7 @@ import Testing
     return (original, copy)
   }
 
-  /// L-11: who holds the one branch and meets the other closes the id, and holds both.
+  /// L-11, J-3, J-33: who holds the one branch and meets the other closes the id, and holds both.
   @Test func aThirdHoldsBothBranches() async throws {
     let (original, copy) = try await makeBranches()
     let id = try await id(original)
@@ -542,7 +545,7 @@ import Testing
     #expect(try await late.magic.digest() == third.magic.digest())
   }
 
-  /// However late somebody hears of a closing: what he holds then under both ids goes once.
+  /// J-32, J-33: however late somebody hears of a closing: what he holds then under both ids goes once.
   @Test func aBranchIsHeldOnce() async throws {
     let (original, copy) = try await makeBranches()
     let early = try (0..<3).map { try open("early \($0)") }
@@ -593,7 +596,7 @@ import Testing
     }
   }
 
-  /// Whatever somebody says of another replica's acknowledgement: that one's own file is read by everybody.
+  /// K-7: whatever somebody says of another replica's acknowledgement: that one's own file is read by everybody.
   @Test func aTimeAtTheEndOfTimesSilencesNobody() async throws {
     let id = try await makeOriginal()
     let (original, other) = try (open("a"), open("b"))
@@ -616,7 +619,7 @@ import Testing
     try await expectEqual([original, other])
   }
 
-  /// A closing is heard of from files that anybody may have damaged, and takes nothing away.
+  /// J-33: a closing is heard of from files that anybody may have damaged, and takes nothing away.
   @Test(arguments: ["0000000000000001", "0000000000000000", "ffffffffffffffff", "1", "x", nil]) func aClosingIsHeardOf(
     last: String?
   ) async throws {

@@ -68,7 +68,7 @@ import Testing
     try await place.stop()
   }
 
-  /// A segment that is damaged, cut, or of another writer is not kept, and what came whole before stays.
+  /// W-8: a segment that is damaged, cut, or of another writer is not kept, and what came whole before stays.
   @Test func aDamagedSegmentIsNotTaken() async throws {
     let place = try await Place(.hub)
     let a = try place.replica("a")
@@ -110,7 +110,7 @@ import Testing
     try await place.stop()
   }
 
-  /// H-32: a body that inflates to as much as a limit allows. A hub never inflates it; a peer refuses it; who pulls it says so.
+  /// H-32, W-8: a body that inflates to as much as a limit allows. A hub never inflates it; a peer refuses it; who pulls it says so.
   @Test(arguments: [RemoteKind.hub, .peer]) func aBombHarmsNobody(kind: RemoteKind) async throws {
     let place = try await Place(kind)
     let a = try place.replica("a")
@@ -157,7 +157,7 @@ import Testing
     try await place.stop()
   }
 
-  /// A session that waits is told that the server goes; what is asked is answered.
+  /// W-13: a session that waits is told that the server goes; what is asked is answered.
   @Test func aServerThatStopsTellsWhoWaits() async throws {
     let place = try await Place(.hub)
     try await expectServing(place)

@@ -7,6 +7,7 @@ import Testing
 
 /// Connections that break anywhere, and ones that are slow.
 @Suite(.timeLimit(.minutes(15))) struct BreakTests {
+  /// W-8: only what was settled counts as sent.
   @Test(arguments: [RemoteKind.hub, .peer], seeds(4)) func whatBreaksAnywhereIsWholeInTheEnd(kind: RemoteKind, seed: UInt64)
     async throws
   {
@@ -63,7 +64,7 @@ import Testing
     try await place.stop()
   }
 
-  /// W-14: nor of a content.
+  /// W-14, W-15: nor of a content.
   @Test func aContentGoesOnWhereItBroke() async throws {
     let place = try await Place(.hub)
     let a = try place.magic("a")
@@ -93,7 +94,7 @@ import Testing
     try await place.stop()
   }
 
-  /// One who takes minutes to read what others read at once holds up nobody else.
+  /// W-10: one who takes minutes to read what others read at once holds up nobody else.
   @Test func aSlowClientHoldsUpNobody() async throws {
     let place = try await Place(.peer)
     let a = try place.replica("a")

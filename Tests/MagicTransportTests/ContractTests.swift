@@ -63,7 +63,7 @@ import Testing
     try await place.stop()
   }
 
-  /// H-10, L-26.
+  /// H-10, L-26, W-5.
   @Test(arguments: RemoteKind.allCases) func anotherDataSetIsRefused(kind: RemoteKind) async throws {
     let place = try await Place(kind)
     let (a, other) = (try place.replica("a"), try place.replica("other"))
@@ -339,7 +339,7 @@ import Testing
     try await place.stop()
   }
 
-  /// H-43, L-25: sides that hold the same transactions and yet are not equal are told so. Here a value in a peer's journal was changed by hand.
+  /// H-43, L-24, L-25, W-16: sides that hold the same transactions and yet are not equal are told so. Here a value in a peer's journal was changed by hand.
   @Test func whatHoldsTheSameAndDiffersIsAnAlarm() async throws {
     let place = try await Place(.peer)
     let a = try place.replica("a")

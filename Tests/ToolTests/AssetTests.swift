@@ -61,6 +61,7 @@ struct Photo: MagicObject {
     try await expectContents("c.sqlite", 3)
   }
 
+  /// B-1, B-2.
   @Test func aBundleCarriesContents() async throws {
     try await write(3)
     let file = path("photos.magicbundle")

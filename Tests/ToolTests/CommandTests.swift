@@ -43,6 +43,7 @@ import Testing
 
   // MARK: Names of remotes
 
+  /// J-29: what a file knows of remotes is its own.
   @Test func aRemoteHasAName() async throws {
     try await write("x", to: "a")
     try #require(
@@ -246,6 +247,7 @@ import Testing
 
   // MARK: Bundles and pipes
 
+  /// B-1, B-4.
   @Test func aBundleIsARemoteInAFile() async throws {
     try await write("from a", to: "a")
     let file = path("notes.magicbundle")
@@ -266,6 +268,7 @@ import Testing
     #expect(try Tool.replay.run("log", file).output == Tool.replay.run("log", path("a")).output)
   }
 
+  /// B-1.
   @Test func aPipeCarriesABundle() async throws {
     try await write("x", to: "a")
     let pipe = Pipe()
@@ -282,6 +285,7 @@ import Testing
     #expect(try Tool.sync.run("sync", path("a"), "-").status == 64)
   }
 
+  /// B-2, B-3.
   @Test func aBundleIsTakenWholeOrNotAtAll() async throws {
     for title in ["x", "y"] {
       try await write(title, to: "a")
@@ -324,8 +328,29 @@ import Testing
     #expect(refused.errors.contains("the remote \(path("whole.magicbundle")) holds another data set"))
   }
 
+  /// B-3: of another format, which is said, and what it may hold is not written over.
+  @Test func aBundleOfAnotherFormatIsLeftAlone() async throws {
+    try await write("x", to: "a")
+    let file = path("newer.magicbundle")
+    try Tool.sync.run("push", path("a"), file)
+    var bytes = try Data(contentsOf: folder["newer.magicbundle"])
+    bytes[9] = 2
+    try bytes.write(to: folder["newer.magicbundle"])
+    try await write("y", to: "a")
+    for command in ["push", "pull", "sync"] {
+      let refused = try Tool.sync.run(command, path("a"), file)
+      #expect(refused.status == 7, "\(command): \(refused.errors)")
+      #expect(refused.errors.contains("newer.magicbundle") && refused.errors.contains("another format"), "\(refused.errors)")
+      #expect(try Data(contentsOf: folder["newer.magicbundle"]) == bytes)
+    }
+    let cloned = try Tool.sync.run("clone", file, path("b"))
+    #expect(cloned.status == 7, "\(cloned.errors)")
+    #expect(!FileManager.default.fileExists(atPath: path("b/default.sqlite3")))
+  }
+
   // MARK: What programs rely on
 
+  /// O-1, O-2.
   @Test func jsonIsAnObjectALineWithTheSummaryLast() async throws {
     try await write("x", to: "a")
     let result = try Tool.sync.run("sync", path("a"), path("remote"), environment: ["MAGIC_SYNC_JSON": "1"])

@@ -32,7 +32,7 @@ import Testing
 
   // MARK: 5
 
-  /// H-40: another process holds the write lock for longer than anybody waits. Reading goes on, and nothing is half done.
+  /// H-40, J-34: another process holds the write lock for longer than anybody waits. Reading goes on, and nothing is half done.
   @Test func aBusyDatabaseIsATryAgain() async throws {
     try await write(["a"], to: "a")
     try Tool.sync.run("push", path("a"), path("remote"))
@@ -67,7 +67,7 @@ import Testing
     try Tool.sync.run("push", path("copy"), path("side"))
   }
 
-  /// Two databases wrote as one, and somebody has to say which journal is meant.
+  /// J-3: two databases wrote as one, and somebody has to say which journal is meant.
   @Test func aForkNeedsAPerson() async throws {
     try await makeBranches()
     #expect(try Tool.replay.run("apply", path("remote"), path("side"), "--into", path("both")).status == 8)
@@ -83,7 +83,7 @@ import Testing
     #expect(server.end() == 0)
   }
 
-  /// L-11: a third who has taken the one's transactions for the other's holds both, and says so.
+  /// L-11, J-33: a third who has taken the one's transactions for the other's holds both, and says so.
   @Test func branchesAreSaid() async throws {
     try await makeBranches()
     try #require(Tool.sync.run("clone", path("side"), path("third")).status == 0)
@@ -107,7 +107,7 @@ import Testing
   // MARK: 9
 
   #if os(Linux)
-    /// H-34: a full disk while a pull merges. All that was there is there, and the next pull brings the rest.
+    /// H-34, M-10: a full disk while a pull merges. All that was there is there, and the next pull brings the rest.
     @Test(arguments: [0, 20_000, 200_000]) func aFullDiskUnderTheDatabaseChangesNothing(room: Int) async throws {
       let disk = try FullDisk(folder)
       try await write(["a"], to: "a")
@@ -126,7 +126,7 @@ import Testing
       #expect(try digest("b") == digest("a"))
     }
 
-    /// H-33, H-29: the same in a folder, a bundle and a database that is being made. What others see is whole.
+    /// H-33, H-29, F-23: the same in a folder, a bundle and a database that is being made. What others see is whole.
     @Test(arguments: ["remote", "notes.magicbundle"]) func aFullDiskUnderARemoteChangesNothing(name: String) async throws {
       let disk = try FullDisk(folder)
       try await write(["a"], to: "a")
@@ -145,7 +145,7 @@ import Testing
       #expect(try Tool.replay.run("apply", path(name), "--into", path("rebuilt")).status == 0)
     }
 
-    /// H-26, L-13, J-21: what others get is on this disk before they get it. Nothing here can cut the power, so the order of the calls has to show it.
+    /// H-26, L-13, F-4, J-21: what others get is on this disk before they get it. Nothing here can cut the power, so the order of the calls has to show it.
     @Test func whatIsSentIsOnTheDiskBefore() async throws {
       let order = try DiskOrder(folder)
       // Somebody has it open, so what was written is in the WAL.
@@ -161,7 +161,7 @@ import Testing
       #expect(calls[sent...].contains { $0[0] == "sync" && $0[1].hasSuffix("/remote/segments") }, "\(calls)")
     }
 
-    /// H-33, H-34: a quota, and a disk that fails. Nothing is half done, and the next time goes on.
+    /// H-33, H-34, F-23: a quota, and a disk that fails. Nothing is half done, and the next time goes on.
     @Test(arguments: [EDQUOT, EIO]) func aDiskThatFailsChangesNothing(error: Int32) async throws {
       let disk = try FullDisk(folder)
       try await write(["a"], to: "a")

@@ -68,6 +68,7 @@ import Testing
     return try Tool.python.run("-m", "magicreader", command, path(file), in: tools.appendingPathComponent("Tools/reader"))
   }
 
+  /// K-8, K-9.
   @Test func aSilentReplicaIsShownAndExpired() async throws {
     try await twoInStep()
     try FileManager.default.removeItem(at: folder["remote/acks"])

@@ -28,6 +28,7 @@ import Testing
     for remote in ["remote", "b.magicbundle"] { try #require(Tool.sync.run("push", path("a"), path(remote)).status == 0) }
   }
 
+  /// K-19: what is left is read as what it is.
   @Test func whatIsLeftIsReadAndRebuilt() async throws {
     try await compacted()
     for source in ["a", "remote", "b.magicbundle"] {
@@ -53,6 +54,7 @@ import Testing
     }
   }
 
+  /// K-19: what cannot be told is an error.
   @Test func whatIsNotThereIsSaid() async throws {
     try await compacted()
     let first = "2020-01-01T00:00:00Z"

@@ -180,7 +180,7 @@ private struct Work: MagicObject {
     #expect(try objects("log", "--since", "1d ago", "--until", "210m ago") == ["1", "2"])
   }
 
-  /// Relations, numbers and assets in columns, and what two sources have of them.
+  /// O-4: relations, numbers and assets in columns, and what two sources have of them.
   @Test func relationsNumbersAndAssetsAreShownAndCompared() async throws {
     try await fixture.work("a") { magic in
       let (author, work) = (Author(), Work())
@@ -291,6 +291,7 @@ private struct Work: MagicObject {
     #expect(!FileManager.default.fileExists(atPath: path("new")))
   }
 
+  /// an export alone has no contents of assets.
   @Test func whatIsRebuiltOpensInAnAppWithRelationsAndAssets() async throws {
     try await fixture.work("a") { magic in
       let author = Author()

@@ -98,6 +98,7 @@ extension [[String: Any]] {
     }
   }
 
+  /// O-3.
   @Test func theLogIsTheSameFromEverySource() async throws {
     let (f, path) = (fixture, fixture.path)
     try await f.write("first \u{7} \"line\"\n", to: "a", id: "n")

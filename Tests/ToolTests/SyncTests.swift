@@ -303,7 +303,7 @@ struct Note: MagicObject {
     #expect(accepted.status == 0 && accepted.output.contains("pulled 1 transaction"), "\(accepted)")
   }
 
-  /// H-30: what two programs add to one bundle at once is in it.
+  /// H-30, B-4: what two programs add to one bundle at once is in it.
   @Test func whatTwoAddToABundleAtOnceIsInIt() async throws {
     try await write("first", to: "a")
     try Tool.sync.run("push", path("a"), path("a.magicbundle"))

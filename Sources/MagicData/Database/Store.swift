@@ -125,8 +125,8 @@ package final class Store: Sendable {
 
   private static func close(_ database: any DatabaseWriter, _ lookUps: LookUps?) throws {
     let ended = Result { try lookUps?.end() }
-    // The writer's connection is to be the last: one that only reads leaves SQLite's WAL where it is (GRDB 739).
-    (database as? DatabasePool)?.invalidateReadOnlyConnections()
+    // Connections that read go last, and leave a WAL that is in the file already: without one the next opening would have to write, also of who only reads, and
+    // while another process holds the lock (GRDB 102, 739).
     try database.close()
     try ended.get()
   }

@@ -5,13 +5,14 @@ internal import MagicJournal
 public struct OptionMagicValue<Value: Magical> {
   let property: PropertySlot
 
+  /// A value that is nil until it is set.
   public init(
     _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column, _ type: StaticString = #function
   ) {
     property = PropertySlot(Place(file, line, column, type, hasValue: false))
   }
 
-  /// A value with a default.
+  /// A value with a default, as which nil is fetched, too: where nil is to mean something, give none.
   public init(
     wrappedValue: Value?, _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column,
     _ type: StaticString = #function
@@ -20,6 +21,7 @@ public struct OptionMagicValue<Value: Magical> {
     if let wrappedValue { property.setDefault(wrappedValue) }
   }
 
+  /// The value; nil if it was not set and has no default.
   public var wrappedValue: Value? {
     get { property.get(Value.self) }
     nonmutating set { property.set(newValue) }

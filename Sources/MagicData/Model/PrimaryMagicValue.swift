@@ -20,12 +20,14 @@ internal import MagicJournal
 public struct PrimaryMagicValue<Value: MagicalPrimary> {
   let property: PropertySlot
 
+  /// A value that is not set yet: text and a UUID are made when it is first read or saved, a number is given by the first update.
   public init(
     _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column, _ type: StaticString = #function
   ) {
     property = PropertySlot(Place(file, line, column, type, hasValue: false))
   }
 
+  /// A value with a default, which is as one that the app sets: all objects that leave it are one object.
   public init(
     wrappedValue: Value, _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column,
     _ type: StaticString = #function

@@ -45,6 +45,7 @@ public struct MagicChanges: Sendable, Equatable {
     }
   }
 
+  /// Where it was written: here, or by which replica.
   public let origin: Origin
   /// By the clock of the replica that wrote it; two transactions of one replica are never out of order.
   public let time: Date

@@ -11,7 +11,8 @@ extension MagicData {
     MagicSelection(query: query(of: Object.self))
   }
 
-  /// How many objects of a type there are, without those whose required values have not all arrived.
+  /// How many objects of a type there are, without those that a fetch does not give out.
+  /// - Throws: as ``object(of:)``.
   public nonisolated(nonsending) func count<Object: MagicObject>(of: Object.Type) async throws -> Int {
     try await query(of: Object.self).count()
   }

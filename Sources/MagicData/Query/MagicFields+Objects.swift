@@ -58,6 +58,7 @@ public struct MagicMembers<Member: MagicObject> {
     }
   }
 
+  /// Whether there are none.
   public var isEmpty: MagicPredicate {
     MagicPredicate(root) { try ofOwner { .not(.holds($0, .all([]))) } }
   }

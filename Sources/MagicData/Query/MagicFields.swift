@@ -39,22 +39,26 @@ public struct MagicFields<Object: MagicObject> {
 
   // MARK: Values
 
+  /// A value: `$0.title`.
   public subscript<Value: MagicQueryable>(dynamicMember path: KeyPath<Object, Value>) -> MagicColumn<Value> {
     MagicColumn(magicReference: reference(path))
   }
 
+  /// A value that may be nil: `$0.mood`.
   public subscript<Value: MagicQueryable>(dynamicMember path: KeyPath<Object, Value?>) -> MagicOptionColumn<Value> {
     MagicOptionColumn(magicReference: reference(path))
   }
 
   // Enums.
 
+  /// An enum, by its raw value: `$0.level`.
   public subscript<Value: Magical & RawRepresentable>(
     dynamicMember path: KeyPath<Object, Value>
   ) -> MagicColumn<Value> where Value.RawValue: MagicQueryable {
     MagicColumn(magicReference: reference(path))
   }
 
+  /// An enum that may be nil.
   public subscript<Value: Magical & RawRepresentable>(
     dynamicMember path: KeyPath<Object, Value?>
   ) -> MagicOptionColumn<Value> where Value.RawValue: MagicQueryable {
@@ -63,14 +67,17 @@ public struct MagicFields<Object: MagicObject> {
 
   // `$0.$job`: of any type.
 
+  /// A primary value: `$0.$id`.
   public subscript<Value: MagicalPrimary>(dynamicMember path: KeyPath<Object, PrimaryMagicValue<Value>>) -> MagicColumn<Value> {
     MagicColumn(magicReference: reference(path))
   }
 
+  /// A value of any type: `$0.$job`.
   public subscript<Value: Magical>(dynamicMember path: KeyPath<Object, MagicValue<Value>>) -> MagicColumn<Value> {
     MagicColumn(magicReference: reference(path))
   }
 
+  /// A value of any type that may be nil.
   public subscript<Value: Magical>(dynamicMember path: KeyPath<Object, OptionMagicValue<Value>>) -> MagicOptionColumn<Value> {
     MagicOptionColumn(magicReference: reference(path))
   }
@@ -89,36 +96,44 @@ public struct MagicFields<Object: MagicObject> {
 
   // MARK: An object
 
+  /// The properties of the object that a property holds: `$0.author.name`.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, Target>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
+  /// The same of an object that may be nil: `$0.cover.name`. `$0.cover == nil` asks whether it is there.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, Target?>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
+  /// The same of an object that is fetched later.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, AsyncMagical<Target>>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
+  /// The same of an object that is fetched later, and may be nil.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, AsyncMagical<Target>?>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
+  /// The same by the wrapper: `$0.$author.name`.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, MagicValue<Target>>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
+  /// The same by the wrapper, of an object that may be nil.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, OptionMagicValue<Target>>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
+  /// The same by the wrapper, of an object that is fetched later.
   public subscript<Target: MagicObject>(
     dynamicMember path: KeyPath<Object, MagicValue<AsyncMagical<Target>>>
   ) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
+  /// The same by the wrapper, of an object that is fetched later, and may be nil.
   public subscript<Target: MagicObject>(
     dynamicMember path: KeyPath<Object, OptionMagicValue<AsyncMagical<Target>>>
   ) -> MagicFields<Target> {
@@ -127,48 +142,56 @@ public struct MagicFields<Object: MagicObject> {
 
   // MARK: Several objects
 
+  /// The objects that a property holds: `$0.photos.contains { $0.name == "sea" }`.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, Many>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
+  /// The same of a property that may be nil, which is as one that holds none.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, Many?>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
+  /// The same of objects that are fetched later.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, AsyncMagical<Many>>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
+  /// The same of objects that are fetched later, in a property that may be nil.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, AsyncMagical<Many>?>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
+  /// The same by the wrapper: `$0.$photos.isEmpty`.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, MagicValue<Many>>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
+  /// The same by the wrapper, of a property that may be nil.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, OptionMagicValue<Many>>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
+  /// The same by the wrapper, of objects that are fetched later.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, MagicValue<AsyncMagical<Many>>>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
+  /// The same by the wrapper, of objects that are fetched later, in a property that may be nil.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, OptionMagicValue<AsyncMagical<Many>>>
   ) -> MagicMembers<Many.AsyncObject> {

@@ -18,6 +18,8 @@ internal import MagicJournal
 public struct MagicIndex {
   private let paths: [AnyKeyPath]
 
+  /// - Parameter properties: stored ones of the model that declares it, each once, as `\Book.title` or `\Book.$title`. One that holds one object may be among them,
+  ///   and none that holds several. With anything else the type's first use throws ``MagicDataError`` with `model`.
   public init(_ properties: AnyKeyPath...) {
     paths = properties
   }

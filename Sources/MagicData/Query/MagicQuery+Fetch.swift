@@ -1,11 +1,13 @@
 extension MagicQuery {
   /// All objects that are asked for, as they stand at one moment. Each fetch makes new instances.
-  /// - Throws: ``MagicDataError`` with `query` if the database cannot tell what is asked; nothing is loaded then.
+  /// - Throws: ``MagicDataError`` with `query` if the database cannot tell what is asked, `transaction` if the query is of a transaction that is over; nothing is loaded
+  ///   then. Else as ``MagicData/object(of:)``.
   public nonisolated(nonsending) func all() async throws -> [Object] {
     try await all(in: try scope)
   }
 
   /// The first of the objects that are asked for; `nil` if there is none.
+  /// - Throws: as ``all()``.
   public nonisolated(nonsending) func first() async throws -> Object? {
     try await first.all().first
   }
@@ -15,6 +17,7 @@ extension MagicQuery {
 
   /// How many objects are asked for; none of them is loaded.
   ///
+  /// - Throws: as ``all()``.
   /// - Complexity: as the conditions, and O(*n*) in the objects that fulfil them. Of a type with required enums, UUIDs or JSON these are read as
   ///   their types, since objects that cannot be are not counted.
   public nonisolated(nonsending) func count() async throws -> Int {
@@ -39,12 +42,14 @@ extension MagicQuery {
   }
 
   /// The objects that are asked for, one after the other, with little in memory; see ``MagicStream``.
+  /// - Throws: from `next()`, as ``all()`` does; the sequence is over then.
   public func stream() -> MagicStream<Object> {
     MagicStream(query: self)
   }
 
   /// How SQLite goes about it, step by step: `SCAN Book` reads the whole table, `SEARCH Book USING INDEX …` looks things up. For people to
-  /// read; SQLite's wording changes.
+  /// read; SQLite's wording changes. Nothing while the database has never had such objects.
+  /// - Throws: as ``all()``.
   public nonisolated(nonsending) func plan() async throws -> [String] {
     guard let (scope, types) = try await mapped(in: try scope) else { return [] }
     let plan = plan

@@ -30,8 +30,8 @@ public struct AsyncMagical<Wrapped: Magical>: Magical {
   }
 
   /// The value: fetched, unless it was set. An asset holds its content then, and has been checked.
-  /// - Throws: ``MagicDataError`` with `notFound` if one object, or the asset's file, was removed or has not arrived, or the database is no
-  ///   longer open; for an asset also what ``MagicAsset/load()`` throws.
+  /// - Throws: ``MagicDataError`` with `notFound` if one object, or the asset's file, was removed or has not arrived; `failed` if the database is closed; for an
+  ///   asset also what ``MagicAsset/load()`` throws.
   public nonisolated(nonsending) func get() async throws -> Wrapped {
     switch state {
     case .value(let value): return try await (value as? any AnyAsset)?.loaded(as: Wrapped.self) ?? value
@@ -106,6 +106,7 @@ extension Dictionary: AsyncMagicalCollection where Key: Codable, Value: MagicObj
 
 extension AsyncMagical where Wrapped: AsyncMagicalCollection {
   /// How many objects there are. Asks the database at once, on the caller's thread.
+  /// - Throws: ``MagicDataError`` with `failed` if the database is closed, `notADatabase` if the file is damaged; in memory also `busy`, while others write.
   public var count: Int {
     get throws {
       switch state {
@@ -118,6 +119,7 @@ extension AsyncMagical where Wrapped: AsyncMagicalCollection {
   /// The objects one after the other, fetched some hundred at a time; a dictionary's with their keys.
   ///
   /// Which objects there are is settled when this is called; one that is removed before its turn is left out.
+  /// - Throws: as ``count``; `next()` as well, and `CancellationError`.
   public func createAsyncStream() throws -> AsyncMagicalStream<Wrapped> {
     switch state {
     case .value(let value): AsyncMagicalStream(values: Array(value))
@@ -125,7 +127,8 @@ extension AsyncMagical where Wrapped: AsyncMagicalCollection {
     }
   }
 
-  /// One of the objects, each as likely as another; `nil` if there is none.
+  /// One of the objects, each as likely as another; `nil` if there is none, or if it cannot be shown.
+  /// - Throws: as ``count``; `CancellationError`.
   public nonisolated(nonsending) func randomValue() async throws -> Wrapped.Element? {
     switch state {
     case .value(let value): return value.randomElement()
@@ -137,7 +140,8 @@ extension AsyncMagical where Wrapped: AsyncMagicalCollection {
 }
 
 extension AsyncMagical where Wrapped: AsyncMagicalCollection, Wrapped.Index == Int {
-  /// One of the objects at these places; `nil` if there is none.
+  /// One of the objects at these places; `nil` if there is none, or if it cannot be shown. Places beyond the last do not count.
+  /// - Throws: as ``count``; `CancellationError`.
   public nonisolated(nonsending) func randomValue(in range: Range<Int>) async throws -> Wrapped.Element? {
     switch state {
     case .value(let value):
@@ -177,12 +181,14 @@ public struct AsyncMagicalStream<Wrapped: AsyncMagicalCollection>: AsyncSequence
 
     public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
       while batch.isEmpty, !links.isEmpty, let property {
-        let part = links.prefix(256)
-        links.removeFirst(part.count)
+        let (part, rest) = (links.prefix(256), links.dropFirst(256))
+        // After an error nothing follows.
+        links = []
         let objects = try await property.fetch(Array(part), Wrapped.AsyncObject.self).all(Wrapped.AsyncObject.self)
         batch = try part.compactMap { link in
           try objects?.find(link.target).map { try Wrapped.asyncElement($0.pointee, name: link.name) }
         }[...]
+        links = rest
       }
       return batch.popFirst()
     }

@@ -19,7 +19,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   /// among them.
   ///
   /// - Parameter limit: the first so many.
-  /// - Throws: ``MagicDataError``; what a conversion throws.
+  /// - Throws: as ``MagicQuery/all()``; what a conversion throws.
   public nonisolated(nonsending) func fetchAll(
     sort property: PartialKeyPath<Converted.Model>? = nil, _ direction: MagicQuery<Converted.Model>.Direction = .ascending,
     limit: Int? = nil
@@ -28,6 +28,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   }
 
   /// The same for the objects that fulfil a condition; see ``MagicQuery``.
+  /// - Throws: as ``MagicQuery/all()``; what a conversion throws.
   public nonisolated(nonsending) func fetchAll(
     where condition: (MagicFields<Converted.Model>) -> some MagicCondition,
     sort property: PartialKeyPath<Converted.Model>? = nil,
@@ -37,6 +38,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   }
 
   /// The first value, in the order of the objects' z indexes or of a property of the model; `nil` if there is none.
+  /// - Throws: as ``MagicQuery/first()``; what the conversion throws.
   public nonisolated(nonsending) func fetchFirst(
     sort property: PartialKeyPath<Converted.Model>? = nil, _ direction: MagicQuery<Converted.Model>.Direction = .ascending
   ) async throws -> Converted? {
@@ -44,6 +46,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   }
 
   /// The same among the objects that fulfil a condition.
+  /// - Throws: as ``MagicQuery/first()``; what the conversion throws.
   public nonisolated(nonsending) func fetchFirst(
     where condition: (MagicFields<Converted.Model>) -> some MagicCondition,
     sort property: PartialKeyPath<Converted.Model>? = nil,
@@ -53,17 +56,20 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   }
 
   /// The value whose object has a primary value; `nil` if there is none.
-  /// - Throws: ``MagicDataError`` with `value` if a stored value cannot be read as its property's type; what the conversion throws.
+  /// - Throws: ``MagicDataError`` with `value` if a stored value cannot be read as its property's type, `model` if the model has no primary value or one of another
+  ///   kind; else as ``MagicData/object(of:)``; what the conversion throws.
   @concurrent public func fetch(primary: some MagicalPrimary) async throws -> Converted? {
     try await scope.find(Converted.Model.self, primary).map(Converted.init)
   }
 
   /// How many objects there are.
+  /// - Throws: as ``MagicQuery/count()``.
   public nonisolated(nonsending) func count() async throws -> Int {
     try await query.count()
   }
 
   /// How many objects fulfil a condition.
+  /// - Throws: as ``MagicQuery/count()``.
   public nonisolated(nonsending) func count(
     where condition: (MagicFields<Converted.Model>) -> some MagicCondition
   ) async throws -> Int {
@@ -71,6 +77,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   }
 
   /// The values of objects that fulfil a condition, and again after each change; see ``MagicQuery/observe()``.
+  /// - Throws: from `next()`, as ``MagicQuery/observe()`` does, and what a conversion throws; the sequence is over then.
   public func observe(
     where condition: (MagicFields<Converted.Model>) -> some MagicCondition,
     sort property: PartialKeyPath<Converted.Model>? = nil,
@@ -126,19 +133,21 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   /// where `makeModel()` leaves a number to the database, each save adds an object.
   ///
   /// - Returns: the object's z index.
-  /// - Throws: as ``MagicData/update(_:)``.
+  /// - Throws: as ``MagicData/update(_:)``; what `makeModel()` throws.
   @discardableResult
   @concurrent public func save(_ value: Converted) async throws -> Int {
     try await scope.update(value.makeModel())
   }
 
   /// The same for many values in one transaction: all are stored, or none.
+  /// - Throws: as ``MagicData/update(contentsOf:progress:)``; what `makeModel()` throws.
   @concurrent public func save(contentsOf values: some Sequence<Converted> & Sendable) async throws {
     try await MagicData(store: store).update(contentsOf: try values.map { try $0.makeModel() })
   }
 
   /// Removes the object with a value's primary value.
-  /// - Throws: ``MagicDataError`` with `notSaved` if there was never such an object here, `model` if the model has no primary value.
+  /// - Throws: ``MagicDataError`` with `notSaved` if there was never such an object here, `model` if the model has no primary value; else as
+  ///   ``MagicData/remove(_:)``; what `makeModel()` throws.
   @concurrent public func delete(_ value: Converted) async throws {
     guard Converted.Model.hasPrimaryValue else {
       throw MagicDataError(
@@ -148,6 +157,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   }
 
   /// Removes all objects of the model in one transaction.
+  /// - Throws: as ``MagicData/removeAll(of:)``.
   @concurrent public func deleteAll() async throws {
     try await scope.removeAll(of: Converted.Model.self)
   }

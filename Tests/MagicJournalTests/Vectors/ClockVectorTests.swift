@@ -22,6 +22,7 @@ import Testing
     var next: [Next]
   }
 
+  /// L-1, C-1, C-2, C-4.
   @Test func nextStampsAreThoseOfTheVectors() throws {
     let file = try VectorFile<File>("clock").content(orWrite: ClockVectorTests.make)
     for step in file.next {

@@ -14,6 +14,7 @@ import Testing
     var cases: [Case]
   }
 
+  /// L-4, L-24, M-1 to M-4, M-11, M-13 to M-20: objects and their digest.
   @Test func transactionsFoldToTheObjectsOfTheVectors() throws {
     let file = try VectorFile<File>("merge").content(orWrite: MergeVectorTests.make)
     for example in file.cases {
@@ -42,6 +43,37 @@ import Testing
     var naive = NaiveFold()
     for transaction in history.transactions { naive.add(transaction, history.schema) }
     #expect(naive.dump == dump(expected, history.schema), "MAGIC_SEED=\(seed)")
+  }
+
+  /// M-12, L-24: other addresses and tags, a schema that knows more, and objects that are gone make no difference.
+  @Test(arguments: seeds(20)) func whatIsNoDataIsNotInTheDigest(seed: UInt64) throws {
+    let history = try History(seed: seed, transactions: 40)
+    let digest = fold(history.transactions, history.schema).digest(history.schema)
+    let moved = history.transactions.enumerated().map { index, transaction in
+      var moved = transaction
+      (moved.replica, moved.sequence) = (Identifier(9, UInt64(index)), UInt64(index) + 5)
+      // But for those in births.
+      moved.name = TransactionName(stamp: moved.name.stamp, tag: ~moved.name.tag)
+      return moved
+    }
+    var schema = history.schema
+    schema.types[0].append(.init(name: try Name("more"), kind: .text))
+    schema.types.append(TypeSchema(name: try Name("Other"), primary: nil))
+    #expect(fold(moved, schema).digest(schema) == digest, "MAGIC_SEED=\(seed)")
+    // Of an object without a primary value, and of one that claims a number.
+    let (name, root) = (TransactionName(stamp: Stamp(1_000_000), tag: 1), Identifier(1, seed))
+    let keys = (0..<UInt32(2)).map { ObjectKey.birth(Birth(transaction: name, ordinal: $0)) }
+    let made = Transaction(
+      replica: root, sequence: 1, name: name, root: root,
+      entries: [
+        Entry(type: schema.types.count - 1, key: keys[0], operation: .birth, fields: []),
+        Entry(type: 2, key: keys[1], operation: .claim(number: 99), fields: []),
+      ])
+    var removed = made
+    (removed.sequence, removed.name) = (2, TransactionName(stamp: Stamp(1_000_001), tag: 2))
+    for index in removed.entries.indices { removed.entries[index].operation = .remove }
+    #expect(fold(moved + [made], schema).digest(schema) != digest, "MAGIC_SEED=\(seed)")
+    #expect(fold(moved + [made, removed], schema).digest(schema) == digest, "MAGIC_SEED=\(seed)")
   }
 
   private func fold(_ transactions: [Transaction], _ schema: Schema) -> Folded {

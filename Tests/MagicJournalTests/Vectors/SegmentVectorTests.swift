@@ -25,6 +25,7 @@ import Testing
     file = try VectorFile("segments").content(orWrite: SegmentVectorTests.make)
   }
 
+  /// S-3 to S-6, S-10.
   @Test func segmentsSayWhatTheVectorsSay() throws {
     for valid in file.valid {
       let segment = try Segment(try parsed([UInt8](hexadecimal: valid.file), valid.name))
@@ -39,6 +40,7 @@ import Testing
     }
   }
 
+  /// S-1, S-2, S-5 to S-8, S-10, J-11, J-15: each has one fault.
   @Test func segmentsThatAreNoneAreRefused() throws {
     for invalid in file.invalid { try invalid.expectRefused { _ = try Segment($0) } }
   }

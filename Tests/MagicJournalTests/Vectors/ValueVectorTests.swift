@@ -33,6 +33,7 @@ import Testing
     file = try VectorFile("values").content(orWrite: ValueVectorTests.make)
   }
 
+  /// V-2 to V-5, V-12 to V-16.
   @Test func valuesHaveTheEncodingsOfTheVectors() throws {
     for known in file.values {
       let value = try known.value.value
@@ -44,6 +45,7 @@ import Testing
     }
   }
 
+  /// V-6.
   @Test func valuesAreOrderedAsTheirEncodings() throws {
     let values = try file.order.map { text in
       var reader = ByteReader(try parsed([UInt8](hexadecimal: text), text))
@@ -54,6 +56,7 @@ import Testing
     }
   }
 
+  /// V-1 to V-4, V-7, V-12 to V-16.
   @Test func bytesThatAreNoValueAreRefused() throws {
     for invalid in file.invalid {
       let bytes = try parsed([UInt8](hexadecimal: invalid.bytes), invalid.bytes)

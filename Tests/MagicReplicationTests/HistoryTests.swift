@@ -39,9 +39,7 @@ import Testing
       #expect(changes.map(\.outcome) == [.replaced, .current])
       #expect(changes[0].successor == changes[1].author)
       let place = folder["rebuilt-\(UUID())"]
-      var plan = RebuildPlan()
-      plan.until = MagicMoment(before)
-      #expect(try await history.rebuild(into: place, plan).isComplete)
+      #expect(try await history.rebuild(into: place, RebuildPlan(until: MagicMoment(before))).isComplete)
       await #expect(throws: MagicDataError.self) { try await history.rebuild(into: place) }
       let rebuilt = try await MagicData(path: place)
       #expect(try await rebuilt.object(of: Note.self).map(\.title) == ["first"])

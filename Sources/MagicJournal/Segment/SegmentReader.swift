@@ -142,9 +142,9 @@ struct BodyReader: Sendable {
     _ replica: ReplicaID, _ sequence: UInt64, isFirst: Bool, after previous: Stamp?, atMost most: Int = .max
   ) throws(JournalError) -> EncodedTransaction {
     var open: OpenTransaction
-    if let begun = self.open {
+    // Taken, and not copied: it grows.
+    if let begun = self.open.take() {
       open = begun
-      self.open = nil
     } else {
       open = try columns.begin(from: isFirst ? 0 : previous?.bits ?? 0, after: previous, roots: roots, atMost: most)
     }
@@ -229,7 +229,8 @@ extension SegmentColumns<ByteReader> {
     }
     assert(open.size == before + entries.size, "an encoding has the length that it is said to have")
     open.taken += count
-    if open.taken == open.count, open.spoken.isInDoubt {
+    if open.taken == open.count, open.spoken.haveTwins {
+      // Mostly there are none, and what looks so is but two objects of one hash.
       let all = first == 0 ? entries : try self.entries(of: open, in: body, shapes, schema)
       guard all.haveObjectsOfTheirOwn else {
         throw counts.damaged("a transaction has two entries of one object", at: open.counted)
@@ -282,11 +283,15 @@ extension SegmentColumns<ByteReader> {
         size += 16 + bytes.count
       }
     }
-    for field in shapes[index].fields {
+    for place in 0..<shapes[index].fields.count {
+      let field = shapes[index].fields[place]
       let start = types[type].fields[field].offset
       let value = try Value.pass(&types[type].fields[field])
-      let known = schema.types[type].fields[field]
-      guard value.relation?.fits(known) ?? (value.kind.map { $0 == known.kind } ?? !known.kind.hasElements) else {
+      // Of the field alone what is needed: it holds texts, which would be counted.
+      let kind = schema.types[type].fields[field].kind
+      let fits =
+        value.relation?.fits(schema.types[type].fields[field]) ?? (value.kind == kind || value.kind == nil && !kind.hasElements)
+      guard fits else {
         throw types[type].fields[field].damaged("a value does not fit its field", at: start)
       }
       size += 4 + types[type].fields[field].offset - start
@@ -301,37 +306,67 @@ extension SegmentColumns<ByteReader> {
   }
 }
 
-/// Whether two entries of a transaction may be of one object: a table of hashes, which is quick.
+/// Whether two entries of a transaction may be of one object: hashes of all, compared when the last one is there.
 private struct SpokenObjects {
-  /// Of each hash the lower half, which does not choose its place; 0 for none.
-  private var hashes: [UInt32] = []
-  /// From a hash to its place.
-  private let shift: Int
-  /// Whether two hashes were the same, or so many close that nobody looked further.
-  private(set) var isInDoubt = false
+  private var hashes: [UInt64] = []
+  private let count: Int
 
-  /// Hashes that others have chosen may be close.
-  private static let maxSteps = 32
+  /// As many as a cache of the machine holds beside others: a table of all would have to be fetched for each.
+  private static let atOnce = 512
 
   init(_ count: Int) {
-    let bits = Int.bitWidth - (2 * count - 1).leadingZeroBitCount
-    shift = UInt64.bitWidth - bits
-    if count > 1 { hashes = Array(repeating: 0, count: 1 << bits) }
+    self.count = count
+    if count > 1 { hashes.reserveCapacity(count) }
   }
 
-  mutating func insert(_ hash: UInt64) {
-    guard !hashes.isEmpty, !isInDoubt else { return }
-    let low = max(UInt32(truncatingIfNeeded: hash), 1)
-    var place = Int(hash >> UInt64(shift))
-    for _ in 0..<SpokenObjects.maxSteps {
-      if hashes[place] == 0 {
-        hashes[place] = low
-        return
-      }
-      if hashes[place] == low { break }
-      place = (place + 1) & (hashes.count - 1)
+  mutating func insert(_ hash: UInt64) { if count > 1 { hashes.append(hash) } }
+
+  /// Whether two hashes are the same: those that begin with the same bits are brought together, and then looked at.
+  var haveTwins: Bool {
+    guard hashes.count > 1 else { return false }
+    let bits = max(0, Int.bitWidth - (hashes.count / SpokenObjects.atOnce).leadingZeroBitCount)
+    // A shift by all bits gives 0.
+    let shift = UInt64(UInt64.bitWidth - bits)
+    var ends = [Int](repeating: 0, count: 1 << bits)
+    for hash in hashes { ends[Int(hash >> shift)] += 1 }
+    var sum = 0
+    for place in ends.indices {
+      (ends[place], sum) = (sum, sum + ends[place])
     }
-    (isInDoubt, hashes) = (true, [])
+    var sorted = [UInt64](repeating: 0, count: hashes.count)
+    for hash in hashes {
+      sorted[ends[Int(hash >> shift)]] = hash
+      ends[Int(hash >> shift)] += 1
+    }
+    var (table, start) = ([UInt64](), 0)
+    for end in ends {
+      if SpokenObjects.hasTwins(sorted[start..<end], &table) { return true }
+      start = end
+    }
+    return false
+  }
+
+  /// - Parameter table: memory that is used again. 0 stands for none, and for itself.
+  private static func hasTwins(_ hashes: ArraySlice<UInt64>, _ table: inout [UInt64]) -> Bool {
+    guard hashes.count > 1 else { return false }
+    let bits = Int.bitWidth - (2 * hashes.count - 1).leadingZeroBitCount
+    if table.count < 1 << bits { table = Array(repeating: 0, count: 1 << bits) }
+    let mask = 1 << bits - 1
+    for place in 0...mask { table[place] = 0 }
+    var hasZero = false
+    for hash in hashes {
+      guard hash != 0 else {
+        if hasZero { return true }
+        hasZero = true
+        continue
+      }
+      // The first bits are the same.
+      var place = Int(truncatingIfNeeded: hash) & mask
+      while table[place] != 0, table[place] != hash { place = (place + 1) & mask }
+      if table[place] == hash { return true }
+      table[place] = hash
+    }
+    return false
   }
 }
 

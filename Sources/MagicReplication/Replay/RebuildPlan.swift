@@ -19,7 +19,10 @@ public struct RebuildPlan: Sendable {
   /// Merges no transaction above this version: of those of `until` the one that comes last.
   var through: Version?
 
-  public init() {}
+  /// - Parameter until: what was written later is left out.
+  public init(until: MagicMoment? = nil) {
+    self.until = until
+  }
 
   /// Whether what is merged of each replica is a run from its first transaction on, each whole: only that is a state that a replica of the same data set can be in.
   package var isRun: Bool { types.isEmpty && skipped.isEmpty }

@@ -41,7 +41,9 @@ extension Case {
       return [("before the updates", last), ("whole", nil)].map { name, moment in
         Side(name) { folder in
           {
-            guard try await history.rebuild(into: folder.file("rebuilt"), RebuildPlan(until: moment)).isComplete else { return 0 }
+            guard try await history.rebuild(into: folder.file("rebuilt"), RebuildPlan(until: moment)).isComplete else {
+              return 0
+            }
             return size
           }
         }

@@ -97,7 +97,7 @@ extension Scope {
 
   private func blockingChange<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {
     switch self {
-    case .database(let store), .observed(let store, _), .within(_, let store):
+    case .database(let store), .observed(let store, _):
       try OpenTransaction.run(blocking: store) { try $0.changeBlocking(isPart: true, body) }
     case .transaction(let open, let isPart): try open.changeBlocking(isPart: isPart, body)
     }
@@ -105,7 +105,7 @@ extension Scope {
 
   private func blockingRead<Result>(_ body: (Connection) throws -> Result) throws -> Result {
     switch self {
-    case .database(let store), .observed(let store, _), .within(_, let store): try store.readBlocking(body)
+    case .database(let store), .observed(let store, _): try store.readBlocking(body)
     case .transaction(let open, _): try open.accessBlocking(body)
     }
   }
@@ -123,7 +123,7 @@ extension Scope {
     switch self {
     case .transaction(let open, _):
       return try open.mappedBlocking(type, layout)
-    case .database(let store), .observed(let store, _), .within(_, let store):
+    case .database(let store), .observed(let store, _):
       if let mapped = try store.readBlocking({ db in try MappedType.find(layout, db) }) {
         store.remember(mapped, as: type)
         return mapped

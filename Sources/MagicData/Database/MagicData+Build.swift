@@ -79,7 +79,7 @@ extension DatabaseLocation {
     }
   }
 
-  /// Puts what was made in the place of what is there. Nothing is deleted before the last renaming, and after an error all is as it was. Who is killed
+  /// Puts what was made in the place of what is there. No database and no asset is deleted before the last renaming, and after an error both are as they were. Who is killed
   /// between these renamings finds the old database, and its assets under the hidden name.
   private func replace(with aside: DatabaseLocation) throws {
     let old = file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).files")

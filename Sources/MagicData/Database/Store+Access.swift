@@ -124,15 +124,6 @@ extension Store {
     try Store.failing("the database could not be read") { try database.read(body) }
   }
 
-  /// The same in the transaction that the task is within; `nil` outside of one.
-  func readWithin<Result>(_ body: (Database) throws -> Result) throws -> Result? {
-    guard let running = RunningTransaction.current(of: self) else { return nil }
-    // A body that blocks is on the connection's queue already.
-    return try Store.failing("the transaction could not go on") {
-      try database.unsafeReentrantWrite { db in running.isOpen(on: self) ? try body(db) : nil }
-    }
-  }
-
   /// A transaction for what takes microseconds. The caller has passed the gate.
   @inline(never) func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result
   {

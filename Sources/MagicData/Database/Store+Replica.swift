@@ -51,7 +51,8 @@ extension Store {
       ReplicaMark([token, next], of: location)?.write(beside: location)
       db.afterNextTransaction { [state] _ in
         // Unless somebody else has begun to change it again.
-        if ReplicaMark.beside(location)?.tokens ?? [token, next] == [token, next] {
+        let tokens = ReplicaMark.beside(location)?.tokens
+        if tokens == nil || tokens == [token, next] || tokens == [token] {
           ReplicaMark([next], of: location)?.write(beside: location)
         }
         state.withLock { state in

@@ -116,6 +116,7 @@ package final class Store: Sendable {
   }
 
   func closeBlocking() throws {
+    try checkOutsideTransaction()
     commits.close()
     if database is DatabasePool {
       _ = try? database.writeWithoutTransaction { db in try db.checkpoint(.full) }

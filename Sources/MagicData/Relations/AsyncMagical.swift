@@ -10,8 +10,8 @@ public import MagicJournal
 /// for try await page in try book.pages.createAsyncStream() { … }
 /// ```
 ///
-/// It is stored as its value would be. What it gives is what the database holds when it is asked, and in the body of a transaction what that has come to; for a value
-/// that was set and is in memory, that value.
+/// It is stored as its value would be. What it gives is what the database holds when it is asked, which is not what an open transaction has changed
+/// (in memory it throws `transaction` there); for a value that was set and is in memory, that value.
 public struct AsyncMagical<Wrapped: Magical>: Magical {
   enum State {
     case value(Wrapped)
@@ -277,16 +277,15 @@ struct StoredProperty {
     let store = origin
     let layout = try StoredProperty.layout(owner)
     let known = store.known(owner)
-    func links(_ db: Connection) throws -> [Link] {
+    return try store.readBlocking { db in
       guard let type = try known ?? MappedType.find(layout, db) else { return [] }
       return try type.shownLinks(of: zIndex, index, db)
     }
-    return try store.readWithin(links) ?? store.readBlocking(links)
   }
 
   /// All objects of the property.
   nonisolated(nonsending) func fetch(_ target: any MagicObject.Type) async throws -> ([Link], FetchedObjects) {
-    let scope = Scope.current(origin)
+    let scope = Scope.database(origin)
     guard let type = try await scope.mappedForReading(owner), let targets = try await scope.mappedForReading(target) else {
       return ([], FetchedObjects())
     }
@@ -301,7 +300,7 @@ struct StoredProperty {
 
   /// The objects that some links lead to.
   nonisolated(nonsending) func fetch(_ links: [Link], _ target: any MagicObject.Type) async throws -> FetchedObjects {
-    let scope = Scope.current(origin)
+    let scope = Scope.database(origin)
     guard let type = try await scope.mappedForReading(target) else { return FetchedObjects() }
     let types = try await scope.typesForReading(of: type)
     let zIndexes = Array(Set(links.map(\.target))).sorted()

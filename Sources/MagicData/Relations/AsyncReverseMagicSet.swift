@@ -1,8 +1,8 @@
 internal import GRDB
 internal import MagicJournal
 
-/// The objects that hold an object, each once, in the order of their z indexes: what the database holds when it is asked, and in the body of a transaction what that
-/// has come to.
+/// The objects that hold an object, each once, in the order of their z indexes: what the database holds when it is asked, which is not
+/// what an open transaction has changed.
 public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, ExpressibleByArrayLiteral {
   private enum Source {
     /// Of an object that was saved or fetched.
@@ -76,11 +76,10 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
       let property = try AsyncReverseMagicSet.property(relation)
       let layout = try Layout.of(Element.self)
       let known = store.known(Element.self)
-      func owners(_ db: Connection) throws -> [Int64] {
+      return try store.readOnCaller { db in
         guard let type = try known ?? MappedType.find(layout, db) else { return [] }
         return try type.owners(of: record.place.zIndex, in: property, after: .min, limit: -1, db)
       }
-      return try store.readWithin(owners) ?? store.readOnCaller(owners)
     }
   }
 
@@ -88,7 +87,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
   private nonisolated(nonsending) func batch(after last: Int64) async throws -> ([Element], Int64?) {
     guard case .stored(let record, let relation) = source else { return ([], nil) }
     let property = try AsyncReverseMagicSet.property(relation)
-    let scope = Scope.current(try record.store)
+    let scope = Scope.database(try record.store)
     guard let type = try await scope.mappedForReading(Element.self) else { return ([], nil) }
     let types = try await scope.typesForReading(of: type)
     let (zIndex, size) = (record.place.zIndex, AsyncReverseMagicSet.batchSize)

@@ -6,12 +6,11 @@ final class RunningTransaction: Sendable {
 
   /// Another opening of the same file has the same one.
   private let gate: ObjectIdentifier
-  private let store: ObjectIdentifier
   private let outer: RunningTransaction?
   private let isOver = Locked(false)
 
   private init(of store: Store, within outer: RunningTransaction?) {
-    (gate, self.store) = (ObjectIdentifier(store.gate), ObjectIdentifier(store))
+    gate = ObjectIdentifier(store.gate)
     self.outer = outer
   }
 
@@ -34,18 +33,6 @@ final class RunningTransaction: Sendable {
     defer { running.isOver.withLock { $0 = true } }
     return try $current.withValue(running, operation: body)
   }
-
-  /// The one whose changes are on a store's own connection.
-  static func current(of store: Store) -> RunningTransaction? {
-    var next = current
-    while let running = next {
-      if running.isOpen(on: store) { return running }
-      next = running.outer
-    }
-    return nil
-  }
-
-  func isOpen(on store: Store) -> Bool { self.store == ObjectIdentifier(store) && !isOver.withLock { $0 } }
 
   func holds(_ store: Store) -> Bool {
     if gate == ObjectIdentifier(store.gate), !isOver.withLock({ $0 }) { return true }

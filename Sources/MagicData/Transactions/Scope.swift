@@ -9,17 +9,10 @@ enum Scope {
   /// - Parameter isPart: of a call that undoes all that it did if any of it fails: then what it is made of has no savepoints of its own. SQLite
   ///   copies into a file what each page was before a savepoint's first change of it, and the parts of a large call change the same pages.
   case transaction(OpenTransaction, isPart: Bool = false)
-  /// What an object asks for later by itself, in a task that is within a transaction.
-  case within(RunningTransaction, Store)
-
-  /// Where what an object asks for by itself is read: in the transaction that the task is within, which it is to see.
-  static func current(_ store: Store) -> Scope {
-    RunningTransaction.current(of: store).map { .within($0, store) } ?? .database(store)
-  }
 
   var store: Store {
     switch self {
-    case .database(let store), .observed(let store, _), .within(_, let store): store
+    case .database(let store), .observed(let store, _): store
     case .transaction(let open, _): open.store
     }
   }
@@ -30,7 +23,7 @@ enum Scope {
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
     switch self {
-    case .database(let store), .observed(let store, _), .within(_, let store): try await store.exclusively(body)
+    case .database(let store), .observed(let store, _): try await store.exclusively(body)
     case .transaction: try await body()
     }
   }
@@ -40,7 +33,7 @@ enum Scope {
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     switch self {
-    case .database(let store), .observed(let store, _), .within(_, let store): try await store.change(body)
+    case .database(let store), .observed(let store, _): try await store.change(body)
     case .transaction(let open, let isPart): try await open.change(isPart: isPart, body)
     }
   }
@@ -70,11 +63,6 @@ enum Scope {
     case .database(let store): result = try await store.readBriefly(body)
     case .observed(let store, let note): result = try await store.readBriefly(note.noting(body))
     case .transaction(let open, _): result = try await open.access(body)
-    case .within(let running, let store):
-      let doing = "the transaction could not go on"
-      let found = try await store.accessNow(doing) { db in running.isOpen(on: store) ? try body(db) : nil }
-      // A task that a transaction's body has started may go on when that is over.
-      result = if let found { found } else { try await store.readBriefly(body) }
     }
     try Task.checkCancellation()
     return result
@@ -97,8 +85,6 @@ enum Scope {
     switch self {
     case .transaction(let open, _):
       return try await open.mapped(type, layout)
-    case .within:
-      return try await read { db in try MappedType.find(layout, db) ?? db.whole { try MappedType.make(layout, $0) } }
     case .database(let store), .observed(let store, _):
       // A type that is known costs no wait for whoever writes.
       var mapped = try await store.read { db in try MappedType.find(layout, db) }

@@ -21,6 +21,8 @@ package struct EncodedEntries: Sendable {
   /// The ordinal of the first one.
   private let first: Int
   package private(set) var count = 0
+  /// What the values that were made take: bytes of their encodings.
+  package private(set) var madeBytes = 0
   /// Of one entry after the other: its type and operation, how many values it has, where its object's name begins, where the base of a revival does, and
   /// each value's field and where that begins. (Shapes say some of this, but each is an array, which is counted when it is looked at.)
   private var places: [UInt32] = []
@@ -53,6 +55,7 @@ package struct EncodedEntries: Sendable {
     places.append(UInt32(field))
     places.append(UInt32(relations.count) | EncodedEntries.mark)
     relations.append(relation)
+    madeBytes += relation.length
   }
 
   /// Whether no two are of one object.

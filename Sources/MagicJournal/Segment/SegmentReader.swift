@@ -313,6 +313,7 @@ private struct SpokenObjects {
 
   /// As many as a cache of the machine holds beside others: a table of all would have to be fetched for each.
   private static let atOnce = 512
+  private static let maxSteps = 64
 
   init(_ count: Int) {
     self.count = count
@@ -321,7 +322,7 @@ private struct SpokenObjects {
 
   mutating func insert(_ hash: UInt64) { if count > 1 { hashes.append(hash) } }
 
-  /// Whether two hashes are the same: those that begin with the same bits are brought together, and then looked at.
+  /// Whether two hashes are the same, or too close to tell: those that begin with the same bits are brought together, and then looked at.
   var haveTwins: Bool {
     guard hashes.count > 1 else { return false }
     let bits = max(0, Int.bitWidth - (hashes.count / SpokenObjects.atOnce).leadingZeroBitCount)
@@ -362,7 +363,13 @@ private struct SpokenObjects {
       }
       // The first bits are the same.
       var place = Int(truncatingIfNeeded: hash) & mask
-      while table[place] != 0, table[place] != hash { place = (place + 1) & mask }
+      var steps = 0
+      while table[place] != 0, table[place] != hash {
+        place = (place + 1) & mask
+        steps += 1
+        // Hashes that others have chosen may be close: then entries themselves are compared.
+        if steps == maxSteps { return true }
+      }
       if table[place] == hash { return true }
       table[place] = hash
     }

@@ -142,7 +142,7 @@ extension JournalSource {
       var (writer, count) = (ExportWriter(), 0)
       var window = try selection.window(journal)
       // What is imported is merged, so it has to have passed its check (S-1).
-      window.salvages = false
+      (window.salvages, window.last) = (false, nil)
       if let givenUp = journal.givenUp {
         throw MagicDataError(
           .notFound,

@@ -64,7 +64,8 @@ struct ObjectSample {
       default: add(slot, object, name, version, length)
       }
     }
-    if cells.count > ObjectSample.most, objects.count > 1 { halve() }
+    // Hashes that others have chosen may all end in zeros.
+    if cells.count > ObjectSample.most, objects.count > 1, mask < 1 << 32 { halve() }
     return bytes
   }
 
@@ -106,7 +107,11 @@ struct ObjectSample {
       }
     }
     let scale = Int(mask) + 1
-    return .init(values: values * scale, bytes: bytes * scale, isEstimate: mask != 0)
+    func scaled(_ count: Int) -> Int {
+      let (product, overflow) = count.multipliedReportingOverflow(by: scale)
+      return overflow ? .max : product
+    }
+    return .init(values: scaled(values), bytes: scaled(bytes), isEstimate: mask != 0)
   }
 }
 

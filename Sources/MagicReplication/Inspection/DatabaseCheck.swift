@@ -112,7 +112,8 @@ public struct DatabaseCheck: Sendable {
     }
     let folded = state.tableRow
     guard row != folded else { return }
-    let names = Set(row.changes(to: folded, of: type).map { type.fields[$0.field].name.text }).sorted()
+    let differing = (row + folded).filter { value in !row.contains(value) || !folded.contains(value) }
+    let names = Set(differing.map { type.fields[$0.field].name.text }).sorted()
     fault(.values, "shows other values than its journal folds to: \(names.joined(separator: ", "))")
   }
 

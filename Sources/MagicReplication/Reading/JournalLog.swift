@@ -19,7 +19,7 @@ package struct LogSelection: Sendable {
     window.since = try since.map { try journal.firstStamp(at: $0, replicas) }
     window.until = try until.map { try journal.stamp(at: $0, replicas) }
     // Each transaction has an entry at least.
-    if filter.isEmpty, until == nil { window.last = limit }
+    if filter.isEmpty, until == nil { window.last = limit.map { max(0, $0) } }
     return window
   }
 }
@@ -170,7 +170,7 @@ private struct LastEntries {
   private var first = 0
 
   init(_ limit: Int?) {
-    self.limit = limit
+    self.limit = limit.map { max(0, $0) }
   }
 
   /// `false` if all are wanted.

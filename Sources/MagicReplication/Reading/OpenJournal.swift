@@ -283,6 +283,9 @@ package final class OpenJournal {
   }
 
   private func address(_ prefixes: [String], _ sequence: UInt64) throws -> (replica: ReplicaID, stamp: Stamp) {
+    guard 1..<Limits.sequence ~= sequence else {
+      throw MagicDataError(.notFound, "there is no transaction \(sequence); sequences begin at 1")
+    }
     var window = JournalWindow()
     window.replicas = prefixes
     var replicas: Set<ReplicaID> = []

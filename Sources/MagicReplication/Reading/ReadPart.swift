@@ -21,7 +21,7 @@ enum ReadPart: Sendable {
       transaction.entries.reduce(transaction.entries.count) { sum, entry in
         sum + entry.fields.reduce(0) { $0 + $1.value.length } / 128
       }
-    case .encoded(let transaction): transaction.entries.count
+    case .encoded(let transaction): transaction.entries.count + transaction.entries.madeBytes / 128
     }
   }
 }

@@ -78,6 +78,8 @@ extension JournalSource {
     let ((unread, second), first) = try await withDatabase { old in
       try await other.withDatabase { new in
         let (old, new) = (old.store, new.store)
+        // A database differs in nothing from itself.
+        guard old !== new else { return MagicReadReport() }
         return try await Store.atLength { checkCancelled in
           try old.readBlocking { oldDB in
             try new.readBlocking { newDB in

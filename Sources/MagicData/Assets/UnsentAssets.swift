@@ -21,18 +21,20 @@ package struct UnsentAssets {
   /// Those that rows let go of at some time.
   static func allDropped(_ db: Connection) throws -> Set<String> { try names(Statements.selectDroppedAssets, db) }
 
-  /// Within the transaction of a merge: of what it let go of, what the database's own entries name of which no contents were sent yet stays, also those that it
-  /// wrote under an id that it has left since.
+  /// Within the transaction of a merge: of what it let go of, that stays which the database's own entries name and of which no contents were sent yet, or
+  /// which entries name that the remote does not have: this database may have written them under an id that it has left.
   ///
-  /// - Parameter before: what no row had before the merge.
-  package static func keep(of own: ReplicaID, before: Set<String>, _ db: Connection) throws {
+  /// - Parameters:
+  ///   - frontier: what the remote has.
+  ///   - before: what no row had before the merge.
+  package static func keep(of own: ReplicaID, beyond frontier: Frontier, before: Set<String>, _ db: Connection) throws {
     let dropped = try allDropped(db).subtracting(before)
     guard !dropped.isEmpty else { return }
     let journal = try JournalReader(db)
     var unsent: Set<String> = []
-    for replica in try senders(db).union([own]) {
-      let sent = max(try sentSequence(of: replica, db), try journal.floor(of: replica)?.sequence ?? 0)
-      try journal.forEachPart(of: replica, after: sent) { part in
+    for replica in try journal.frontier().replicas {
+      let sent = replica == own ? try sentSequence(of: own, db) : frontier[replica]
+      try journal.forEachPart(of: replica, after: max(sent, try journal.floor(of: replica)?.sequence ?? 0)) { part in
         for entry in part.transaction.entries {
           for field in entry.fields {
             if case .asset(let name) = field.value, dropped.contains(name) { unsent.insert(name) }
@@ -48,15 +50,6 @@ package struct UnsentAssets {
     guard !names.isEmpty else { return }
     try db.execute(sql: Statements.createUnsentAssets)
     for name in names.sorted() { try run([Statements.insertUnsentAsset, Statements.deleteDroppedAsset], name, db) }
-  }
-
-  /// The ids under which this database, or one that it is a copy of, has sent contents.
-  private static func senders(_ db: Connection) throws -> Set<ReplicaID> {
-    guard try db.has("magic_sent") else { return [] }
-    var senders: Set<ReplicaID> = []
-    var select = try SQL(db, Statements.selectSenders)
-    while try select.step() { senders.insert(try select.identifier(0)) }
-    return senders
   }
 
   /// The last of a replica's transactions of which the contents were sent.

@@ -179,7 +179,6 @@ enum Statements {
   static let createSent =
     "CREATE TABLE IF NOT EXISTS magic_sent (replica BLOB PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID"
   static let selectSent = "SELECT sequence FROM magic_sent WHERE replica = ?"
-  static let selectSenders = "SELECT replica FROM magic_sent"
   static let insertSent = "INSERT OR REPLACE INTO magic_sent (replica, sequence) VALUES (?, ?)"
   static let has = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
   static let selectClaim = "SELECT birth, number FROM magic_claim WHERE type = ? AND shown = ?"

@@ -54,7 +54,7 @@ extension FolderListing {
     let waiting = try adopt(&merger, db) { report.count($0.header) }
     try merger.finish()
     try keep(taken, beside: beside, before: (before, merger.mark), own: own, db)
-    try UnsentAssets.keep(of: own, before: dropped, db)
+    try UnsentAssets.keep(of: own, beyond: frontier, before: dropped, db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))

@@ -33,6 +33,9 @@ import Testing
         let first = try tx.first(all)
         #expect(first?.name == "4")
       }
+      try magic.blocking.transaction { _ in
+        #expect(throws: MagicDataError.self) { try magic.blocking.close() }
+      }
       try magic.blocking.close()
       #expect(throws: MagicDataError.self) { try magic.blocking.object(of: Cat.self) }
       let again = try MagicData.Blocking.open(path: url)

@@ -86,6 +86,23 @@ import Testing
     #expect(found.withLock(\.differences).isEmpty)
   }
 
+  /// What nobody should ask for has an answer, and ends no program.
+  @Test func oddQuestionsAreAnswered() async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    for number in 0..<3 { try await replica.magic.update(Note("\(number)", "x")) }
+    let history = MagicHistory(replica.magic)
+    try await history.forEachDifference(to: MagicHistory(replica.magic)) { Issue.record("\($0)") }
+    var selection = MagicHistory.Selection()
+    selection.limit = 1
+    try await history.export(to: folder["all.jsonl"], selection)
+    #expect(try await MagicHistory(path: folder["all.jsonl"].path).statistics().transactions == 3)
+    selection.limit = -1
+    try await history.forEachEntry(selection) { Issue.record("\($0)") }
+    await #expect { try await history.forEachObject(at: MagicMoment(replica: nil, sequence: 0)) { _ in } } throws: {
+      ($0 as? MagicDataError)?.code == .notFound
+    }
+  }
+
   @Test func anAppUndoesAndMends() async throws {
     let replica = try Replica(folder["a"], folder["remote"], world)
     let note = Note("n", "first")

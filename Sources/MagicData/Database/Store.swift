@@ -118,6 +118,7 @@ package final class Store: Sendable {
   func closeBlocking() throws {
     try checkOutsideTransaction()
     commits.close()
+    // As `close` does, for who holds up a thread: a WAL that others read stays.
     if database is DatabasePool {
       _ = try? database.writeWithoutTransaction { db in try db.checkpoint(.full) }
     }

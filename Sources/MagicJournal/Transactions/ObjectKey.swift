@@ -150,7 +150,7 @@ extension Birth {
 
 extension UnsafeRawBufferPointer {
   func hash(seed: UInt64) -> UInt64 {
-    var hash = (seed &+ 1) &* 0x9e37_79b9_7f4a_7c15
+    var hash = seed.start
     hash.mix(self)
     return hash.mixed
   }
@@ -165,11 +165,13 @@ extension UInt64 {
   }
 
   fileprivate func hash(seed: UInt64) -> UInt64 {
-    // Small seeds and small numbers are not to meet.
-    var hash = (seed &+ 1) &* 0x9e37_79b9_7f4a_7c15
+    var hash = seed.start
     hash.mix(self)
     return hash.mixed
   }
+
+  /// Of a seed: small ones and small numbers are not to meet.
+  fileprivate var start: UInt64 { (self &+ 1) &* 0x9e37_79b9_7f4a_7c15 }
 
   fileprivate mutating func mix(_ word: UInt64) {
     self = (self ^ word) &* 0xbf58_476d_1ce4_e5b9

@@ -51,7 +51,8 @@ public struct MagicHistory: Sendable {
 
     var log: LogSelection {
       var selection = LogSelection()
-      (selection.since, selection.until, selection.replicas, selection.limit) = (since, until, replicas, limit)
+      (selection.since, selection.until, selection.replicas) = (since, until, replicas)
+      selection.limit = limit.map { max(0, $0) }
       selection.filter = EntryFilter(type: type, object: object, isRemove: isRemove)
       return selection
     }

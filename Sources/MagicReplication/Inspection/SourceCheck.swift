@@ -37,9 +37,10 @@ package struct SourceCheck: Sendable {
     }
     (database, report) = (check, statistics.report.joined(read))
     if let folder {
+      let digits = Set(names.map(AssetContent.digits))
       let found = try await Store.atLength { checkCancelled in
         var (missing, damaged): ([String], [String]) = ([], [])
-        for digits in Set(names.map(AssetContent.digits)).sorted() {
+        for digits in digits.sorted() {
           try checkCancelled()
           let file = folder.content(digits)
           guard folder.checkWay(to: digits) == nil, PieceReader.length(of: file) != nil else {
@@ -50,7 +51,7 @@ package struct SourceCheck: Sendable {
         }
         return (missing, damaged)
       }
-      (contents, missingContents, damagedContents) = (Set(names.map(AssetContent.digits)).count, found.0, found.1)
+      (contents, missingContents, damagedContents) = (digits.count, found.0, found.1)
     }
     var said = Set(report.unread.map(\.message))
     for file in unread where said.insert(file.message).inserted { report.unread.append(file) }

@@ -63,7 +63,6 @@ struct EntryLine: Sendable {
 struct EntryPage: EntryTaker {
   private var line: EntryLine
   private var bytes = ByteWriter()
-  private(set) var count = 0
   private let atOnce: Int
   private let write: @Sendable ([UInt8]) throws -> Void
 
@@ -76,7 +75,6 @@ struct EntryPage: EntryTaker {
   }
 
   mutating func take(_ entry: some EntryView, of transaction: Transaction, _ schema: SourceSchema) throws {
-    count += 1
     line.write(entry, of: transaction, schema, to: &bytes)
     bytes.byte(UInt8(ascii: "\n"))
     if bytes.count >= atOnce { try finish() }

@@ -19,7 +19,7 @@ package struct LogSelection: Sendable {
     window.since = try since.map { try journal.firstStamp(at: $0, replicas) }
     window.until = try until.map { try journal.stamp(at: $0, replicas) }
     // Each transaction has an entry at least.
-    if filter.isEmpty, until == nil { window.last = limit.map { max(0, $0) } }
+    if filter.isEmpty, until == nil { window.last = limit }
     return window
   }
 }
@@ -52,10 +52,7 @@ extension JournalSource {
     _ selection: LogSelection, after: Frontier? = nil, isJSON: Bool, atOnce: Int,
     _ write: @Sendable @escaping ([UInt8]) throws -> Void
   ) async throws -> (report: MagicReadReport, reached: Frontier, count: Int) {
-    let (report, reached, count) = try await read(selection, after: after) {
-      EntryPage(isJSON: isJSON, atOnce: atOnce, write)
-    }
-    return (report, reached, count)
+    try await read(selection, after: after) { EntryPage(isJSON: isJSON, atOnce: atOnce, write) }
   }
 
   private func read(
@@ -170,7 +167,7 @@ private struct LastEntries {
   private var first = 0
 
   init(_ limit: Int?) {
-    self.limit = limit.map { max(0, $0) }
+    self.limit = limit
   }
 
   /// `false` if all are wanted.

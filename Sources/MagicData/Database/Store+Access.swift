@@ -87,6 +87,7 @@ extension Store {
     -> Result
   {
     let failed = "the database could not be read"
+    await turns.take()
     guard let lookUps else { return try await exclusively { try Store.failing(failed) { try database.read(body) } } }
     if let result = try Store.failing(failed, { try lookUps.read(body) }) { return result }
     return try await read(body)
@@ -96,6 +97,7 @@ extension Store {
   @inline(never) @concurrent private func lookUpNow<Result: Sendable>(
     within duration: Duration, _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result? {
+    await turns.take()
     try Task.checkCancellation()
     return try Store.failing("the database could not be read") {
       try lookUps?.read { db in try db.atOneMoment { db in try db.within(duration, body) } } ?? nil
@@ -166,7 +168,8 @@ extension Store {
   @inline(never) @concurrent func accessNow<Result: Sendable>(
     _ doing: String, _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
-    try Store.failing(doing) { try database.writeWithoutTransaction(body) }
+    await turns.take()
+    return try Store.failing(doing) { try database.writeWithoutTransaction(body) }
   }
 
   // MARK: Errors

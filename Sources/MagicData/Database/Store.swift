@@ -26,6 +26,7 @@ package final class Store: Sendable {
   /// Of this process's writers to the file.
   let gate: Gate
   let longReads = Gate(places: maxLongReads)
+  let turns = Turns()
   let commits = CommitSignal()
   private let types = Locked<Types>(Types())
   /// Of a temporary database; goes away with the store.

@@ -1,5 +1,5 @@
 package import Foundation
-internal import MagicData
+package import MagicData
 package import MagicJournal
 package import MagicReplication
 
@@ -34,27 +34,23 @@ extension OutputOptions {
   package func tell(_ report: MagicReadReport, to handle: FileHandle = .standardOutput) throws {
     guard json else { return report.say(isQuiet: quiet) }
     for file in report.unread {
-      try event("unread", Unread(path: file.path, code: "\(file.code)", message: file.message), to: handle)
+      try event("unread", Trouble(file), to: handle)
     }
     if let date = report.historyBegins { try event("compacted", Compacted(until: date.inLog), to: handle) }
-    for gap in report.missing {
-      try event(
-        "missing", Missing(replica: gap.replica, firstMissing: gap.missing.lowerBound, lastMissing: gap.missing.upperBound),
-        to: handle)
-    }
+    for gap in report.missing { try event("missing", Gap(gap), to: handle) }
   }
 
-  private struct Unread: Encodable {
-    let path, code, message: String
+  /// That a server is asked again, after a pause.
+  package func tell(_ error: MagicDataError, retryingAfter pause: Duration) throws {
+    if json {
+      try event("retrying", Trouble(error, retryingAfter: pause))
+    } else if !quiet {
+      Terminal.say(Trouble.text(error, retryingAfter: pause), .yellow)
+    }
   }
 
   private struct Compacted: Encodable {
     let until: String
-  }
-
-  private struct Missing: Encodable {
-    let replica: String
-    let firstMissing, lastMissing: UInt64
   }
 }
 

@@ -39,7 +39,8 @@ package struct OutputOptions: ParsableArguments {
     guard json else { return }
     // Whoever cannot be told this learns it from the exit code.
     try? event(
-      "summary", Summary(command: command, exit: status.rawValue, content: Failure(error: .init(code: code, message: message))),
+      "summary",
+      Summary(command: command, exit: status.rawValue, content: Failure(error: Trouble(code: code, message: message))),
       to: isOutputTaken ? .standardError : .standardOutput)
   }
 
@@ -84,12 +85,7 @@ private struct Summary: Encodable {
 }
 
 private struct Failure: Encodable {
-  struct Reason: Encodable {
-    let code: String
-    let message: String
-  }
-
-  let error: Reason
+  let error: Trouble
 }
 
 package struct Empty: Encodable, Sendable {

@@ -12,10 +12,10 @@ package struct Verified: Encodable, Sendable {
   let segments, checkpoints, transactions, bytes: Int?
   let damaged, gaps: [String]
   /// Why the remote was not looked at.
-  let error: Reason?
+  let error: Trouble?
 
   package init(_ check: DatabaseCheck, _ folder: FolderCheck? = nil, failure: MagicDataError? = nil) {
-    error = failure.map { Reason(code: "\($0.code)", message: $0.message) }
+    error = failure.map(Trouble.init)
     (digest, objects, entries, faults) = (check.digest, check.objects, check.entries, check.faults)
     assets = check.assets.files
     (orphanAssets, missingAssets, damagedAssets) = (check.orphanAssets, check.missingAssets, check.damagedAssets)
@@ -44,9 +44,5 @@ package struct Verified: Encodable, Sendable {
     if error != nil { lines.append("the remote was not looked at") }
     let verdict = !isWell ? "not all is well" : error == nil ? "all is well" : "the database is well"
     return (lines + [verdict]).joined(separator: "\n")
-  }
-
-  package struct Reason: Encodable, Sendable {
-    let code, message: String
   }
 }

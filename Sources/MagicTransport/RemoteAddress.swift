@@ -38,10 +38,7 @@ public enum RemoteAddress: Sendable {
   /// - Throws: also what a pull throws.
   package static func source(at address: String, options: SocketRemote.Options) async throws -> JournalSource {
     guard isServer(address) else { return try source(at: address) }
-    let remote = try SocketRemote(address, options: options)
-    let magic = try await MagicData(type: .temporary)
-    let report = try await MagicReplicator(magic, remote: remote).pull()
-    return .fetched(magic, from: remote.address, MagicReadReport(report, from: remote.address))
+    return .fetched(try await FetchedJournal(from: SocketRemote(address, options: options)))
   }
 
   package static func isServer(_ address: String) -> Bool {

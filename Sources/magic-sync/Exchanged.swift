@@ -34,29 +34,14 @@ struct Moved: Encodable, Sendable {
   var assetBytes = 0
   /// Contents that are nowhere to be had.
   var missingAssets = 0
-  var unread: [Unread] = []
-  var parked: [Waiting] = []
-
-  struct Unread: Encodable, Sendable {
-    var path: String
-    var message: String
-  }
-
-  struct Waiting: Encodable, Sendable {
-    var replica: String
-    var firstMissing: UInt64
-    var lastMissing: UInt64
-
-    init(_ gap: PullReport.Parked) {
-      (replica, firstMissing, lastMissing) = (gap.replica, gap.missing.lowerBound, gap.missing.upperBound)
-    }
-  }
+  var unread: [Trouble] = []
+  var parked: [Gap] = []
 
   init(_ report: PushReport) {
     (segments, transactions, changes) = (report.segments, report.transactions, report.changes)
     (checkpoints, bytes, inflatedBytes) = (report.checkpoints, report.bytes, report.inflatedBytes)
     (assets, assetBytes, missingAssets) = (report.assets, report.assetBytes, report.missingAssets)
-    unread = report.unread.map { Unread(path: $0.path, message: $0.message) }
+    unread = report.unread.map(Trouble.init)
   }
 
   init(_ report: PullReport) {
@@ -64,8 +49,8 @@ struct Moved: Encodable, Sendable {
     (checkpoints, bytes, inflatedBytes) = (report.checkpoints, report.bytes, report.inflatedBytes)
     conflicts = report.conflicts
     (assets, assetBytes, missingAssets) = (report.assets, report.assetBytes, report.missingAssets)
-    unread = report.unread.map { Unread(path: $0.path, message: $0.message) }
-    parked = report.parked.map(Waiting.init)
+    unread = report.unread.map(Trouble.init)
+    parked = report.parked.map(Gap.init)
   }
 
   static func += (left: inout Moved, right: Moved) {

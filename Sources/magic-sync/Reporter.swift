@@ -102,7 +102,7 @@ actor Reporter {
         \(assets.counted("asset")) of objects could not be had: the content is not in the remote yet, or damaged there. The next \
         pull looks for it again
         """)
-    case .retrying(let error, let pause): remark("\(error.message). Trying again in \(pause.inSeconds) s")
+    case .retrying(let error, let pause): remark(Trouble.text(error, retryingAfter: pause))
     case .progress, .applied, .sent, .forked, .inStep: break
     }
   }
@@ -144,15 +144,15 @@ actor Reporter {
       case .conflict(let conflict): try line("conflict", conflict)
       case .parked(let replica):
         try line("parked", Parked(replica: replica.replica, aheadMilliseconds: replica.aheadMilliseconds))
-      case .unread(let file): try line("unread", Trouble(code: "\(file.code)", message: file.message, path: file.path))
+      case .unread(let file): try line("unread", Trouble(file))
       case .becameReplica(let replica): try line("becameReplica", ["replica": replica])
       case .closed(let replica): try line("closed", ["replica": replica])
-      case .missing(let gap): try line("missing", Moved.Waiting(gap))
+      case .missing(let gap): try line("missing", Gap(gap))
       case .lacking(let assets): try line("lacking", Lacking(assets: assets))
-      case .forked(let error): try line("forked", Trouble(code: "\(error.code)", message: error.message))
+      case .forked(let error): try line("forked", Trouble(error))
       case .inStep: try line("inStep", Empty())
       case .retrying(let error, let pause):
-        try line("retrying", Trouble(code: "\(error.code)", message: error.message, seconds: pause.inSeconds))
+        try line("retrying", Trouble(error, retryingAfter: pause))
       }
     } catch {
       failure = failure ?? error
@@ -181,15 +181,4 @@ actor Reporter {
   private struct Lacking: Encodable {
     let assets: Int
   }
-
-  private struct Trouble: Encodable {
-    let code: String
-    let message: String
-    var seconds: Int?
-    var path: String?
-  }
-}
-
-extension Duration {
-  var inSeconds: Int { Int((self / .milliseconds(1) / 1_000).rounded(.up)) }
 }

@@ -65,6 +65,26 @@ import Testing
     if let server { #expect(server.end() == 0) }
   }
 
+  /// What is looked at and thrown away waits for no clock; a database that is made of it does.
+  @Test(arguments: [false, true]) func whatAClockWroteThatIsAheadIsShown(isServed: Bool) async throws {
+    let server = try isServed ? ServingProcess([path("remote"), "--listen", "tcp://127.0.0.1:0"]) : nil
+    let source = fixture.address(server?.address ?? "remote")
+    try await fixture.write("first", to: "ahead", id: "a")
+    try await write("from the future", to: "ahead", id: "n", off: 3 * days)
+    #expect(try Tool.sync.run("push", path("ahead"), source).status == 0)
+    let digest = try Tool.sync.run("digest", path("ahead")).output
+    for command in [["log"], ["state"], ["diff", "--from", "1"]] {
+      let shown = try Tool.replay.run(arguments: [command[0], source] + command.dropFirst())
+      #expect(shown.status == 0 && shown.output.contains("from the future"), "\(command): \(shown)")
+    }
+    let verified = try Tool.replay.run("verify", source)
+    #expect(verified.status == 0 && verified.output.contains(digest.trimmingCharacters(in: .newlines)), "\(verified)")
+    let applied = try Tool.replay.run("apply", source, "--into", path("rebuilt"))
+    #expect(applied.status == 3 && applied.errors.contains("ahead"), "\(applied)")
+    #expect(try await fixture.titles("rebuilt") == ["first"])
+    if let server { #expect(server.end() == 0) }
+  }
+
   /// C-2: who is behind writes after all that it has merged, and before what it has not.
   @Test func aClockDaysBehindKeepsNothingBack() async throws {
     for id in ["known", "unknown"] { try await fixture.write("first", to: "a", id: id) }

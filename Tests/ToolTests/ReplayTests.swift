@@ -317,23 +317,12 @@ extension [[String: Any]] {
   @Test func aLogIsFollowed() async throws {
     let (f, path) = (fixture, fixture.path)
     try await f.write("1", to: "a", id: "n")
-    let pipe = Pipe()
-    let process = try Tool.replay.start(["log", path("a"), "--follow", "--json"], output: pipe)
-    var read = ""
-    func reads(_ text: String) -> Bool {
-      while !read.contains(text) {
-        let more = pipe.fileHandleForReading.availableData
-        guard !more.isEmpty else { return false }
-        read += String(decoding: more, as: UTF8.self)
-      }
-      return true
-    }
-    #expect(reads(#""title":"1""#))
+    let log = try FollowingProcess([path("a")])
+    #expect(log.prints(#""title":"1""#))
     try await f.write("2", to: "a", id: "n")
-    #expect(reads(#""title":"2""#))
-    kill(process.processIdentifier, SIGINT)
-    #expect(reads(#""event":"summary""#))
-    #expect(process.terminationStatus == 0)
+    #expect(log.prints(#""title":"2""#))
+    #expect(log.end() == 0)
+    #expect(log.prints(#""event":"summary""#))
     try Tool.sync.run("push", path("a"), path("remote"))
     #expect(try Tool.replay.run("log", f.segments("remote")[0], "--follow").errors.contains("does not grow"))
   }
@@ -344,21 +333,13 @@ extension [[String: Any]] {
     let (f, path) = (fixture, fixture.path)
     try await f.write("old", to: "a", id: "n")
     try Tool.sync.run("push", path("a"), path("remote"))
-    let pipe = Pipe()
-    let process = try Tool.replay.start(["log", path(source), "--follow", "--json"] + window, output: pipe)
+    let log = try FollowingProcess([path(source)] + window)
     // It has looked by then, and looks five times a second.
     try await Task.sleep(for: .seconds(2))
     try await f.write("new", to: "a", id: "n")
     try Tool.sync.run("push", path("a"), path("remote"))
-    var read = ""
-    while !read.contains(#""new""#) {
-      let more = pipe.fileHandleForReading.availableData
-      guard !more.isEmpty else { break }
-      read += String(decoding: more, as: UTF8.self)
-    }
-    kill(process.processIdentifier, SIGINT)
-    #expect(process.terminationStatus == 0)
-    #expect(read.contains(#""new""#) && !read.contains(#""old""#), "\(read)")
+    #expect(log.prints(#""new""#) && !log.output.contains(#""old""#), "\(log.output)")
+    #expect(log.end() == 0)
   }
 
   @Test func everyCommandHasExamples() throws {

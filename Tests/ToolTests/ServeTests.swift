@@ -77,11 +77,33 @@ import Testing
     #expect(try Tool.replay.run(arguments: ["diff"] + connection + [path("served")]).status == 0)
     #expect(try Tool.replay.run(arguments: ["apply"] + connection + ["--into", path("rebuilt")]).status == 0)
     #expect(try digest("rebuilt") == digest("served"))
-    #expect(try Tool.replay.run(arguments: ["log", "--follow"] + connection).status == 64)
     #expect(try Tool.replay.run("log", server.address).status == 6)
     #expect(server.end() == 0)
     let gone = try Tool.replay.run(arguments: ["log"] + connection)
     #expect(gone.status == 5 && gone.errors.contains(server.address), "\(gone.errors)")
+  }
+
+  /// What comes to a server is printed, though it was away meanwhile.
+  @Test(arguments: ["served", "hub"]) func aServersJournalIsFollowed(of place: String) async throws {
+    try await write("first", to: "a")
+    try await write("served", to: "served")
+    let address = "unix:\(path("socket"))"
+    let first = try ServingProcess([path(place), "--listen", address])
+    #expect(try Tool.sync.run("sync", path("a"), address).status == 0)
+    let log = try FollowingProcess([address, "--type", "Note"])
+    #expect(log.prints(#""title":"first""#))
+    try await write("second", to: "a")
+    #expect(try Tool.sync.run("push", path("a"), address).status == 0)
+    #expect(log.prints(#""title":"second""#))
+    #expect(first.end() == 0)
+    #expect(log.prints(#""event":"retrying""#))
+    let again = try ServingProcess([path(place), "--listen", address])
+    try await write("third", to: "a")
+    #expect(try Tool.sync.run("push", path("a"), address).status == 0)
+    #expect(log.prints(#""title":"third""#))
+    #expect(log.output.components(separatedBy: #""title":"first""#).count == 2, "\(log.output)")
+    #expect(log.end() == 0)
+    #expect(again.end() == 0)
   }
 
   @Test(arguments: ["served", "hub"]) func aServersJournalIsCountedExportedAndBisected(of place: String) async throws {

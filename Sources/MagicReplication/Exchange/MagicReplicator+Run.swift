@@ -14,12 +14,32 @@ extension MagicReplicator {
   /// - Throws: `MagicDataError` for what another try does not mend: `fork`, `incompatible`, `notADatabase`, `tooLarge`, `unauthorized`, `transaction`, `model`,
   ///   `value`, `query`, `unsetValue`, `notSaved`.
   public func run(every interval: Duration = .seconds(1)) async throws {
+    try await keepExchanging(every: interval) { remote in
+      let report = try await sync(remote)
+      return (report.pull.transactions + report.push.transactions, report.pull.missingAssets)
+    }
+  }
+
+  /// The same, and sends nothing.
+  ///
+  /// - Parameter pulled: hears of each pull.
+  func keepPulling(every interval: Duration = .seconds(1), _ pulled: (PullReport) -> Void) async throws {
+    try await keepExchanging(every: interval) { remote in
+      let report = try await pull(remote, agreed(remote.dataSet()))
+      pulled(report)
+      return (report.transactions, report.missingAssets)
+    }
+  }
+
+  private typealias Exchange = (any OpenRemote) async throws -> (moved: Int, missing: Int)
+
+  private func keepExchanging(every interval: Duration, _ exchange: Exchange) async throws {
     var (backOff, search, held) = (BackOff(from: interval), BackOff(from: .milliseconds(200)), Frontier?.none)
     while !isOver {
       do {
         try await remote.opened(for: magic) { remote in
           while !isOver {
-            (search, held) = try await telling { try await round(remote, interval, search, before: held) }
+            (search, held) = try await telling { try await round(remote, exchange, interval, search, before: held) }
             backOff.reset()
           }
         }
@@ -41,17 +61,16 @@ extension MagicReplicator {
   ///   - search: the pauses in which missing contents are looked for.
   ///   - held: what the database held after the round before, if that moved something and was not in step.
   private func round(
-    _ remote: any OpenRemote, _ interval: Duration, _ search: BackOff, before held: Frontier?
+    _ remote: any OpenRemote, _ exchange: Exchange, _ interval: Duration, _ search: BackOff, before held: Frontier?
   ) async throws -> (search: BackOff, held: Frontier?) {
     var search = search
     let earliest = ContinuousClock.now + (remote.isLive ? .zero : interval)
     // Looked at before the exchange: what comes during it is a reason for the next one.
     let before = try await magic.store.lastRow()
     let there = await remote.position()
-    let report = try await sync(remote)
-    let moved = report.pull.transactions + report.push.transactions
-    if moved > 0 || report.pull.missingAssets == 0 { search.reset() }
-    var pause = report.pull.missingAssets > 0 ? min(search.next(), MagicReplicator.longest) : MagicReplicator.longest
+    let (moved, missing) = try await exchange(remote)
+    if moved > 0 || missing == 0 { search.reset() }
+    var pause = missing > 0 ? min(search.next(), MagicReplicator.longest) : MagicReplicator.longest
     if let due = remote.due { pause = min(pause, max(.zero, due - .now)) }
     guard moved > 0 else {
       try await waitForReason(after: before, remote, there, interval, atMost: pause)

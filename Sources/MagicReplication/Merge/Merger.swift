@@ -46,6 +46,9 @@ struct Merger {
 
   private static let manyEntries = 16
 
+  /// To accept all: each id begins so.
+  static let everyone: Set<String> = [""]
+
   /// More than anybody looks at.
   private static let maxConflicts = 1_000
 

@@ -1,18 +1,25 @@
 internal import Foundation
-internal import MagicData
+package import MagicData
 internal import MagicJournal
+
+package enum JournalGrowth: Sendable {
+  case grown
+  /// A server could not be asked, and is asked again after a pause.
+  case retrying(MagicDataError, after: Duration)
+}
 
 extension JournalSource {
   /// Whether more may be written to it: files of segments, bundles and exports stay as they are.
   package var grows: Bool {
     switch self {
-    case .database, .folder: true
-    case .segment, .bundle, .export, .fetched: false
+    case .database, .folder, .fetched: true
+    case .segment, .bundle, .export: false
     }
   }
 
   /// An element after each change, until the task is cancelled. Several changes may be one.
-  package func growth() -> AsyncThrowingStream<Void, any Error> {
+  package func growth() -> AsyncThrowingStream<JournalGrowth, any Error> {
+    if case .fetched(let journal) = self { return journal.growth() }
     // Who comes back late has missed nothing: what is there is compared with what was.
     let known = Locked<Mark?>(nil)
     return AsyncThrowingStream {
@@ -22,7 +29,7 @@ extension JournalSource {
           defer { known = mark }
           return known != mark
         }
-        if isNew { return () }
+        if isNew { return .grown }
         try await Task.sleep(for: JournalSource.pause)
       }
       return nil

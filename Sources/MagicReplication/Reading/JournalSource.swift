@@ -10,8 +10,8 @@ package enum JournalSource: Sendable {
   case bundle(URL)
   /// Lines of JSON (Protocol/export.md).
   case export(URL)
-  /// What a server sent, in a database for the time; and what it could not send.
-  case fetched(MagicData, from: String, MagicReadReport)
+  /// What a server has.
+  case fetched(FetchedJournal)
 
   /// Tells what is at a path by looking at it.
   package init(at path: String) throws {
@@ -58,28 +58,34 @@ package enum JournalSource: Sendable {
     case .database(let magic): magic.store.location?.file.path ?? "the database in memory"
     case .segment(let file), .bundle(let file), .export(let file): file.path
     case .folder(let remote): remote.folder.path
-    case .fetched(_, let server, _): server
+    case .fetched(let journal): journal.path
     }
   }
 
   /// Where all of it can be asked for by SQL.
   package var database: MagicData? {
     switch self {
-    case .database(let magic), .fetched(let magic, _, _): magic
+    case .database(let magic): magic
+    case .fetched(let journal): journal.magic
     case .segment, .folder, .bundle, .export: nil
     }
   }
 
   /// What a server could not send.
-  var fetchReport: MagicReadReport { if case .fetched(_, _, let report) = self { report } else { MagicReadReport() } }
+  var fetchReport: MagicReadReport { if case .fetched(let journal) = self { journal.report } else { MagicReadReport() } }
 
   /// What it takes where it is kept.
   package func storedBytes() throws -> Int {
     switch self {
-    case .database(let magic), .fetched(let magic, _, _): try magic.store.readBlocking { try MagicStatistics.fileBytes($0) }
+    case .database(let magic): try magic.storedBytes()
+    case .fetched(let journal): try journal.magic.storedBytes()
     case .segment(let file), .bundle(let file), .export(let file): try DurableFile.head(of: file, 0).length
     case .folder(let remote):
       try FolderListing(remote, dataSet: remote.dataSet()).bytes
     }
   }
+}
+
+extension MagicData {
+  fileprivate func storedBytes() throws -> Int { try store.readBlocking { try MagicStatistics.fileBytes($0) } }
 }

@@ -5,7 +5,7 @@ package import MagicJournal
 /// Sources that are open for a reading, each at one moment.
 package final class OpenJournal {
   private enum Part {
-    case database(JournalReader, SourceSchema, DatabaseState, Frontier, NamedFrontier, path: String)
+    case database(Snapshot)
     case segment([UInt8], SegmentHeader?, path: String)
     case folder(FolderListing, DataSetID, [CheckpointFile])
 
@@ -22,6 +22,17 @@ package final class OpenJournal {
     }
 
     case export(URL, DataSetID)
+  }
+
+  /// A database at one moment.
+  private struct Snapshot {
+    let reader: JournalReader
+    let schema: SourceSchema
+    let state: DatabaseState
+    let frontier: Frontier
+    let floor: NamedFrontier
+    let path: String
+    let isFetched: Bool
   }
 
   private let parts: [Part]
@@ -43,13 +54,15 @@ package final class OpenJournal {
     try await Store.atLength { checkCancelled in
       var (parts, bundles, said): ([Part], [ScratchFolder], [UnreadFile]) = ([], [], [])
       defer { withExtendedLifetime(bundles) {} }
-      var databases: [(magic: MagicData, path: String)] = []
+      var databases: [(magic: MagicData, path: String, isFetched: Bool)] = []
       var fetched = MagicReadReport()
       for source in sources {
         switch source {
-        case .database(let magic), .fetched(let magic, _, _):
-          databases.append((magic, source.path))
-          fetched = fetched.joined(source.fetchReport)
+        case .database(let magic):
+          databases.append((magic, source.path, isFetched: false))
+        case .fetched(let journal):
+          databases.append((journal.magic, source.path, isFetched: true))
+          fetched = fetched.joined(journal.report)
         case .segment(let file):
           let bytes = try DurableFile.read(file, atMost: SegmentHeader.length + Limits.segmentBytes)
           let header: SegmentHeader?
@@ -76,8 +89,8 @@ package final class OpenJournal {
           parts.append(.export(file, try ExportReader(file, Troubles()).dataSet))
         }
       }
-      func open(_ rest: ArraySlice<(magic: MagicData, path: String)>, _ parts: [Part]) throws -> (Result, MagicReadReport) {
-        guard let (magic, path) = rest.first else {
+      func open(_ parts: [Part], _ opened: Int = 0) throws -> (Result, MagicReadReport) {
+        guard opened < databases.count else {
           let journal = OpenJournal(parts)
           for file in fetched.unread + said { journal.troubles.add(file) }
           for gap in fetched.missing { journal.troubles.add(missing: gap) }
@@ -85,15 +98,16 @@ package final class OpenJournal {
           let result = try body(journal, checkCancelled)
           return (result, journal.report)
         }
+        let (magic, path, isFetched) = databases[opened]
         return try magic.store.readBlocking { db in
           let reader = try JournalReader(db)
-          let part = Part.database(
-            reader, SourceSchema(reader.schema.schema), try DatabaseState(db), try reader.frontier(),
-            try reader.floor(), path: path)
-          return try open(rest.dropFirst(), parts + [part])
+          let snapshot = Snapshot(
+            reader: reader, schema: SourceSchema(reader.schema.schema), state: try DatabaseState(db),
+            frontier: try reader.frontier(), floor: try reader.floor(), path: path, isFetched: isFetched)
+          return try open(parts + [.database(snapshot)], opened + 1)
         }
       }
-      return try open(databases[...], parts)
+      return try open(parts)
     }
   }
 
@@ -103,7 +117,7 @@ package final class OpenJournal {
       parts.compactMap { part -> DataSetID? in
         switch part {
         // One that never met another may join any.
-        case .database(_, _, let state, _, _, _): parts.count > 1 && !state.isSettled ? nil : state.dataSet
+        case .database(let database): parts.count > 1 && !database.state.isSettled ? nil : database.state.dataSet
         case .segment(_, let header, _): header?.dataSet
         case .folder(_, let dataSet, _), .export(_, let dataSet): dataSet
         }
@@ -114,9 +128,13 @@ package final class OpenJournal {
     return sets.first
   }
 
-  /// Above it no stamp of a database among them is: what was folded stays folded (L-22).
+  /// Above it no stamp of a database among them is: what was folded stays folded (L-22). A server's was folded for a look alone.
   var clock: Int64 {
-    parts.map { if case .database(_, _, let state, _, _, _) = $0 { state.lastStamp.milliseconds } else { 0 } }.max() ?? 0
+    let clocks = parts.map { part -> Int64 in
+      guard case .database(let database) = part, !database.isFetched else { return 0 }
+      return database.state.lastStamp.milliseconds
+    }
+    return clocks.max() ?? 0
   }
 
   /// The last transaction of each replica.
@@ -124,8 +142,8 @@ package final class OpenJournal {
     var end = Frontier()
     for part in parts {
       switch part {
-      case .database(_, _, _, let frontier, _, _):
-        for replica in frontier.replicas { end[replica] = max(end[replica], frontier[replica]) }
+      case .database(let database):
+        for replica in database.frontier.replicas { end[replica] = max(end[replica], database.frontier[replica]) }
       case .folder(let listing, _, _):
         for replica in listing.replicas {
           end[replica] = max(end[replica], listing.runs[replica]?.files.map(\.name.last).max() ?? 0)
@@ -143,7 +161,7 @@ package final class OpenJournal {
     var floor = NamedFrontier()
     for part in parts {
       switch part {
-      case .database(_, _, _, _, let own, _): floor.raise(to: own)
+      case .database(let database): floor.raise(to: database.floor)
       case .folder(_, _, let checkpoints): for checkpoint in checkpoints { floor.raise(to: checkpoint.floor) }
       case .segment, .export: break
       }
@@ -222,12 +240,14 @@ package final class OpenJournal {
   private func cursors(_ window: JournalWindow) throws -> [any TransactionCursor] {
     try parts.flatMap { part -> [any TransactionCursor] in
       switch part {
-      case .database(let reader, let schema, _, let frontier, let floor, let path):
-        let kept = window.hasKept && !floor.replicas.isEmpty ? [try KeptCursor(reader, schema, window, path, troubles)] : []
-        return try kept
-          + frontier.replicas.filter(window.has).map {
+      case .database(let database):
+        let (reader, schema, path) = (database.reader, database.schema, database.path)
+        let hasKept = window.hasKept && !database.floor.replicas.isEmpty
+        return try (hasKept ? [KeptCursor(reader, schema, window, path, troubles)] : [])
+          + database.frontier.replicas.filter(window.has).map {
             try DatabaseCursor(
-              reader, schema, $0, after: floor[$0]?.sequence ?? 0, through: frontier[$0], window, path, troubles)
+              reader, schema, $0, after: database.floor[$0]?.sequence ?? 0, through: database.frontier[$0], window, path,
+              troubles)
           }
       case .segment(let bytes, let header, let path):
         return header == nil ? [] : [SegmentCursor(bytes, window, path, troubles)].compactMap { $0 }
@@ -291,13 +311,14 @@ package final class OpenJournal {
     var replicas: Set<ReplicaID> = []
     for part in parts {
       switch part {
-      case .database(_, _, let state, let frontier, _, _):
+      case .database(let database):
+        let own = database.state.replica
         // Without a replica, a database's own is meant.
-        if prefixes.isEmpty, parts.count == 1, frontier[state.replica] >= sequence {
-          window.replicas = [state.replica.description]
-          replicas.insert(state.replica)
+        if prefixes.isEmpty, parts.count == 1, database.frontier[own] >= sequence {
+          window.replicas = [own.description]
+          replicas.insert(own)
         } else {
-          replicas.formUnion(frontier.replicas)
+          replicas.formUnion(database.frontier.replicas)
         }
       case .segment(_, let header, _): if let header { replicas.insert(header.replica) }
       case .folder(let listing, _, _): replicas.formUnion(listing.replicas)

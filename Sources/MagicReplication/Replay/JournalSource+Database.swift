@@ -10,7 +10,7 @@ extension JournalSource {
     let magic = try await MagicData(type: .temporary)
     do {
       var plan = RebuildPlan()
-      (plan.fetchesAssets, plan.salvages) = (false, true)
+      (plan.fetchesAssets, plan.isForShow) = (false, true)
       let report = try await magic.rebuild(from: [self], plan)
       let result = try await body(magic)
       try await magic.close()

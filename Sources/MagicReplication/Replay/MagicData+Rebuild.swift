@@ -15,7 +15,9 @@ extension MagicData {
     var (report, read) = try await OpenJournal.read(sources) { journal, checkCancelled in
       try store.writeInTurnBlocking { db in
         guard try DatabaseState(db).lastRow == 0 else { throw MagicDataError(.exists, "the database holds a journal already") }
-        var rebuilder = try Rebuilder(plan, journal, Merger(db, milliseconds: max(now, journal.clock)))
+        let merger = try Merger(
+          db, milliseconds: max(now, journal.clock), accepted: plan.isForShow ? Array(Merger.everyone) : [])
+        var rebuilder = try Rebuilder(plan, journal, merger)
         try rebuilder.run(journal, checkCancelled)
         // What lies at or below the sources' floor is kept as it is there.
         if journal.givenUp != nil {
@@ -61,7 +63,8 @@ extension MagicData {
     for source in sources {
       let origin: AssetOrigin
       switch source {
-      case .database(let magic), .fetched(let magic, _, _): origin = .database(magic.store.assets)
+      case .database(let magic): origin = .database(magic.store.assets)
+      case .fetched(let journal): origin = .database(journal.magic.store.assets)
       case .folder(let remote): origin = .folder(remote)
       case .segment, .bundle, .export: continue
       }

@@ -12,8 +12,8 @@ public struct RebuildPlan: Sendable {
   public var skipped: [MagicMoment] = []
   /// Merges in another order, which follows from this number.
   public var seed: UInt64?
-  /// Whether a damaged segment is taken as far as its bytes still tell: for what is shown and thrown away.
-  var salvages = false
+  /// Whether it is shown and thrown away: a damaged segment is taken as far as its bytes still tell, and nothing waits for a clock.
+  var isForShow = false
   /// Whether contents of assets come along.
   var fetchesAssets = true
   /// Merges no transaction above this version: of those of `until` the one that comes last.
@@ -29,7 +29,7 @@ public struct RebuildPlan: Sendable {
 
   func window(_ journal: OpenJournal) throws -> JournalWindow {
     var window = JournalWindow()
-    (window.replicas, window.salvages) = (replicas, salvages)
+    (window.replicas, window.salvages) = (replicas, isForShow)
     window.until = try until.map { try journal.stamp(at: $0, replicas) }
     if let givenUp = journal.givenUp {
       guard isRun, replicas.isEmpty else {

@@ -48,9 +48,6 @@ struct Log: Command {
 
   func perform() async throws -> Outcome {
     let follow = follow || Twin.flag("FOLLOW")
-    guard !follow || !RemoteAddress.isServer(source.address) else {
-      throw ValidationError("\(source.address) is a server; follow a database that syncs with it, or a folder.")
-    }
     let source = try await source.open()
     var selection = try window.selection()
     selection.limit = limit ?? Twin.int("LIMIT")
@@ -59,12 +56,16 @@ struct Log: Command {
       isRemove: (op ?? Twin.choice("OP")).map { $0 == .remove })
     let listing = EntryListing(output)
     guard !follow || source.grows else {
-      throw ValidationError("\(source.path) is a file that does not grow; follow a database or a folder.")
+      throw ValidationError("\(source.path) is a file that does not grow; follow a database, a folder or a server.")
     }
     var (report, reached) = try await listing.print(source, selection)
     if follow {
       do {
-        for try await _ in source.growth() {
+        for try await growth in source.growth() {
+          if case .retrying(let error, let pause) = growth {
+            try output.tell(error, retryingAfter: pause)
+            continue
+          }
           let more = try await listing.print(source, selection, after: reached)
           (report, reached) = (report.isComplete ? more.report : report, more.reached)
         }

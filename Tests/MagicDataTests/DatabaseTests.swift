@@ -132,11 +132,13 @@ import Testing
     try await magic.close()
     try FileManager.default.createDirectory(at: location.assets, withIntermediateDirectories: true)
     try Data("old".utf8).write(to: location.assets.appendingPathComponent("asset"))
-    let kept = folder["kept"]
+    let (kept, wal) = (folder["kept"], URL(fileURLWithPath: location.file.path + "-wal"))
     await #expect(throws: MagicDataError.self) {
       try await MagicData.build(inPlaceOf: location) { magic in
         try await magic.update(Cat("Kit", 1))
         try FileManager.default.createDirectory(at: magic.store.location!.assets, withIntermediateDirectories: true)
+        // As if somebody had written to the old one.
+        try Data("wal".utf8).write(to: wal)
         // Nothing takes the place of a folder that is not empty.
         try FileManager.default.moveItem(at: location.file, to: kept)
         try FileManager.default.createDirectory(
@@ -144,13 +146,33 @@ import Testing
       }
     }
     #expect(try Data(contentsOf: location.assets.appendingPathComponent("asset")) == Data("old".utf8))
-    try FileManager.default.removeItem(at: location.file)
+    #expect(try Data(contentsOf: wal) == Data("wal".utf8))
+    for url in [wal, location.file] { try FileManager.default.removeItem(at: url) }
     try FileManager.default.moveItem(at: kept, to: location.file)
     #expect(try await MagicData(path: folder["db"]).object(of: Cat.self).map(\.name) == ["Tom"])
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder["db"].path).filter { $0.hasPrefix(".") } == [])
     _ = try await MagicData.build(inPlaceOf: location) { try await $0.update(Cat("Kit", 1)) }
     #expect(try await MagicData(path: folder["db"]).object(of: Cat.self).map(\.name) == ["Kit"])
     #expect(!FileManager.default.fileExists(atPath: location.assets.path))
+  }
+
+  @Test func aDatabaseThatIsReadIsNotReplaced() async throws {
+    let location = DatabaseLocation(folder["db"])
+    let magic = try await MagicData(path: folder["db"])
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let reader = try DatabaseQueue(path: location.file.path, configuration: configuration)
+    try await reader.writeWithoutTransaction { db in
+      try db.execute(sql: "BEGIN")
+      _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master")
+    }
+    try await magic.update(Cat("Tom", 4))
+    try await magic.close()
+    await #expect {
+      try await MagicData.build(inPlaceOf: location) { _ = try await $0.update(Cat("Kit", 1)) }
+    } throws: { ($0 as? MagicDataError)?.code == .busy }
+    try await reader.writeWithoutTransaction { db in try db.execute(sql: "ROLLBACK") }
+    #expect(try await MagicData(path: folder["db"]).object(of: Cat.self).map(\.name) == ["Tom"])
   }
 
   /// A database that is built of something else is there as a whole or not at all.

@@ -12,12 +12,14 @@ extension MagicData {
     try await location.make { aside in try await fill(Store(.file(aside, mustExist: false)), body) }
   }
 
-  /// The same in place of a database that is there: that one goes when the other is whole, and stays if `body` throws. Nobody may have it open.
+  /// The same in place of a database that is there: that one goes when the other is whole, and stays if `body` throws.
+  ///
+  /// - Throws: also `busy` if somebody reads or writes the one that is there.
   package static func build<Result>(
     inPlaceOf location: DatabaseLocation, _ body: (MagicData) async throws -> Result
   ) async throws -> Result {
-    // What it takes the place of has to be a database of ours, or nothing.
-    if location.exists { try await MagicData(store: Store(.file(location, mustExist: true))).close() }
+    // What it takes the place of has to be a database of ours, or nothing. Who is killed leaves it without its WAL, so its file has all.
+    if location.exists { try await Store(.file(location, mustExist: true)).closeWhole(.full) }
     return try await location.make(replacing: true) { aside in try await fill(Store(.file(aside, mustExist: false)), body) }
   }
 
@@ -26,7 +28,7 @@ extension MagicData {
     let magic = MagicData(store: store)
     do {
       let result = try await body(magic)
-      try await magic.store.closeWhole()
+      try await magic.store.closeWhole(.truncate)
       return result
     } catch {
       try? await magic.close()
@@ -47,11 +49,9 @@ extension DatabaseLocation {
     if !replacing { try checkIsClear() }
     let isFolderNew = folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? false
     try makeFolder()
-    let aside = DatabaseLocation(
-      file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).sqlite3"))
+    let aside = DatabaseLocation.hidden(beside: file)
     defer {
-      for suffix in ["", "-wal", "-shm", "-journal", DatabaseLocation.markSuffix] { unlink(aside.file.path + suffix) }
-      if aside.hasAssets { try? FileManager.default.removeItem(at: aside.assets) }
+      aside.removeAll()
       // Goes only if it is empty.
       if isFolderNew, let folder { rmdir(folder.path) }
     }
@@ -72,34 +72,47 @@ extension DatabaseLocation {
   /// SQLite would take what is left of a database that was deleted for this one's, and put it in its place.
   private func checkIsClear() throws {
     guard !exists else { return }
-    for suffix in ["-wal", "-journal"] where (DurableFile.lastWritten(URL(fileURLWithPath: file.path + suffix))?.bytes ?? 0) > 0
-    {
+    for suffix in ["-wal", "-journal"] where (DurableFile.lastWritten(beside(suffix))?.bytes ?? 0) > 0 {
       throw MagicDataError(
-        .exists, "\(file.path)\(suffix) is left of a database that was deleted or moved away; delete it, or name another path")
+        .exists, "\(beside(suffix).path) is left of a database that was deleted or moved away; delete it, or name another path")
     }
   }
 
   /// Puts what was made in the place of what is there. No database and no asset is deleted before the last renaming, and after an error both are as they were. Who is killed
   /// between these renamings finds the old database, and its assets under the hidden name.
   private func replace(with aside: DatabaseLocation) throws {
-    let old = file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).files")
+    let old = DatabaseLocation.hidden(beside: file)
+    // Somebody may have written to the old one meanwhile. What is in its shared memory, SQLite makes anew.
+    let logs = ["-wal", "-journal"].map { (beside($0), old.beside($0)) }
     var undo: [(from: URL, to: URL)] = []
     do {
-      for (from, to) in [(assets, old), (aside.assets, assets)] where FileManager.default.fileExists(atPath: from.path) {
+      for (from, to) in logs + [(assets, old.assets), (aside.assets, assets)]
+      where FileManager.default.fileExists(atPath: from.path) {
         try move(from, to: to)
         undo.append((to, from))
       }
-      for suffix in ["-wal", "-shm", "-journal"] {
-        guard unlink(file.path + suffix) == 0 || errno == ENOENT else {
-          throw MagicDataError(.notAllowed, "\(file.path)\(suffix) could not be removed: \(String(cString: strerror(errno)))")
-        }
+      guard unlink(beside("-shm").path) == 0 || errno == ENOENT else {
+        throw MagicDataError(.notAllowed, "\(beside("-shm").path) could not be removed: \(String(cString: strerror(errno)))")
       }
       try move(aside.file, to: file)
     } catch {
       for (from, to) in undo.reversed() { rename(from.path, to.path) }
       throw error
     }
-    try? FileManager.default.removeItem(at: old)
+    old.removeAll()
+  }
+
+  private static func hidden(beside file: URL) -> DatabaseLocation {
+    DatabaseLocation(
+      file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).sqlite3"))
+  }
+
+  private func beside(_ suffix: String) -> URL { URL(fileURLWithPath: file.path + suffix) }
+
+  /// What cannot be removed stays hidden, and nobody is harmed.
+  private func removeAll() {
+    for suffix in ["", "-wal", "-shm", "-journal", DatabaseLocation.markSuffix] { unlink(beside(suffix).path) }
+    if hasAssets { try? FileManager.default.removeItem(at: assets) }
   }
 
   var hasAssets: Bool { FileManager.default.fileExists(atPath: assets.path) }
@@ -141,11 +154,11 @@ extension DatabaseLocation {
 }
 
 extension Store {
-  /// Closes the database, with nothing left in the WAL: else an error.
-  fileprivate func closeWhole() async throws {
+  /// Closes the database, with all in its file: else an error.
+  fileprivate func closeWhole(_ mode: Database.CheckpointMode) async throws {
     commits.close()
     do {
-      _ = try await database.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
+      _ = try await database.writeWithoutTransaction { db in try db.checkpoint(mode) }
       try await closeConnections()
     } catch {
       throw MagicDataError(error, "the database could not be completed")

@@ -141,7 +141,7 @@ import Testing
     try await replica.magic.transaction { tx in
       for object in [ann, picture, event, claimed, shelf, Note("n", "")] as [any MagicObject] { try await tx.update(object) }
     }
-    try await replica.magic.update(contentsOf: (0..<3_000).map { Note("note \($0)", String(repeating: "x", count: $0 % 40)) })
+    try await replica.magic.update(contentsOf: (0..<12_000).map { Note("note \($0)", String(repeating: "x", count: $0 % 40)) })
     for object in [event, claimed] as [any MagicObject] { try await replica.magic.remove(object) }
     event.text = "again"
     try await replica.magic.update(event)
@@ -154,9 +154,12 @@ import Testing
     let segment = JournalSource.segment(try #require(files.first))
     #expect(files.count == 1)
 
-    func lines(_ source: JournalSource, _ selection: LogSelection = .init()) async throws -> [String] {
+    func lines(
+      _ source: JournalSource, _ selection: LogSelection = .init(), pause: TimeInterval = 0
+    ) async throws -> [String] {
       let text = Locked<[UInt8]>([])
       let written = try await source.writeLines(selection, isJSON: isJSON, atOnce: 1_000) { bytes in
+        if text.withLock({ $0.isEmpty }) { Thread.sleep(forTimeInterval: pause) }
         text.withLock { $0 += bytes }
       }
       #expect(written.report.isComplete)
@@ -165,8 +168,10 @@ import Testing
       return lines
     }
     let all = try await lines(.folder(FolderRemote(folder["remote"])))
-    #expect(all.count > 3_010)
+    #expect(all.count > 12_010)
     #expect(try await lines(segment) == all)
+    // While what is written waits, the thread that reads makes lines as well.
+    #expect(try await lines(segment, pause: 0.5) == all)
     var selection = LogSelection()
     selection.limit = 7
     #expect(try await lines(segment, selection) == all.suffix(7))

@@ -12,7 +12,7 @@ package struct ByteWriter: Sendable {
   }
 
   /// Memory for so many bytes more, and no more than that.
-  mutating func reserve(_ count: Int) {
+  package mutating func reserve(_ count: Int) {
     bytes.reserveCapacity(bytes.count + count)
   }
 

@@ -64,6 +64,8 @@ struct EntryPage: EntryTaker {
   private var line: EntryLine
   private var bytes = ByteWriter()
   private let atOnce: Int
+  /// What most lines have room in.
+  private static let lineBytes = 256
   private let write: @Sendable ([UInt8]) throws -> Void
 
   /// - Parameters:
@@ -78,6 +80,28 @@ struct EntryPage: EntryTaker {
     line.write(entry, of: transaction, schema, to: &bytes)
     bytes.byte(UInt8(ascii: "\n"))
     if bytes.count >= atOnce { try finish() }
+  }
+
+  /// Whole lines.
+  mutating func prepared(_ part: ReadPart, _ schema: SourceSchema) -> [UInt8]? {
+    var lines = ByteWriter()
+    lines.reserve(EntryPage.lineBytes * part.count)
+    let head = part.head
+    func add(_ entry: some EntryView) {
+      line.write(entry, of: head, schema, to: &lines)
+      lines.byte(UInt8(ascii: "\n"))
+    }
+    switch part {
+    case .made(let transaction): for entry in transaction.entries { add(entry) }
+    case .encoded(let transaction): transaction.entries.forEachEntry { add($0) }
+    }
+    return lines.bytes
+  }
+
+  mutating func take(_ lines: [UInt8]) throws {
+    guard bytes.count + lines.count >= atOnce else { return bytes.append(lines) }
+    try finish()
+    try write(lines)
   }
 
   mutating func finish() throws {

@@ -1,10 +1,11 @@
 internal import Dispatch
 internal import Foundation
 
-/// Hands on what one thread reads to another, which takes it in the same order: what follows is read meanwhile. Little waits in between.
+/// Hands on what one thread reads to another, which takes it in the same order: what follows is read meanwhile. Little waits in between: where that would be more, the thread
+/// that reads does some of the other's work.
 ///
 /// What was taken comes back to the thread that gave it, which lets go of it: a heap keeps threads waiting that let go of what others have made.
-// @unchecked: `state` is touched only while `changed` is locked, `batch` and `weight` only by the thread that gives.
+// @unchecked: `state` is touched only while `changed` is locked, `batch`, `weight` and `prepare` only by the thread that gives.
 final class Handover<Element: Sendable>: @unchecked Sendable {
   private struct State {
     var given: [[Element]] = []
@@ -14,6 +15,7 @@ final class Handover<Element: Sendable>: @unchecked Sendable {
     var failure: (any Error)?
   }
 
+  private let prepare: (inout Element) throws -> Void
   private let take: @Sendable (Element) throws -> Void
   private let taker = DispatchQueue(label: "reading")
   private let changed = NSCondition()
@@ -24,16 +26,17 @@ final class Handover<Element: Sendable>: @unchecked Sendable {
 
   /// To change threads for each would take longer than to take it.
   private static var atOnce: Int { 256 }
-  private static var most: Int { 4_096 }
+  private static var most: Int { 8_192 }
   /// Nobody who looks on waits for longer.
   private static var longest: Duration { .milliseconds(50) }
 
-  init(_ take: @Sendable @escaping (Element) throws -> Void) {
-    self.take = take
+  /// - Parameter prepare: what of the taking can be done on the thread that reads.
+  init(prepare: @escaping (inout Element) throws -> Void, _ take: @Sendable @escaping (Element) throws -> Void) {
+    (self.prepare, self.take) = (prepare, take)
   }
 
-  /// - Parameter weight: of which 4,096 wait at most, or one element.
-  /// - Throws: what taking one of those before has thrown, after which nothing is taken; what `checkCancelled` throws, which is asked while it waits.
+  /// - Parameter weight: of which 8,192 wait at most, or one element.
+  /// - Throws: what taking one of those before has thrown, after which nothing is taken; what `prepare` throws; what `checkCancelled` throws, which is asked while it waits.
   func give(_ element: Element, weight: Int, _ checkCancelled: () throws -> Void) throws {
     batch.append(element)
     self.weight += weight
@@ -57,8 +60,12 @@ final class Handover<Element: Sendable>: @unchecked Sendable {
 
   private func handOn(_ checkCancelled: () throws -> Void) throws {
     var taken: [[Element]] = []
+    let hasRoom: (State) -> Bool = { [weight] in $0.weight == 0 || $0.weight + weight <= Handover.most }
+    if !changed.withLock({ hasRoom(state) }) {
+      for index in batch.indices { try prepare(&batch[index]) }
+    }
     try changed.withLock {
-      try wait(checkCancelled) { [weight] in $0.weight == 0 || $0.weight + weight <= Handover.most }
+      try wait(checkCancelled, until: hasRoom)
       state.given.append(batch)
       state.weight += weight
       swap(&taken, &state.taken)

@@ -25,7 +25,12 @@ package struct LogSelection: Sendable {
 }
 
 /// Takes entries one after the other, each for as long as it looks at it.
-protocol EntryTaker: SendableMetatype {
+protocol EntryTaker: Sendable {
+  /// What can be made of entries on another thread, before it is their turn.
+  associatedtype Prepared: Sendable
+
+  mutating func prepared(_ part: ReadPart, _ schema: SourceSchema) throws -> Prepared?
+  mutating func take(_ prepared: Prepared) throws
   mutating func take(_ entry: some EntryView, of transaction: Transaction, _ schema: SourceSchema) throws
   /// After the last one.
   mutating func finish() throws
@@ -67,7 +72,13 @@ extension JournalSource {
       nonisolated(unsafe) var reader = LogReader(
         taker: taker(), filter: selection.filter, window: window, last: LastEntries(after == nil ? selection.limit : nil),
         reached: Reached(before))
-      try journal.forEachPart(reader.isWide ? window.widened : window, checkCancelled) { try reader.read($0, $1) }
+      let hasAll = reader.hasAll
+      var helper = taker()
+      try journal.forEachPart(reader.isWide ? window.widened : window, checkCancelled) { part, schema in
+        hasAll ? try helper.prepared(part, schema) : nil
+      } _: {
+        try reader.read($0, $1, $2)
+      }
       try reader.finish()
       return (reader.reached.frontier, reader.count)
     }
@@ -93,9 +104,16 @@ private struct LogReader<Taker: EntryTaker> {
     (isAll, isWide) = (filter.isEmpty, filter.mayBeNumber)
   }
 
-  mutating func read(_ part: ReadPart, _ schema: SourceSchema) throws {
+  /// Whether each entry is handed on at once.
+  var hasAll: Bool { isAll && last.areAll }
+
+  mutating func read(_ part: ReadPart, _ schema: SourceSchema, _ prepared: Taker.Prepared?) throws {
     let head = part.head
     reached.add(head)
+    if let prepared {
+      count += part.count
+      return try taker.take(prepared)
+    }
     let isWanted = !isWide || window.has(head)
     switch part {
     case .made(let transaction):
@@ -125,7 +143,10 @@ private struct LogReader<Taker: EntryTaker> {
 
 /// Calls for each entry.
 private struct EntryCaller: EntryTaker {
-  let body: (Entry, Transaction, SourceSchema) throws -> Void
+  let body: @Sendable (Entry, Transaction, SourceSchema) throws -> Void
+
+  func prepared(_ part: ReadPart, _ schema: SourceSchema) -> Never? { nil }
+  func take(_ prepared: Never) {}
 
   func take(_ entry: some EntryView, of transaction: Transaction, _ schema: SourceSchema) throws {
     try body(entry.made(), transaction, schema)
@@ -169,6 +190,8 @@ private struct LastEntries {
   init(_ limit: Int?) {
     self.limit = limit
   }
+
+  var areAll: Bool { limit == nil }
 
   /// `false` if all are wanted.
   mutating func keep(_ entry: some EntryView, _ transaction: Transaction, _ schema: SourceSchema) -> Bool {

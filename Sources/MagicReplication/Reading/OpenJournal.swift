@@ -202,17 +202,24 @@ package final class OpenJournal {
 
   /// The same of one source, with `body` on another thread while what follows is read: it leaves the source alone. Large transactions come in parts. When
   /// this returns, all was handed to it.
-  func forEachPart(
+  ///
+  /// - Parameter prepare: what of `body` can be done beforehand, on the thread that reads; `body` gets what it gives, or nil where there was no time for it.
+  func forEachPart<Prepared: Sendable>(
     _ window: JournalWindow, _ checkCancelled: () throws -> Void,
-    _ body: @Sendable @escaping (ReadPart, SourceSchema) throws -> Void
+    prepare: @escaping (ReadPart, SourceSchema) throws -> Prepared?,
+    _ body: @Sendable @escaping (ReadPart, SourceSchema, Prepared?) throws -> Void
   ) throws {
     precondition(parts.count == 1, "of several sources a transaction is compared whole")
     var window = window
     window.atOnce = OpenJournal.entriesAtOnce
-    let handover = Handover<(part: ReadPart, schema: SourceSchema)> { try body($0.part, $0.schema) }
+    let handover = Handover<(part: ReadPart, schema: SourceSchema, prepared: Prepared?)> {
+      $0.prepared = try prepare($0.part, $0.schema)
+    } _: {
+      try body($0.part, $0.schema, $0.prepared)
+    }
     func give(_ part: ReadPart, _ schema: SourceSchema) throws {
       try checkCancelled()
-      try handover.give((part, schema), weight: part.weight, checkCancelled)
+      try handover.give((part, schema, nil), weight: part.weight, checkCancelled)
     }
     do {
       do {
@@ -232,6 +239,14 @@ package final class OpenJournal {
       handover.stop()
       throw error
     }
+  }
+
+  /// The same with all work on the other thread.
+  func forEachPart(
+    _ window: JournalWindow, _ checkCancelled: () throws -> Void,
+    _ body: @Sendable @escaping (ReadPart, SourceSchema) throws -> Void
+  ) throws {
+    try forEachPart(window, checkCancelled, prepare: { _, _ in Never?.none }, { part, schema, _ in try body(part, schema) })
   }
 
   /// Few enough for a cache of the machine, and many enough that a change of threads costs nothing.

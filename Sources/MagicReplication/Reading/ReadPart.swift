@@ -14,6 +14,13 @@ enum ReadPart: Sendable {
     }
   }
 
+  var count: Int {
+    switch self {
+    case .made(let transaction): transaction.entries.count
+    case .encoded(let transaction): transaction.entries.count
+    }
+  }
+
   /// Of what it takes in memory: one for an entry, and for 128 bytes of values that were made.
   var weight: Int {
     switch self {

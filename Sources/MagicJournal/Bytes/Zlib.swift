@@ -1,6 +1,12 @@
 internal import CZlib
 internal import Dispatch
 
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
 /// Zlib streams (RFC 1950) and CRC-32, from the system's library.
 package enum Zlib {
   /// Level 6 packs a tenth smaller than level 1 and is still faster than most links.
@@ -66,6 +72,7 @@ package enum Zlib {
     var status = Z_OK
     var consumed = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: max(count, 1)) { buffer, filled in
+      preferLargePages(UnsafeMutableRawBufferPointer(buffer))
       var length = uLong(count)
       packed.withUnsafeBufferPointer { source in
         var read = uLong(source.count)
@@ -78,6 +85,18 @@ package enum Zlib {
       throw JournalError(.damaged, "the compressed body is damaged (zlib \(status))", offset: packed.startIndex)
     }
     return bytes
+  }
+
+  /// Memory of a large body comes in pages of 2 MiB where the system has such: to fault it in by 4 KiB takes a third of the time that zlib takes to fill it.
+  private static func preferLargePages(_ memory: UnsafeMutableRawBufferPointer) {
+    #if os(Linux)
+      guard let start = memory.baseAddress, memory.count >= 1 << 22 else { return }
+      let page = sysconf(Int32(_SC_PAGESIZE))
+      let first = (Int(bitPattern: start) + page - 1) & -page
+      let end = (Int(bitPattern: start) + memory.count) & -page
+      // A hint: without it all is as before.
+      _ = madvise(UnsafeMutableRawPointer(bitPattern: first), end - first, MADV_HUGEPAGE)
+    #endif
   }
 
   /// The checksum of a whole that comes in pieces: `before` is that of the pieces before, 0 at first.

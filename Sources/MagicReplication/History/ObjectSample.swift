@@ -32,7 +32,7 @@ struct ObjectSample {
   private var cells = HashTable(Cell(object: 0, version: ObjectSample.never, bytes: 0))
   private var mask: UInt64 = 0
 
-  private static let most = 50_000
+  private static let most = 20_000
   /// Of FNV-1a.
   private static let prime: UInt64 = 0x100_0000_01b3
   /// Before all that is written (C-4).

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A command-line tool. What it prints goes nowhere, or into a file.
+/// A command-line tool. What it prints goes nowhere.
 struct Tool {
   struct Failure: Error {
     let arguments: [String]
@@ -19,8 +19,8 @@ struct Tool {
     (self.name, self.arguments) = (name, arguments)
   }
 
-  func run(into file: URL? = nil) throws {
-    try check(Tool.status(try start(into: file)))
+  func run() throws {
+    try check(Tool.status(try start()))
   }
 
   /// Its peak memory in bytes, as Linux tells it; 0 elsewhere.
@@ -50,7 +50,7 @@ struct Tool {
     }
   }
 
-  private func start(into file: URL? = nil) throws -> pid_t {
+  private func start() throws -> pid_t {
     #if canImport(Darwin)
       var actions: posix_spawn_file_actions_t?
     #else
@@ -58,8 +58,9 @@ struct Tool {
     #endif
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, 1, file?.path ?? "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0o666)
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+    for output in [STDOUT_FILENO, STDERR_FILENO] {
+      posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0)
+    }
     guard let path = Tool.executable(name)?.path else { throw POSIXError(.ENOENT) }
     var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }

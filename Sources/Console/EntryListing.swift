@@ -37,7 +37,7 @@ extension OutputOptions {
       try event("unread", Trouble(file), to: handle)
     }
     if let date = report.historyBegins { try event("compacted", Compacted(until: date.inLog), to: handle) }
-    for gap in report.missing { try event("missing", Gap(gap), to: handle) }
+    for gap in report.gaps { try event("missing", Gap(gap), to: handle) }
   }
 
   /// That a server is asked again, after a pause.
@@ -62,9 +62,10 @@ extension MagicReadReport {
       Terminal.say(
         "history up to \(historyBegins.inLog) was given up by compact: of it only what was in force is shown", .yellow)
     }
-    for gap in missing {
+    for gap in gaps {
       Terminal.say(
-        "the transactions \(gap.missing.lowerBound) to \(gap.missing.upperBound) of replica \(gap.replica) are missing", .yellow
+        "the transactions \(gap.sequences.lowerBound) to \(gap.sequences.upperBound) of replica \(gap.replica) are missing",
+        .yellow
       )
     }
   }

@@ -40,7 +40,7 @@ package struct Gap: Encodable, Sendable {
   let replica: String
   let firstMissing, lastMissing: UInt64
 
-  package init(_ gap: PullReport.Parked) {
-    (replica, firstMissing, lastMissing) = (gap.replica, gap.missing.lowerBound, gap.missing.upperBound)
+  package init(_ gap: PullReport.Gap) {
+    (replica, firstMissing, lastMissing) = (gap.replica, gap.sequences.lowerBound, gap.sequences.upperBound)
   }
 }

@@ -35,7 +35,7 @@ struct Moved: Encodable, Sendable {
   /// Contents that are nowhere to be had.
   var missingAssets = 0
   var unread: [Trouble] = []
-  var parked: [Gap] = []
+  var missing: [Gap] = []
 
   init(_ report: PushReport) {
     (segments, transactions, changes) = (report.segments, report.transactions, report.changes)
@@ -50,7 +50,7 @@ struct Moved: Encodable, Sendable {
     conflicts = report.conflicts
     (assets, assetBytes, missingAssets) = (report.assets, report.assetBytes, report.missingAssets)
     unread = report.unread.map(Trouble.init)
-    parked = report.parked.map(Gap.init)
+    missing = report.gaps.map(Gap.init)
   }
 
   static func += (left: inout Moved, right: Moved) {
@@ -63,7 +63,7 @@ struct Moved: Encodable, Sendable {
     left.assets += right.assets
     left.assetBytes += right.assetBytes
     // What is missing is what the last look missed.
-    (left.missingAssets, left.unread, left.parked) = (right.missingAssets, right.unread, right.parked)
+    (left.missingAssets, left.unread, left.missing) = (right.missingAssets, right.unread, right.missing)
     if let conflicts = right.conflicts { left.conflicts = (left.conflicts ?? 0) + conflicts }
   }
 
@@ -80,7 +80,7 @@ struct Moved: Encodable, Sendable {
     }
     if assets > 0 { parts.append("\(verb) \(assets.counted("asset")): \(assetBytes.asBytes)") }
     guard parts.isEmpty else { return parts.joined(separator: "\n") }
-    let isComplete = unread.isEmpty && parked.isEmpty && missingAssets == 0
+    let isComplete = unread.isEmpty && missing.isEmpty && missingAssets == 0
     return "\(verb) nothing" + (isComplete ? ": \(lacking) lacks nothing" : "")
   }
 }

@@ -93,7 +93,7 @@ actor Reporter {
     case .missing(let gap):
       trouble(
         """
-        transactions \(gap.missing.lowerBound) to \(gap.missing.upperBound) of replica \(gap.replica) are missing in the remote. What \
+        transactions \(gap.sequences.lowerBound) to \(gap.sequences.upperBound) of replica \(gap.replica) are missing in the remote. What \
         follows them waits there until they come; whoever has them sends them with the next push
         """)
     case .lacking(let assets):

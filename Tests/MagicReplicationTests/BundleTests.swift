@@ -80,7 +80,7 @@ import Testing
     let c = try Replica(folder["c"], folder["most"], world)
     let report = try await c.replicator.pull()
     #expect(report.transactions == 1)
-    #expect(report.parked.map(\.missing) == [2...2])
+    #expect(report.gaps.map(\.sequences) == [2...2])
     #expect(try await c.notes().keys.sorted() == ["n0"])
     for part in [parts[1], parts[2]] {
       let rest = try await bundle([part], "rest \(part == parts[1])")

@@ -89,14 +89,14 @@ import Testing
     let report = try await b.replicator.pull()
     #expect(report.transactions == 2)
     #expect(report.unread.map(\.path) == (kind.isThere ? [own[1].path] : []))
-    #expect(report.parked.map(\.missing) == [2...2])
+    #expect(report.gaps.map(\.sequences) == [2...2])
     #expect(!report.isComplete)
     #expect(try await b.notes().keys.sorted() == ["n0", "o"])
     #expect(try await b.naiveDump() == Dump(b.magic))
     // It is said until it is mended, and changes nothing.
     let again = try await b.replicator.pull()
     #expect(again.transactions == 0)
-    #expect((again.unread, again.parked) == (report.unread, report.parked))
+    #expect((again.unread, again.gaps) == (report.unread, report.gaps))
     // Who has a part of it sends nothing of the rest, and mends nothing.
     #expect(try await b.replicator.push() == PushReport())
 
@@ -171,7 +171,7 @@ import Testing
     let late = folder["late"]
     try FileManager.default.moveItem(at: own[0], to: late)
     let report = try await b.replicator.pull()
-    #expect(report.parked.map(\.missing) == [1...1])
+    #expect(report.gaps.map(\.sequences) == [1...1])
     #expect(try await b.notes().keys.sorted() == ["o"])
     try FileManager.default.moveItem(at: late, to: own[0])
     #expect(try await b.replicator.pull().isComplete)

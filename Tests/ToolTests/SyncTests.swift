@@ -210,9 +210,9 @@ struct Note: MagicObject {
     struct Summary: Decodable {
       struct Pulled: Decodable {
         struct Unread: Decodable { var path, message: String }
-        struct Parked: Decodable { var firstMissing, lastMissing: Int }
+        struct Gap: Decodable { var firstMissing, lastMissing: Int }
         var unread: [Unread]
-        var parked: [Parked]
+        var missing: [Gap]
       }
       var pulled: Pulled
     }
@@ -221,7 +221,7 @@ struct Note: MagicObject {
     #expect(output.lines.contains { $0.contains(damage == "missing" ? #""event":"missing""# : #""event":"unread""#) })
     let summary = try JSONDecoder().decode(Summary.self, from: Data(#require(output.lines.last).utf8))
     #expect(summary.pulled.unread.map(\.path) == (damage == "missing" ? [] : [file.path]))
-    #expect(summary.pulled.parked.map(\.firstMissing) == [2])
+    #expect(summary.pulled.missing.map(\.firstMissing) == [2])
 
     #expect(try Tool.sync.run("push", path("a"), path("remote")).status == 0)
     for name in ["new", "new.sqlite", "b"] {

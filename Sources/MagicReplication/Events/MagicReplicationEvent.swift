@@ -15,7 +15,7 @@ public enum MagicReplicationEvent: Sendable {
   /// A file of which nothing was taken; all else was.
   case unread(UnreadFile)
   /// Transactions that are missing in the remote; what follows them waits there.
-  case missing(PullReport.Parked)
+  case missing(PullReport.Gap)
   /// Contents of assets that objects name and that are not to be had yet.
   case lacking(assets: Int)
   /// The database is a copy of one that is in use, or was put back from a backup: it goes on as a replica of its own, of this id. Nothing is lost.

@@ -23,7 +23,7 @@ extension MagicReplicator {
     if report.transactions > 0 || report.assets > 0 { source.tell(.applied(report)) }
     for replica in report.heldBack { source.tell(.parked(replica)) }
     for file in report.unread { source.tell(.unread(file)) }
-    for gap in report.parked { source.tell(.missing(gap)) }
+    for gap in report.gaps { source.tell(.missing(gap)) }
     if report.missingAssets > 0 { source.tell(.lacking(assets: report.missingAssets)) }
   }
 }

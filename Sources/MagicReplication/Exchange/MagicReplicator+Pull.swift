@@ -57,7 +57,7 @@ extension MagicReplicator {
     if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet, in: arrivals.folder) }
     if let path = arrivals.temporaryPath { report.unread = report.unread.map { $0.of(remote.text, insteadOf: path) } }
     report.unread += arrivals.unread
-    report.parked += arrivals.parked
+    report.gaps += arrivals.gaps
     do {
       try await arrivals.folder.learnMembers(magic)
       if let interruption = arrivals.interruption { throw interruption }

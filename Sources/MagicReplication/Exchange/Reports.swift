@@ -45,8 +45,8 @@ public struct PullReport: Sendable, Equatable {
   public package(set) var heldBack: [HeldBack] = []
   /// Files that are damaged, cut short, of a newer format or cannot be read, and whose content nothing else gave. All else was merged.
   public package(set) var unread: [UnreadFile] = []
-  /// Replicas of which files are missing before others that are there. What these hold waits in the remote.
-  public package(set) var parked: [Parked] = []
+  /// Transactions that are missing before others that are there. What follows them waits in the remote.
+  public package(set) var gaps: [Gap] = []
   /// Contents of assets fetched, and their bytes.
   public package(set) var assets = 0
   public package(set) var assetBytes = 0
@@ -54,7 +54,7 @@ public struct PullReport: Sendable, Equatable {
   public package(set) var missingAssets = 0
 
   /// Whether everything that the remote holds, and all that objects name, is here.
-  public var isComplete: Bool { heldBack.isEmpty && unread.isEmpty && parked.isEmpty && missingAssets == 0 }
+  public var isComplete: Bool { heldBack.isEmpty && unread.isEmpty && gaps.isEmpty && missingAssets == 0 }
 
   package init() {}
 
@@ -65,11 +65,11 @@ public struct PullReport: Sendable, Equatable {
     public let aheadMilliseconds: Int64
   }
 
-  public struct Parked: Sendable, Equatable {
+  public struct Gap: Sendable, Equatable {
     /// The replica id, 32 hexadecimal digits.
     public let replica: String
     /// The sequences of the transactions that are missing.
-    public let missing: ClosedRange<UInt64>
+    public let sequences: ClosedRange<UInt64>
   }
 }
 

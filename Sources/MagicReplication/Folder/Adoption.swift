@@ -86,8 +86,8 @@ extension FolderListing {
   /// - Returns: what is missing before others.
   mutating func adopt(
     _ merger: inout Merger, _ db: Connection, _ adopted: (File) throws -> Void
-  ) throws -> [PullReport.Parked] {
-    var waiting: [PullReport.Parked] = []
+  ) throws -> [PullReport.Gap] {
+    var waiting: [PullReport.Gap] = []
     let journal = JournalIndex(db)
     var branches = try Branches(db)
     let foreign = Dictionary(grouping: try foreign(journal, branches), by: \.name.replica)
@@ -106,7 +106,7 @@ extension FolderListing {
         guard let branch = try adoption.branch(endingWith: file.header.lastName, journal), let first = branch.transactions.first
         else {
           waiting.append(
-            .init(replica: replica.description, missing: limit + 1...max(limit + 1, file.header.first - 1)))
+            .init(replica: replica.description, sequences: limit + 1...max(limit + 1, file.header.first - 1)))
           continue
         }
         if branch.sequence == 1 {

@@ -32,7 +32,7 @@ extension JournalSource {
     let lookedUp = try await lookedUp(type, object)
     let (found, report) = if let lookedUp { lookedUp } else { try await scanned(type, object) }
     guard let first = found.first else {
-      let damage = report.unread.map(\.message) + report.missing.map { "transactions of \($0.replica) are missing" }
+      let damage = report.unread.map(\.message) + report.gaps.map { "transactions of \($0.replica) are missing" }
       throw MagicDataError(
         .notFound,
         "the journal has no \(type) \(object); `log --type \(type)` prints what there is"

@@ -58,7 +58,7 @@ extension FolderListing {
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
-    report.parked += waiting
+    report.gaps += waiting
     report.transactions = merger.transactions
     report.changes = merger.changes
     report.conflicts = merger.conflictCount
@@ -167,7 +167,7 @@ extension FolderListing {
     report.unread += unreadCheckpoints(beyond: held)
     for replica in replicas where !heldBack.contains(replica) {
       guard let missing = hole(after: held[replica], of: replica) else { continue }
-      report.parked.append(.init(replica: replica.description, missing: missing))
+      report.gaps.append(.init(replica: replica.description, sequences: missing))
     }
   }
 

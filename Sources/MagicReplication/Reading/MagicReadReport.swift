@@ -6,13 +6,13 @@ public struct MagicReadReport: Sendable, Equatable {
   /// Files, or parts of them, that are damaged or of a newer format; messages name the place.
   public internal(set) var unread: [UnreadFile] = []
   /// Transactions that are missing before others that are there.
-  public internal(set) var missing: [PullReport.Parked] = []
+  public internal(set) var gaps: [PullReport.Gap] = []
 
   /// When history begins, if it was given up before that: of what was written until then only that was shown which compaction has kept.
   public internal(set) var historyBegins: Date?
 
   /// Whether everything was read.
-  public var isComplete: Bool { unread.isEmpty && missing.isEmpty }
+  public var isComplete: Bool { unread.isEmpty && gaps.isEmpty }
 
   init() {}
 
@@ -27,13 +27,13 @@ public struct MagicReadReport: Sendable, Equatable {
             "the clock of replica \($0.replica) is \($0.aheadMilliseconds / 1_000) s ahead, and what it wrote since was left out"
         )
       }
-    missing = pull.parked
+    gaps = pull.gaps
   }
 
   func joined(_ other: MagicReadReport) -> MagicReadReport {
     var report = self
     report.unread += other.unread
-    report.missing += other.missing
+    report.gaps += other.gaps
     report.historyBegins = [historyBegins, other.historyBegins].compactMap { $0 }.max()
     return report
   }
@@ -41,7 +41,7 @@ public struct MagicReadReport: Sendable, Equatable {
   /// Leaves out what was said before, by its text.
   package mutating func remove(_ wasSaid: (String) -> Bool) {
     unread.removeAll { wasSaid($0.message) }
-    missing.removeAll { wasSaid("\($0.replica) \($0.missing)") }
+    gaps.removeAll { wasSaid("\($0.replica) \($0.sequences)") }
   }
 }
 
@@ -57,7 +57,7 @@ final class Troubles {
     if report.unread.count < Troubles.most, !report.unread.contains(file) { report.unread.append(file) }
   }
 
-  func add(missing: PullReport.Parked) {
-    if report.missing.count < Troubles.most { report.missing.append(missing) }
+  func add(_ gap: PullReport.Gap) {
+    if report.gaps.count < Troubles.most { report.gaps.append(gap) }
   }
 }

@@ -93,7 +93,7 @@ package final class OpenJournal {
         guard opened < databases.count else {
           let journal = OpenJournal(parts)
           for file in fetched.unread + said { journal.troubles.add(file) }
-          for gap in fetched.missing { journal.troubles.add(missing: gap) }
+          for gap in fetched.gaps { journal.troubles.add(gap) }
           _ = try journal.dataSet()
           let result = try body(journal, checkCancelled)
           return (result, journal.report)

@@ -81,7 +81,7 @@ package struct Arrivals: Sendable {
   /// Files that the remote could not read.
   package let unread: [UnreadFile]
   /// What it has only beyond a hole.
-  package let parked: [PullReport.Parked]
+  package let gaps: [PullReport.Gap]
   /// What kept the rest from coming. What has come is merged before it is thrown.
   package let interruption: (any Error)?
 
@@ -96,7 +96,7 @@ package struct Arrivals: Sendable {
 
   /// Segments that who sent them holds up to a frontier.
   init(_ folder: FolderRemote, held: Frontier) {
-    (self.folder, spool, self.held, unread, parked, interruption) = (folder, nil, held, [], [], nil)
+    (self.folder, spool, self.held, unread, gaps, interruption) = (folder, nil, held, [], [], nil)
   }
 
   private init(
@@ -105,7 +105,7 @@ package struct Arrivals: Sendable {
     self.folder = folder
     self.spool = spool
     held = there?.frontier ?? Frontier()
-    parked = there?.parked ?? []
+    gaps = there?.gaps ?? []
     self.unread = unread
     self.interruption = interruption
   }

@@ -30,8 +30,8 @@ extension MagicData {
       }
     }
     // A folder says its gaps itself.
-    read.missing += report.read.missing.filter { gap in
-      !read.missing.contains { $0.replica == gap.replica && $0.missing.overlaps(gap.missing) }
+    read.gaps += report.read.gaps.filter { gap in
+      !read.gaps.contains { $0.replica == gap.replica && $0.sequences.overlaps(gap.sequences) }
     }
     read.unread += damaged
     report.read = read
@@ -90,7 +90,7 @@ private struct Rebuilder {
   private var read = Frontier()
   private var given = Frontier()
   private var stopped: Set<ReplicaID> = []
-  private var missing: [PullReport.Parked] = []
+  private var gaps: [PullReport.Gap] = []
   private var shuffled: Shuffled?
 
   private struct Address: Hashable {
@@ -140,7 +140,7 @@ private struct Rebuilder {
     read[replica] = max(read[replica], transaction.sequence)
     if transaction.sequence > next, plan.isRun {
       // M-8: a run has no holes.
-      missing.append(.init(replica: replica.description, missing: next...transaction.sequence - 1))
+      gaps.append(.init(replica: replica.description, sequences: next...transaction.sequence - 1))
       stopped.insert(replica)
       return nil
     }
@@ -169,7 +169,7 @@ private struct Rebuilder {
     var report = RebuildReport()
     (report.transactions, report.changes) = (merger.transactions, merger.changes)
     report.isOwnDataSet = !plan.isRun
-    report.read.missing = missing
+    report.read.gaps = gaps
     report.pull.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
       .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - now)
     }

@@ -59,10 +59,10 @@ package struct Standing: Sendable, Equatable {
   }
 
   /// The holes before what it has beyond them (F-10).
-  var parked: [PullReport.Parked] {
+  var gaps: [PullReport.Gap] {
     parts.compactMap { part in
       part.beyond.first.map { run in
-        PullReport.Parked(replica: part.held.replica.description, missing: part.held.last + 1...run.lowerBound - 1)
+        PullReport.Gap(replica: part.held.replica.description, sequences: part.held.last + 1...run.lowerBound - 1)
       }
     }
   }

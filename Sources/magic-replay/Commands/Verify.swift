@@ -61,7 +61,7 @@ struct Verify: Command {
     init(_ check: SourceCheck) {
       let statistics = check.statistics
       (transactions, entries, bytes) = (statistics.transactions, statistics.total.entries, statistics.storedBytes)
-      (unread, missing) = (check.report.unread.count, check.report.missing.count)
+      (unread, missing) = (check.report.unread.count, check.report.gaps.count)
       (objects, digest, faults) = (check.database.objects, check.database.digest, check.database.faults)
       (assets, missingAssets, damagedAssets) = (check.contents, check.missingContents, check.damagedContents)
     }

@@ -59,9 +59,9 @@ def pulled(path: str, tell: Callable[[Pull], List[str]]) -> List[str]:
     if isinstance(remote, Server) and remote.digest not in ("", digest(fold(pull.journal))):
         raise RemoteError(f"{path}: its digest is another: {remote.digest}")  # W-16
     lines = tell(pull)
-    for line in pull.held_back + pull.unread + pull.parked:
+    for line in pull.held_back + pull.unread + pull.missing:
         say(line)
-    if pull.unread or pull.parked:
+    if pull.unread or pull.missing:
         raise Partly(lines)  # F-10: the rest is told
     return lines
 

@@ -36,7 +36,7 @@ class Pull:
         self.schema = KnownSchema()
         self.held_back: List[str] = []
         self.unread: List[str] = []
-        self.parked: List[str] = []
+        self.missing: List[str] = []
         self.waiting: Set[bytes] = set()  # the replicas that are held back
         self.headers: Dict[SegmentName, Header] = {}  # of the files that count (F-5)
         self.unusable: Dict[SegmentName, RemoteError] = {}  # do not count, or are damaged
@@ -109,7 +109,7 @@ class Pull:
             beyond = [name.first for name in readable
                       if first < name.first <= self.limits.get(replica, name.first)]
             if beyond and farthest(readable, first) is None:
-                self.parked.append(f"{replica.hex()} {first} to {min(beyond) - 1} are missing")
+                self.missing.append(f"{replica.hex()} {first} to {min(beyond) - 1} are missing")
 
     def next(self, name: SegmentName) -> int:
         return self.journal.next_sequence(name.replica)

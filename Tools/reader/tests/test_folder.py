@@ -113,7 +113,7 @@ class FolderTests(FolderFixture):
                 pulled = Pull(Folder(self.path), NOW)
                 self.assertEqual(pulled.journal.held, {run[0].replica: run[:1], other[0].replica: other})
                 self.assertEqual(len(pulled.unread), 0 if damage is None else 1)
-                self.assertEqual(pulled.parked, [f"{run[0].replica.hex()} 2 to 2 are missing"])
+                self.assertEqual(pulled.missing, [f"{run[0].replica.hex()} 2 to 2 are missing"])
                 status, output, errors = self.run_main("digest", self.path)
                 self.assertEqual((status, output), (3, digest(fold(pulled.journal)) + "\n"))
                 self.assertIn("2 to 2", errors)
@@ -217,7 +217,7 @@ class FolderTests(FolderFixture):
         self.write(f"acks/{replica.hex()}.json", json.dumps(said).encode())
         pulled = Pull(Folder(self.path), NOW)
         self.assertEqual(pulled.journal.held, {replica: run[:2]})
-        self.assertEqual((pulled.unread, pulled.parked), ([], []))
+        self.assertEqual((pulled.unread, pulled.missing), ([], []))
         self.write(f"acks/{replica.hex()}.json", b"{}")
         with self.assertRaises(ForkError):
             Pull(Folder(self.path), NOW)

@@ -78,7 +78,7 @@ final class FolderCursor: TransactionCursor {
   }
 
   private func sayUnread() {
-    for hole in holes { troubles.add(missing: .init(replica: replica.description, missing: hole)) }
+    for hole in holes { troubles.add(.init(replica: replica.description, sequences: hole)) }
     for (name, error) in listing.rejected where name.replica == replica {
       guard name.last > held || holes.contains(where: { $0.overlaps(name.first...name.last) }) else { continue }
       troubles.add(UnreadFile(path: listing.url(of: name).path, code: error.code, message: error.message))

@@ -53,7 +53,7 @@ extension MagicData {
 }
 
 extension MagicStatistics {
-  fileprivate init(_ db: Connection) throws {
+  init(_ db: Connection) throws {
     replica = try DatabaseState(db).replica.description
     bytes = try MagicStatistics.numbers(db, Statements.selectSize)[0]
     let journal = try MagicStatistics.numbers(db, Statements.selectJournalSize, count: 3)

@@ -40,6 +40,8 @@ import Testing
       #expect(throws: MagicDataError.self) { try magic.blocking.object(of: Cat.self) }
       let again = try MagicData.Blocking.open(path: url)
       #expect(try again.blocking.object(of: Cat.self).map(\.name) == ["4"])
+      let statistics = try again.blocking.statistics()
+      #expect((statistics.transactions, statistics.types.map(\.objects)) == (3, [1]))
       #expect(try MagicData.Blocking.open(type: .memory).blocking.object(of: Cat.self).isEmpty)
     }
     #expect { try MagicData.Blocking.open(path: url.appendingPathComponent("x/y")) } throws: {

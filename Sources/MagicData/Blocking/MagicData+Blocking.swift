@@ -120,6 +120,13 @@ extension MagicData {
       try scope.blockingHas(of: Object.self, primary)
     }
 
+    /// Counts what the database holds, in one snapshot; see ``MagicData/statistics()``.
+    ///
+    /// - Throws: ``MagicDataError`` if the database cannot be read; of one in memory `busy`, and `transaction` within one.
+    public func statistics() throws -> MagicStatistics {
+      try store.readBlocking { db in try MagicStatistics(db) }
+    }
+
     /// Runs several updates, removes and reads as one: all of it is stored, or nothing; see ``MagicData/transaction(_:)``.
     ///
     /// - Parameter body: is given the transaction, which is of no use afterwards. A call to the database itself would wait for the body to end;

@@ -223,7 +223,7 @@ package struct JournalCompaction {
         try insert.bind(link.encoded(kept, previous: previous))
         try insert.run()
       } else if previous != link.stored.previous {
-        try reader.link([link.place.index: previous], inRow: link.place.row)
+        try reader.link(RowLinks(of: link.place.index, previous), inRow: link.place.row)
       }
     }
     guard let last = stays.first, last.place != chain[0].place else { return }

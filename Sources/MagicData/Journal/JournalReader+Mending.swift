@@ -21,16 +21,16 @@ extension JournalReader {
   /// - Returns: where their chains begin.
   package func chain(_ objects: [Int: Set<ObjectKey>]) throws -> [Int: [ObjectKey: EntryPlace]] {
     var chains: [Int: [ObjectKey: (begin: EntryPlace, highest: Stamp)]] = [:]
-    var links: [Int64: [Int: EntryPlace]] = [:]
+    var links: [Int64: RowLinks] = [:]
     try forEachStoredEntry { place, stored in
       let (type, key) = (stored.entry.type, stored.entry.key)
       guard objects[type]?.contains(key) ?? false else { return }
       let (before, stamp) = (chains[type]?[key], try stamp(at: place))
       let begin = EntryPlace(row: place.row, index: place.index, isLatest: before.map { $0.highest < stamp } ?? true)
-      links[place.row, default: [:]][place.index] = before?.begin ?? EntryPlace.none
+      links[place.row, default: RowLinks()][place.index] = before?.begin ?? EntryPlace.none
       chains[type, default: [:]][key] = (begin, max(stamp, before?.highest ?? .earliest))
     }
-    for (row, previous) in links { try link(previous, inRow: row) }
+    for (row, links) in links { try link(links, inRow: row) }
     return chains.mapValues { $0.mapValues(\.begin) }
   }
 }

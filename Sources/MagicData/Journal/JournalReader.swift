@@ -179,6 +179,10 @@ package struct JournalReader: JournalAddresses {
   package func latestEntry(
     from last: EntryPlace, of key: ObjectKey? = nil
   ) throws -> (stamp: Stamp, root: ReplicaID, place: EntryPlace, stored: StoredEntry)? {
+    if last.isLatest, !last.isNone {
+      let (stamp, root, stored) = try entry(at: last, of: key)
+      return (stamp, root, last, stored)
+    }
     var latest: (stamp: Stamp, root: ReplicaID, place: EntryPlace, stored: StoredEntry)?
     try walk(from: last, of: key) { stamp, root, place, stored in
       if latest.map({ $0.stamp < stamp }) ?? true { latest = (stamp, root, place, stored) }
@@ -282,13 +286,13 @@ package struct JournalReader: JournalAddresses {
   private static let smallRow = 8_192
 
   /// Puts other entries before some of a row's.
-  func link(_ previous: [Int: EntryPlace], inRow id: Int64) throws {
+  func link(_ links: RowLinks, inRow id: Int64) throws {
     var select = try SQL(db, Statements.selectData)
     try select.bind(id)
     guard try select.step() else { throw damaged("an object's entry is not there") }
     let row: EntryRow
     do {
-      row = try EntryRow.linking(previous, in: select.bytes(0))
+      row = try EntryRow.linking(links, in: select.bytes(0))
     } catch {
       throw damaged("a transaction cannot be read", error)
     }

@@ -4,13 +4,13 @@
 package struct LateEntries {
   /// The row whose entries get others behind them.
   private var row: Int64 = 0
-  private var previous: [Int: EntryPlace] = [:]
+  private var links = RowLinks()
 
   package init() {}
 
   /// What stands behind an entry of the row that is not written yet.
   package func previous(of place: EntryPlace) -> EntryPlace? {
-    place.row == row ? previous[place.index] : nil
+    place.row == row ? links[place.index] : nil
   }
 
   /// - Parameter last: an object's last entry, of a transaction that is finished.
@@ -19,13 +19,13 @@ package struct LateEntries {
       try write(reader)
       row = last.row
     }
-    previous[last.index] = late
+    links[last.index] = late
   }
 
   /// Nothing is left to be written.
   package mutating func write(_ reader: JournalReader) throws {
-    guard !previous.isEmpty else { return }
-    try reader.link(previous, inRow: row)
-    previous.removeAll(keepingCapacity: true)
+    guard links.count > 0 else { return }
+    try reader.link(links, inRow: row)
+    links.removeAll()
   }
 }

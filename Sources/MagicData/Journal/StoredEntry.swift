@@ -37,16 +37,20 @@ package struct StoredEntry {
     writer.append(fields)
   }
 
-  /// The bytes of an entry with another one before it.
+  /// The bytes of an entry, and their length before them, with another one before it.
   fileprivate static func link(
     _ part: ByteReader, to previous: EntryPlace, _ writer: inout ByteWriter
   ) throws(JournalError) {
     var reader = part
-    writer.varint(try reader.varint())
-    writer.byte(try reader.byte())
-    writer.varint(try reader.varint())
     _ = try reader.varint()
-    writer.varint(UInt64(bitPattern: previous.bits))
+    _ = try reader.byte()
+    _ = try reader.varint()
+    let head = part.left - reader.left
+    _ = try reader.varint()
+    let bits = UInt64(bitPattern: previous.bits)
+    writer.varint(head + ByteWriter.length(ofVarint: bits) + reader.left)
+    part.rest.prefix(head).withUnsafeBytes { writer.append($0) }
+    writer.varint(bits)
     reader.rest.withUnsafeBytes { writer.append($0) }
   }
 
@@ -58,10 +62,14 @@ package struct StoredEntry {
 
   /// - Parameter known: of whom the entry is, if that is known: to make a key takes longer than to pass over it.
   package init(from reader: inout ByteReader, _ types: [StoredType], of known: ObjectKey? = nil) throws(JournalError) {
-    let type = try reader.index(below: types.count, "type")
-    let schema = types[type].schema
-    let start = reader
-    guard let code = Entry.Operation.Code(rawValue: try reader.byte()) else { throw start.damaged("an unknown operation") }
+    try self.init(from: &reader, types[try reader.index(below: types.count, "type")], of: known)
+  }
+
+  private init(from reader: inout ByteReader, _ type: StoredType, of known: ObjectKey?) throws(JournalError) {
+    let start = reader.offset
+    guard let code = Entry.Operation.Code(rawValue: try reader.byte()) else {
+      throw reader.damaged("an unknown operation", at: start)
+    }
     zIndex = Int64(bitPattern: try reader.varint())
     previous = EntryPlace(bits: Int64(bitPattern: try reader.varint()))
     let operation: Entry.Operation =
@@ -80,17 +88,18 @@ package struct StoredEntry {
     } else {
       key = try ObjectKey(from: &reader)
     }
-    guard key.fits(schema.identity), operation.fits(schema) else {
-      throw start.damaged("an entry that its type's objects cannot have")
+    guard type.schema.names(key), operation.fits(type.schema) else {
+      throw reader.damaged("an entry that its type's objects cannot have", at: start)
     }
     var fields: [FieldValue] = []
     while !reader.isAtEnd {
-      let start = reader
-      let field = FieldValue(field: try reader.index(below: schema.fields.count, "field"), value: try Value(from: &reader))
-      guard field.value.fits(schema.fields[field.field]) else { throw start.damaged("a value that its field cannot hold") }
+      let start = reader.offset
+      let field = FieldValue(
+        field: try reader.index(below: type.schema.fields.count, "field"), value: try Value(from: &reader))
+      guard type.schema.holds(field) else { throw reader.damaged("a value that its field cannot hold", at: start) }
       fields.append(field)
     }
-    entry = Entry(type: type, key: key, operation: operation, fields: fields)
+    entry = Entry(type: type.id, key: key, operation: operation, fields: fields)
   }
 }
 
@@ -111,13 +120,13 @@ package struct EntryRow: Sendable {
     append(encoded: scratch.bytes)
   }
 
-  mutating func append(encoded entry: some Collection<UInt8>) {
+  mutating func append(encoded entry: [UInt8]) {
     bytes.block(entry)
     count += 1
   }
 
   mutating func append(encoded entry: ArraySlice<UInt8>) {
-    entry.withUnsafeBytes { bytes.block($0) }
+    bytes.block(entry)
     count += 1
   }
 
@@ -126,7 +135,7 @@ package struct EntryRow: Sendable {
   /// A row of kept entries: each is where it was, and what went leaves a place without bytes (J-32).
   init(kept: [(index: Int, bytes: [UInt8])]) {
     for (index, entry) in kept {
-      while count < index { append(encoded: EmptyCollection()) }
+      while count < index { append(encoded: [UInt8]()) }
       append(encoded: entry)
     }
   }
@@ -154,20 +163,46 @@ package struct EntryRow: Sendable {
   }
 
   /// The same row with other entries before some of its own.
-  static func linking(_ previous: [Int: EntryPlace], in data: [UInt8]) throws(JournalError) -> EntryRow {
-    var (row, scratch, reader, count) = (EntryRow(), ByteWriter(), ByteReader(data), 0)
+  static func linking(_ links: RowLinks, in data: [UInt8]) throws(JournalError) -> EntryRow {
+    var (row, reader) = (EntryRow(), ByteReader(data))
+    row.bytes.reserve(data.count + links.count * MemoryLayout<EntryPlace>.size)
     while !reader.isAtEnd {
       let part = try reader.stream()
-      guard let previous = previous[row.count] else {
-        row.append(encoded: part.rest)
-        continue
+      if let previous = links[row.count] {
+        try StoredEntry.link(part, to: previous, &row.bytes)
+      } else {
+        row.bytes.block(part.rest)
       }
-      scratch.removeAll()
-      try StoredEntry.link(part, to: previous, &scratch)
-      row.append(encoded: scratch.bytes)
-      count += 1
+      row.count += 1
     }
-    guard count == previous.count else { throw reader.damaged("an entry is not where it was put") }
+    guard row.count >= links.count else { throw reader.damaged("an entry is not where it was put") }
     return row
+  }
+}
+
+/// Of some entries of one row, by their indexes, which ones are to stand before them.
+struct RowLinks {
+  private var places: [EntryPlace?] = []
+
+  init() {}
+
+  /// Of one entry.
+  init(of index: Int, _ previous: EntryPlace) {
+    self[index] = previous
+  }
+
+  /// One above the highest index.
+  var count: Int { places.count }
+
+  subscript(index: Int) -> EntryPlace? {
+    get { index < places.count ? places[index] : nil }
+    set {
+      while places.count <= index { places.append(nil) }
+      places[index] = newValue
+    }
+  }
+
+  mutating func removeAll() {
+    places.removeAll(keepingCapacity: true)
   }
 }

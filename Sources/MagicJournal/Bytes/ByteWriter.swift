@@ -60,7 +60,7 @@ package struct ByteWriter: Sendable {
     bytes.append(UInt8(rest))
   }
 
-  static func length(ofVarint value: UInt64) -> Int {
+  package static func length(ofVarint value: UInt64) -> Int {
     max(1, (64 - value.leadingZeroBitCount + 6) / 7)
   }
 
@@ -76,18 +76,16 @@ package struct ByteWriter: Sendable {
     }
   }
 
-  package mutating func block(_ value: some Collection<UInt8>) {
-    varint(value.count)
-    bytes.append(contentsOf: value)
-  }
-
   package mutating func block(_ value: UnsafeRawBufferPointer) {
     varint(value.count)
     append(value)
   }
 
   package mutating func block(_ value: [UInt8]) {
-    varint(value.count)
-    append(value)
+    value.withUnsafeBytes { block($0) }
+  }
+
+  package mutating func block(_ value: ArraySlice<UInt8>) {
+    value.withUnsafeBytes { block($0) }
   }
 }

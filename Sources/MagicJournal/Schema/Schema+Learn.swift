@@ -2,10 +2,13 @@
 package struct LearntType: Sendable {
   package let id: Int
   package let fields: [Int]
+  /// Whether each field has the same number here, as where schemas grew alike.
+  fileprivate let hasSameFields: Bool
 
   package init(id: Int, fields: [Int]) {
     self.id = id
     self.fields = fields
+    hasSameFields = fields.elementsEqual(fields.indices)
   }
 }
 
@@ -36,7 +39,14 @@ extension Entry {
     let type = learnt[type]
     var entry = self
     entry.type = type.id
-    entry.fields = fields.map { FieldValue(field: type.fields[$0.field], value: $0.value) }.sorted { $0.field < $1.field }
+    guard !type.hasSameFields else { return entry }
+    var (last, rises) = (-1, true)
+    for index in entry.fields.indices {
+      let field = type.fields[entry.fields[index].field]
+      entry.fields[index].field = field
+      (last, rises) = (field, rises && last < field)
+    }
+    if !rises { entry.fields.sort { $0.field < $1.field } }
     return entry
   }
 }

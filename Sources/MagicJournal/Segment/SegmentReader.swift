@@ -62,7 +62,10 @@ package struct SegmentReader: Sendable {
     repeat {
       let taken = transaction?.entries.count ?? 0
       let part = try nextEncoded(atMost: min(most - taken, SegmentReader.atOnce))
-      if transaction == nil { transaction = part?.head }
+      if transaction == nil {
+        transaction = part?.head
+        transaction?.entries.reserveCapacity(min(most, body.left + (part?.entries.count ?? 0), SegmentReader.mostReserved))
+      }
       if let part { part.entries.forEachEntry { transaction?.entries.append($0.made()) } }
     } while body.isWithinTransaction && (transaction?.entries.count ?? 0) < most
     return transaction
@@ -88,6 +91,8 @@ package struct SegmentReader: Sendable {
 
   /// Few enough for a cache of the machine.
   private static let atOnce = 1_024
+  /// Memory is not asked for on the word of a body that is small and says that it has many.
+  private static let mostReserved = 1 << 17
 
   /// The names of all transactions (S-3), without their entries.
   package func names() throws(JournalError) -> [TransactionName] {
@@ -129,6 +134,8 @@ struct BodyReader: Sendable {
   var offset: Int { columns.stamps.offset }
 
   var isWithinTransaction: Bool { open != nil }
+  /// How many entries are left of the transaction that is not taken as a whole.
+  var left: Int { open.map { $0.count - $0.taken } ?? 0 }
   /// Each entry takes a byte of this stream at least.
   var mostEntries: Int { columns.shapes.left }
 

@@ -92,9 +92,27 @@ extension ObjectKey {
   /// Whether objects of a type are named so (J-6, J-7, J-26).
   package func fits(_ target: TypeSchema.Identity?) -> Bool {
     guard let target else { return false }
-    return switch self {
-    case .primary(let value): value.kind != nil && value.kind == target.primaryKind
-    case .birth: target.primaryKind == nil || target.primaryKind == .integer
+    return fits(target.primaryKind)
+  }
+
+  fileprivate func fits(_ primary: Value.Kind?) -> Bool {
+    switch self {
+    case .primary(let value): value.kind != nil && value.kind == primary
+    case .birth: primary == nil || primary == .integer
+    }
+  }
+}
+
+// For who asks it of each entry: nothing of the schema is copied.
+extension TypeSchema {
+  /// Whether one of its objects can be named so.
+  package func names(_ key: ObjectKey) -> Bool { key.fits(primary?.kind) }
+
+  /// Whether the field can hold the value.
+  package func holds(_ field: FieldValue) -> Bool {
+    switch field.value {
+    case .integer, .real, .text, .bytes, .coded: field.value.kind == fields[field.field].kind
+    default: field.value.fits(fields[field.field])
     }
   }
 }

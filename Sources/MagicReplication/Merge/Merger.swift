@@ -28,7 +28,8 @@ struct Merger {
   private var late = LateEntries()
   /// Whether the transaction has so many entries that to write a row of the journal anew for those that lose takes less than to write their objects' rows.
   private var areMany = false
-  private var kinds: [Int: Kind] = [:]
+  /// By type.
+  private var kinds: [Kind]
 
   var held: Frontier
   /// Of the journal, for what is merged next.
@@ -71,6 +72,7 @@ struct Merger {
     (self.db, self.limits, self.accepted) = (db, limits, accepted)
     reader = try JournalReader(db)
     schema = reader.schema
+    kinds = Array(repeating: Kind(), count: schema.types.count)
     held = try reader.frontier()
     let state = try DatabaseState(db)
     writer = JournalWriter(state)
@@ -153,6 +155,7 @@ struct Merger {
       throw error
     }
     reader = JournalReader(db, self.schema)
+    while kinds.count < self.schema.types.count { kinds.append(Kind()) }
     return learnt
   }
 
@@ -224,7 +227,7 @@ struct Merger {
       let last = try append(entry, place, isLatest: true)
       if unsent <= mark, place.last.row >= unsent { contested[entry.type, default: [:]][entry.key] = last }
       if entry.operation == .remove {
-        kinds[entry.type]?.isWhole = nil
+        kinds[entry.type].isWhole = nil
         return try table.remove(entry.key, last)
       }
       guard try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last) else {
@@ -236,7 +239,7 @@ struct Merger {
     } else if entry.operation.isRemove {
       try number(entry, nil, table)
       // It arrived before what it removes.
-      kinds[entry.type]?.isWhole = nil
+      kinds[entry.type].isWhole = nil
       let place = try table.reserve(entry.key)
       try table.setLast(entry.key, append(entry, place, isLatest: true))
     } else {
@@ -244,7 +247,7 @@ struct Merger {
       let last = writer.next
       let zIndex = try table.insert(entry.key, entry.fields, number: number, zIndex: nil, last: last)
       try writer.append(entry, zIndex: zIndex, previous: .none, db)
-      kinds[entry.type]?.isNew = true
+      kinds[entry.type].isNew = true
     }
   }
 
@@ -255,16 +258,16 @@ struct Merger {
     let type = table.type
     if type.hasRelations {
       // What it leads to may get a z index and no row.
-      for relation in type.relations { if let relation { kinds[relation.target.id]?.isWhole = nil } }
+      for relation in type.relations { if let relation { kinds[relation.target.id].isWhole = nil } }
       return false
     }
-    guard !type.schema.hasNumbers, !entry.operation.isRemove, kinds[entry.type, default: Kind()].isNew else { return false }
-    let isWhole = try kinds[entry.type]?.isWhole ?? !table.hasAbsent()
-    kinds[entry.type, default: Kind()].isWhole = isWhole
+    guard !type.schema.hasNumbers, !entry.operation.isRemove, kinds[entry.type].isNew else { return false }
+    let isWhole = try kinds[entry.type].isWhole ?? !table.hasAbsent()
+    kinds[entry.type].isWhole = isWhole
     guard isWhole else { return false }
     let last = writer.next
     guard let zIndex = try table.insert(new: entry.key, entry.fields, last: last) else {
-      kinds[entry.type]?.isNew = false
+      kinds[entry.type].isNew = false
       return false
     }
     try writer.append(entry, zIndex: zIndex, previous: .none, db)
@@ -273,7 +276,7 @@ struct Merger {
 
   /// Of an object that has a row.
   private mutating func place(of key: ObjectKey, _ table: ObjectTable) throws -> ObjectPlace? {
-    try kinds[table.type.id, default: Kind()].found.place(of: key, table)
+    try kinds[table.type.id].found.place(of: key, table)
   }
 
   /// Takes an update into the journal that changes nothing, since a later one of the object sets all that it sets; `false` if it is not such a one. That spares

@@ -1,7 +1,8 @@
 internal import GRDB
 internal import MagicJournal
 
-/// Rows on their way to instances, which take the values out of them: each value goes from the database to its property's slot and is never copied.
+/// Rows on their way to instances: each is a storage already, which most become that of their instance as it is. So a value goes from the database to its
+/// property's slot and is never copied.
 ///
 /// The rows of a fetch come in the order of its statement; those of a graph are added level by level.
 // @unchecked: whoever has read the rows hands them on as a whole and keeps nothing of them, and what they hold is no more than stored values.
@@ -10,59 +11,35 @@ final class FetchedRows: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var places: [ObjectPlace] = []
   /// Of objects that are named by their births; empty if the type has none such.
   @exclusivity(unchecked) private var births: [Birth?] = []
-  /// Row by row, by property.
-  @exclusivity(unchecked) private var values: UnsafeMutablePointer<Slot>
-  private let width: Int
-  @exclusivity(unchecked) private var capacity: Int
-
-  private init(width: Int, capacity: Int) {
-    self.width = width
-    self.capacity = capacity
-    values = .allocate(capacity: width * capacity)
-  }
+  /// Each with the values by property, as they were stored.
+  @exclusivity(unchecked) private var storages: [Storage] = []
 
   /// None yet.
-  convenience init(_ type: MappedType) {
-    self.init(width: type.reads.count, capacity: 16)
-  }
+  init() {}
 
-  deinit {
-    values.deinitialize(count: width * count)
-    values.deallocate()
-  }
-
-  var count: Int { places.count }
+  var count: Int { storages.count }
 
   func birth(_ row: Int) -> Birth? { births.isEmpty ? nil : births[row] }
 
-  /// A row's values by property, as they were stored; each may be moved out if something else is left in its place.
-  subscript(row: Int) -> UnsafeMutablePointer<Slot> { values + row * width }
+  /// A row's storage. What it has by property may be moved out if something else is left in its place.
+  subscript(row: Int) -> Storage { storages[row] }
 
   /// A row's values, of which none was taken.
   func stored(_ row: Int) throws -> [Value] {
-    try (0..<width).map { try self[row][$0].value() ?? .null }
+    let storage = storages[row]
+    return try (0..<storage.header.count).map { try storage[$0].slot.value() ?? .null }
   }
 
   /// The same rows in the order of some z indexes, among which theirs are.
   func ordered(as order: [Int64]) -> FetchedRows {
     guard count > 1 else { return self }
     let rows = Dictionary(uniqueKeysWithValues: places.enumerated().map { ($1.zIndex, $0) })
-    let ordered = FetchedRows(width: width, capacity: count)
-    for row in order.compactMap({ rows[$0] }) {
-      ordered[ordered.count].initialize(from: self[row], count: width)
-      ordered.add(places[row], birth(row), isNamed: !births.isEmpty)
-    }
+    let ordered = FetchedRows()
+    for row in order.compactMap({ rows[$0] }) { ordered.add(storages[row], places[row], birth(row), isNamed: !births.isEmpty) }
     return ordered
   }
 
   // MARK: Reading
-
-  private func grow() {
-    let more = UnsafeMutablePointer<Slot>.allocate(capacity: width * capacity * 2)
-    more.moveInitialize(from: values, count: width * count)
-    values.deallocate()
-    (values, capacity) = (more, capacity * 2)
-  }
 
   /// The objects of a type in the order of their z indexes, or the one with a key.
   static func select(_ type: MappedType, _ db: Database, key: ObjectKey? = nil) throws -> SQL {
@@ -73,13 +50,13 @@ final class FetchedRows: @unchecked Sendable {
 
   /// The rows of a statement, of the objects that can be shown.
   convenience init(_ type: MappedType, _ select: consuming SQL) throws {
-    self.init(type)
+    self.init()
     try read(&select, type)
   }
 
   /// The object with a key, if it can be shown, or is asked for whether it can or not.
   convenience init(_ type: MappedType, _ db: Database, key: ObjectKey, mayBeIncomplete: Bool = false) throws {
-    self.init(width: type.reads.count, capacity: 1)
+    self.init()
     var select = try FetchedRows.select(type, db, key: key)
     try read(&select, type, mayBeIncomplete: mayBeIncomplete)
   }
@@ -91,7 +68,7 @@ final class FetchedRows: @unchecked Sendable {
 
   /// The objects at some z indexes, of those that can be shown.
   convenience init(_ type: MappedType, _ db: Database, at zIndexes: [Int64]) throws {
-    self.init(type)
+    self.init()
     try read(type, db, at: zIndexes)
   }
 
@@ -114,43 +91,43 @@ final class FetchedRows: @unchecked Sendable {
 
   private func read(_ select: inout SQL, _ type: MappedType, mayBeIncomplete: Bool = false) throws {
     let (reads, former, birth, hasNumbers) = (type.reads, type.former, type.birth, type.hasNumbers)
+    let (fetches, place) = (type.layout.fetches, type.layout.firstPlace ?? .unknown)
     while try select.step() {
       let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
-      if count == capacity { grow() }
-      let row = self[count]
-      for index in 0..<reads.count {
-        (row + index).initialize(to: reads[index].column < 0 ? .null : select.slot(reads[index]))
+      let storage = Storage.make(reads.count, place) { properties in
+        for index in 0..<reads.count {
+          let slot = reads[index].column < 0 ? .null : select.slot(reads[index])
+          (properties + index).initialize(
+            to: Storage.Property(slot: slot, isStored: true, edits: fetches[index].initialEdits))
+        }
       }
-      if !former.isEmpty { FetchedRows.readFormer(row, former, select) }
+      if !former.isEmpty { FetchedRows.readFormer(storage, former, select) }
       // Asked here, since SQLite would read each column twice. One that has not all it needs is not shown (M-6).
-      if !mayBeIncomplete, FetchedRows.isIncomplete(row, reads) {
-        row.deinitialize(count: width)
-        continue
-      }
-      add(ObjectPlace(zIndex: select.integer(0), last: select.place(2)), born, isNamed: birth != nil)
+      if !mayBeIncomplete, FetchedRows.isIncomplete(storage, reads) { continue }
+      add(storage, ObjectPlace(zIndex: select.integer(0), last: select.place(2)), born, isNamed: birth != nil)
     }
   }
 
-  private static func isIncomplete(_ row: UnsafeMutablePointer<Slot>, _ reads: [ColumnRead]) -> Bool {
+  private static func isIncomplete(_ row: Storage, _ reads: [ColumnRead]) -> Bool {
     for index in 0..<reads.count where reads[index].isRequired {
-      if case .null = row[index] { return true }
+      if case .null = row.properties[index].slot { return true }
     }
     return false
   }
 
   private static func readFormer(
-    _ row: UnsafeMutablePointer<Slot>, _ former: [Int: [(column: Int32, kind: FormerKind)]], _ select: borrowing SQL
+    _ row: Storage, _ former: [Int: [(column: Int32, kind: FormerKind)]], _ select: borrowing SQL
   ) {
     for (index, kinds) in former {
       for (column, kind) in kinds {
-        guard case .null = row[index] else { break }
-        row[index] = Slot(stored: kind.readable(select.value(column, kind.kind)))
+        guard case .null = row[index].slot else { break }
+        row[index].slot = Slot(stored: kind.readable(select.value(column, kind.kind)))
       }
     }
   }
 
-  /// A row whose values have just been put behind those of the others.
-  private func add(_ place: ObjectPlace, _ birth: Birth?, isNamed: Bool) {
+  private func add(_ storage: Storage, _ place: ObjectPlace, _ birth: Birth?, isNamed: Bool) {
+    storages.append(storage)
     places.append(place)
     if isNamed { births.append(birth) }
   }

@@ -19,21 +19,20 @@ extension Instance {
   }
 
   private static func fill<Object: MagicObject>(
-    _ object: UnsafePointer<Object>, _ layout: Layout, _ stored: UnsafeMutablePointer<Slot>, _ record: Record,
-    in database: Store
+    _ object: UnsafePointer<Object>, _ layout: Layout, _ row: Storage, _ record: Record, in database: Store
   ) throws {
     // Mostly all wrappers share a storage and all values are what slots hold: then this does nothing but move them.
     guard let storage = layout.storage(of: object) else {
       let instance = try Instance(at: object, layout)
-      for index in layout.properties.indices { try instance.fetched(index, &stored[index], in: database) }
+      for index in layout.properties.indices { try instance.fetched(index, &row[index].slot, in: database) }
       instance.record = record
       return
     }
     try storage._withUnsafeGuaranteedRef { storage in
       for index in 0..<layout.fetches.count {
         let fetch = layout.fetches[index]
-        if storage.properties[fetch.slot].take(&stored[index], as: fetch.codec) { continue }
-        try Instance(at: object, layout).fetched(index, &stored[index], in: database)
+        if storage.properties[fetch.slot].take(&row.properties[index].slot, as: fetch.codec) { continue }
+        try Instance(at: object, layout).fetched(index, &row.properties[index].slot, in: database)
       }
       storage.header.record = record
     }

@@ -290,26 +290,17 @@ final class Layout: Sendable {
   /// what its properties' slots hold.
   ///
   /// The struct is its wrappers and nothing else (`firstPlace`), and a wrapper is a `PropertySlot`, so to initialize these is to initialize it.
-  func compose<Object: MagicObject>(
-    _ object: UnsafeMutablePointer<Object>, of stored: UnsafeMutablePointer<Slot>, _ record: Record
-  ) -> Bool {
-    guard let firstPlace, let offsets else { return false }
+  func compose<Object: MagicObject>(_ object: UnsafeMutablePointer<Object>, of row: Storage, _ record: Record) -> Bool {
+    guard firstPlace != nil, let offsets else { return false }
     for index in 0..<fetches.count {
-      if case .null = stored[index], fetches[index].mayBeNull { continue }
-      guard fetches[index].codec.takes(stored[index]) else { return false }
+      if case .null = row.properties[index].slot, fetches[index].mayBeNull { continue }
+      guard fetches[index].codec.takes(row.properties[index].slot) else { return false }
     }
-    let storage = Storage.make(fetches.count, firstPlace) { properties in
-      for index in 0..<fetches.count {
-        let property = Storage.Property(slot: (stored + index).move(), isStored: true, edits: fetches[index].initialEdits)
-        (properties + index).initialize(to: property)
-        (stored + index).initialize(to: .null)
-      }
-    }
-    storage.header.record = record
+    row.header.record = record
     let wrappers = UnsafeMutableRawPointer(object)
     for index in 0..<fetches.count {
       (wrappers + offsets[index].offset).initializeMemory(
-        as: PropertySlot.self, to: PropertySlot(storage: storage, slot: Int32(index)))
+        as: PropertySlot.self, to: PropertySlot(storage: row, slot: Int32(index)))
     }
     return true
   }

@@ -109,10 +109,10 @@ struct QueryCursor: Sendable {
     case .listed(let zIndexes):
       let batch = Array(zIndexes.prefix(QueryCursor.batch))
       place = batch.count < zIndexes.count ? .listed(zIndexes.dropFirst(batch.count)) : .end
-      guard !batch.isEmpty else { return FetchedRows(types.type) }
+      guard !batch.isEmpty else { return FetchedRows() }
       return try FetchedRows(types.type, db, .objects(plan, at: batch, types, db)).ordered(as: batch)
     case .end:
-      return FetchedRows(types.type)
+      return FetchedRows()
     }
   }
 
@@ -125,7 +125,7 @@ struct QueryCursor: Sendable {
       (skipped.limit, skipped.offset) = (1, skip - 1)
       guard let last = try QueryText.keys(skipped, types, db).zIndexes(db).first else {
         place = .end
-        return FetchedRows(types.type)
+        return FetchedRows()
       }
       zIndex = last
     }

@@ -18,6 +18,9 @@ struct Place: Hashable {
     self.hasValue = hasValue
   }
 
+  /// Of what belongs to no wrapper.
+  static var unknown: Place { Place("", 0, 0, "", hasValue: false) }
+
   private static func address(of literal: StaticString) -> UnsafePointer<UInt8> {
     literal.hasPointerRepresentation ? literal.utf8Start : StaticString("").utf8Start
   }

@@ -35,8 +35,8 @@ extension Command {
       let outcome = try run.result.get()
       try output.summary(name, outcome, isOutputTaken)
       if outcome.status != .success { throw outcome.status }
-    } catch is CancellationError {
-      let status = ExitCode(128 + (run.signal ?? SIGINT))
+    } catch  where error is Interrupted || error is CancellationError {
+      let status = ExitCode(128 + ((error as? Interrupted)?.signal ?? SIGINT))
       if !output.quiet { Terminal.say("interrupted; everything is whole, and the next run goes on from here") }
       output.failure(name, "cancelled", "interrupted", status, isOutputTaken)
       throw status

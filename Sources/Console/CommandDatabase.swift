@@ -13,6 +13,12 @@ package struct CommandDatabase {
 
   package var path: String { location.file.path }
 
+  /// Whether two paths mean one database, as far as names tell.
+  package static func areSame(_ path: String, _ other: String) -> Bool {
+    let files = [path, other].map { DatabaseLocation(URL(fileURLWithPath: $0)).file.resolvingSymlinksInPath() }
+    return files[0] == files[1]
+  }
+
   /// Whether there is a file; whether it is a database shows when it is opened.
   package var exists: Bool { location.exists }
 

@@ -57,7 +57,7 @@ extension OutputOptions {
 extension MagicReadReport {
   /// What is lacking is said always, and what is as somebody wanted it is a remark.
   package func say(isQuiet: Bool) {
-    for file in unread { Terminal.say(file.message, .yellow) }
+    for file in unread { Terminal.say(file.message.printable, .yellow) }
     if let historyBegins, !isQuiet {
       Terminal.say(
         "history up to \(historyBegins.inLog) was given up by compact: of it only what was in force is shown", .yellow)

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import MagicData
 
 /// Standard error, as people see it.
 package enum Terminal {
@@ -28,6 +29,19 @@ package enum Terminal {
   package static func say(_ text: String, _ colour: Colour? = nil) {
     let name = "\(Twin.programName):"
     write((colour.map { coloured(name, $0) } ?? name) + " \(text)\n")
+  }
+
+  /// Asks, and waits for a line of standard input; `nil` at its end.
+  ///
+  /// - Throws: `CancellationError`.
+  package static func ask(_ question: String) async throws -> String? {
+    write(question)
+    return try await Store.atLength { checkCancelled in
+      var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+      // Who reads cannot be cancelled, so it waits until there is something to read.
+      while poll(&input, 1, 100) <= 0 { try checkCancelled() }
+      return readLine()
+    }
   }
 
   package static func write(_ text: String) {

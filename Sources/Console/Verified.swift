@@ -37,9 +37,10 @@ package struct Verified: Encodable, Sendable {
       let files = segments.countedSegments(and: checkpoints)
       lines.append("\(files) with \(transactions.counted("transaction")), \(bytes.asBytes)")
     }
-    lines += faults.map { "fault: \($0)" } + damagedAssets.map { "damaged asset: \($0)" }
-    lines += missingAssets.map { "missing asset: \($0)" } + orphanAssets.map { "orphan asset: \($0), which no object names" }
-    lines += damaged.map { "damaged: \($0)" } + gaps.map { "gap: \($0)" }
+    lines += faults.map { "fault: \($0.printable)" } + damagedAssets.map { "damaged asset: \($0.printable)" }
+    lines += missingAssets.map { "missing asset: \($0.printable)" }
+    lines += orphanAssets.map { "orphan asset: \($0.printable), which no object names" }
+    lines += damaged.map { "damaged: \($0.printable)" } + gaps.map { "gap: \($0.printable)" }
     let isWell = faults.isEmpty && damagedAssets.isEmpty && missingAssets.isEmpty && damaged.isEmpty && gaps.isEmpty
     if error != nil { lines.append("the remote was not looked at") }
     let verdict = !isWell ? "not all is well" : error == nil ? "all is well" : "the database is well"

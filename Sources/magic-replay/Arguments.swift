@@ -31,7 +31,7 @@ struct WindowOptions: ParsableArguments {
 
   func selection() throws -> LogSelection {
     var selection = LogSelection()
-    selection.replicas = replica.lowercased(or: "REPLICA")
+    selection.replicas = try replica.replicas(or: "REPLICA")
     selection.since = try (since ?? Twin.text("SINCE")).map { try MagicMoment($0) }
     selection.until = try (until ?? Twin.text("UNTIL")).map { try MagicMoment($0) }
     return selection
@@ -44,7 +44,14 @@ extension [String] {
   /// What was given, or the twin of the option.
   func or(_ twin: String) -> [String] { isEmpty ? Twin.text(twin).map { [$0] } ?? [] : self }
 
-  func lowercased(or twin: String) -> [String] { or(twin).map { $0.lowercased() } }
+  /// The same of how ids of replicas begin. All of them begin with an empty text, as an unset variable of the shell gives it.
+  func replicas(or twin: String) throws -> [String] {
+    let replicas = or(twin).map { $0.lowercased() }
+    guard !replicas.contains("") else {
+      throw ValidationError("--replica takes a replica's id, or how that begins, and not ''.")
+    }
+    return replicas
+  }
 }
 
 /// A time that cannot be read is a wrong argument.

@@ -59,6 +59,58 @@ import Testing
     }
   }
 
+  /// X-10: a clock that is no time counts as none.
+  @Test(arguments: [
+    ("4102444800000", true), ("253402300799999", true), ("253402300800000", false), ("-1", false), ("\"1\"", false),
+    ("null", false),
+  ])
+  func anExportsClockTellsWhatIsHeldBack(clock: String, isTaken: Bool) async throws {
+    let folder = try TemporaryFolder()
+    let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
+    // Of the year 2100.
+    let stamp = 4_102_444_800_000 << 16
+    let lines = [
+      #"{"magicdata":"journal","format":1,"dataSet":"\#(id)","clock":\#(clock)}"#,
+      #"{"type":{"id":"T","name":"T","primary":{"name":"id","kind":"text"},"fields":[]}}"#,
+      #"{"transaction":{"replica":"\#(root)","sequence":1,"stamp":"\#(stamp)","tag":1,"root":"\#(root)","entries":"#
+        + #"[{"type":"T","op":"update","object":"o"}]}}"#,
+      #"{"end":{"transactions":1}}"#, "",
+    ]
+    try Data(lines.joined(separator: "\n").utf8).write(to: folder["export"])
+    func report(_ plan: RebuildPlan) async throws -> RebuildReport {
+      try await MagicData(type: .temporary).rebuild(from: [.export(folder["export"])], plan)
+    }
+    var plan = RebuildPlan()
+    let made = try await report(plan)
+    #expect(made.transactions == (isTaken ? 1 : 0) && made.pull.heldBack.isEmpty == isTaken, "\(made)")
+    plan.accepted = [String(root.prefix(4))]
+    let accepted = try await report(plan)
+    #expect(accepted.transactions == 1 && accepted.isComplete, "\(accepted)")
+  }
+
+  /// M-14: of two fields of one name the one that was written last shows, in the place of what the other one holds.
+  @Test func whatAnotherFieldOfItsNameHidesIsReplaced() async throws {
+    let folder = try TemporaryFolder()
+    let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
+    func line(_ sequence: Int, _ fields: String) -> String {
+      let entry = #"{"type":"T","op":"update","object":"o","fields":{\#(fields)}}"#
+      return
+        #"{"transaction":{"replica":"\#(root)","sequence":\#(sequence),"stamp":"\#(sequence * 65_536)","tag":1,"root":"\#(root)","entries":[\#(entry)]}}"#
+    }
+    let lines = [
+      #"{"magicdata":"journal","format":1,"dataSet":"\#(id)"}"#,
+      #"{"type":{"id":"T","name":"T","primary":{"name":"id","kind":"text"},"fields":"#
+        + #"[{"id":"x","name":"x","kind":"text"},{"id":"x~2","name":"x","kind":"set","target":"T"}]}}"#,
+      line(1, #""x":"text""#), line(2, #""x~2":{"in":["a"],"out":[]}"#), #"{"end":{"transactions":2}}"#,
+    ]
+    try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder["export.jsonl"])
+    let history = try await MagicHistory(path: folder["export.jsonl"].path).history(of: "T", "o")
+    #expect(history.changes.map(\.outcome) == [.replaced, .current])
+    #expect(history.changes[0].successor == history.changes[1].author)
+    #expect(history.changes[0].successorValue == history.changes[1].value)
+    #expect(history.blame.map(\.author) == [history.changes[1].author])
+  }
+
   /// A sign is no digit of an escape.
   @Test(arguments: [#""\u+041""#, #""\u-041""#, #""\u004""#, #""\u00é""#]) func anEscapeHasFourDigits(text: String) {
     #expect(throws: JSONValue.Failure.self) { try JSONValue(Array(text.utf8)) }

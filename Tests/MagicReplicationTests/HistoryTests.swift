@@ -48,6 +48,33 @@ import Testing
     await #expect(throws: MagicDataError.self) { try await MagicHistory(replica.magic).history(of: "Note", "nobody") }
   }
 
+  /// M-13: that an element was taken out is in force as any write is. M-4: what was written before a removal that was undone is not.
+  @Test func whatWasTakenOutIsCurrent() async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    let (ann, bob) = (Person("ann", "Ann"), Person("bob", "Bob"))
+    ann.friends.insert(bob)
+    ann.index = ["a": Leaf("one")]
+    try await replica.magic.update(ann)
+    world.advance(60_000)
+    ann.friends.remove(bob)
+    ann.index?["a"] = nil
+    try await replica.magic.update(ann)
+    try await replica.replicator.push()
+    for history in [MagicHistory(replica.magic), MagicHistory(FolderRemote(folder["remote"]))] {
+      let ofAnn = try await history.history(of: "Person", "ann")
+      for property in ["friends", "index"] {
+        let changes = ofAnn.changes.filter { $0.property == property }
+        #expect(changes.map(\.outcome) == [.replaced, .current], "\(property)")
+        #expect(!ofAnn.blame.contains { $0.property == property })
+      }
+    }
+    try await replica.magic.remove(ann)
+    world.advance(60_000)
+    try await replica.magic.update(Person("ann", "again"))
+    let again = try await MagicHistory(replica.magic).history(of: "Person", "ann")
+    #expect(again.changes.filter { $0.property == "friends" }.map(\.outcome) == [.void, .void])
+  }
+
   @Test func anAppAsksWhatWasAndWhatChanged() async throws {
     let replica = try Replica(folder["a"], folder["remote"], world)
     let note = Note("n", "first")

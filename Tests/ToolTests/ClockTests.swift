@@ -85,6 +85,40 @@ import Testing
     if let server { #expect(server.end() == 0) }
   }
 
+  /// X-10: what a database holds is imported, and what it would hold back itself is not.
+  @Test func whatWasAcceptedIsExportedAndImported() async throws {
+    try await fixture.write("first", to: "a", id: "a")
+    try fixture.settle("a", "ahead")
+    try await write("from the future", to: "ahead", id: "n", off: 3 * days)
+    try fixture.sync("ahead")
+    let id = String(try await replica("ahead").prefix(8))
+    #expect(try Tool.sync.run("pull", path("a"), path("remote"), "--accept", id).status == 0)
+    let digest = try Tool.sync.run("digest", path("a")).output
+    func export(_ name: String) throws -> String {
+      let exported = try Tool.replay.run("export", path(name)).output
+      try Data(exported.utf8).write(to: fixture.folder["\(name).jsonl"])
+      return exported
+    }
+    // Who accepted it and who wrote it.
+    for name in ["a", "ahead"] {
+      let exported = try export(name)
+      #expect(exported.contains(#","clock":"#), "\(exported)")
+      let imported = try Tool.replay.run("import", path("\(name).jsonl"), "--into", path("of \(name)"))
+      #expect(imported.status == 0, "\(imported)")
+      #expect(try Tool.sync.run("digest", path("of \(name)")).output == digest)
+      #expect(try Tool.replay.run("export", path("of \(name)")).output == exported)
+    }
+    // A folder has accepted nothing.
+    #expect(try !export("remote").contains(#","clock":"#))
+    let held = try Tool.replay.run("import", path("remote.jsonl"), "--into", path("held"))
+    #expect(held.status == 3 && held.errors.contains("--accept \(id)"), "\(held)")
+    #expect(try await fixture.titles("held") == ["first"])
+    let accepted = try Tool.replay.run("import", path("remote.jsonl"), "--into", path("accepted"), "--accept", id)
+    #expect(accepted.status == 0, "\(accepted)")
+    #expect(try Tool.sync.run("digest", path("accepted")).output == digest)
+    #expect(try Tool.replay.run("import", path("remote.jsonl"), "--into", path("no"), "--accept", "x").status == 64)
+  }
+
   /// C-2: who is behind writes after all that it has merged, and before what it has not.
   @Test func aClockDaysBehindKeepsNothingBack() async throws {
     for id in ["known", "unknown"] { try await fixture.write("first", to: "a", id: id) }

@@ -182,6 +182,19 @@ import Testing
       #expect(try digest("b") == digest("a"))
     }
 
+    /// H-34: a drawing is there as a whole or not at all.
+    @Test(arguments: [ENOSPC, EDQUOT]) func aFullDiskUnderAPlotIsNoSpaceLeft(error: Int32) async throws {
+      let disk = try FullDisk(folder)
+      try await write(["a"], to: "a")
+      try FileManager.default.createDirectory(at: folder["plots"], withIntermediateDirectories: false)
+      let plot = disk.environment(path("plots/"), 100, error: error)
+      let result = try Tool.replay.run("stats", path("a"), "--plot", path("plots/plot.svg"), "--json", environment: plot)
+      #expect(result.status == 9, "\(result.errors)")
+      #expect(try summary(result) == (9, "full"))
+      #expect(result.errors.contains("plot.svg could not be written; no space is left"), "\(result.errors)")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: path("plots")).isEmpty)
+    }
+
     /// A result that could not be written is none.
     @Test func aFullOutputIsNoSpaceLeft() async throws {
       try await write(["a"], to: "a")

@@ -106,6 +106,29 @@ private struct Album: MagicObject {
     #expect(try digest("new") == digest("a"))
   }
 
+  /// A gap of one source that another one fills is none.
+  @Test(arguments: [[], ["--type", "Note"]]) func whatAnotherSourceHasIsNotMissing(part: [String]) async throws {
+    for title in ["1", "2", "3"] {
+      try await fixture.write(title, to: "a", id: title)
+      try Tool.sync.run("push", path("a"), path("remote"))
+    }
+    let second = URL(fileURLWithPath: try fixture.segments("remote")[1])
+    var bytes = try Data(contentsOf: second)
+    bytes[bytes.count - 1] ^= 1
+    try bytes.write(to: second)
+    func apply(_ sources: String..., into name: String) throws -> [[String: Any]] {
+      try fixture.json("apply", sources.map(path) + ["--into", path(name)] + part, status: 3)
+    }
+    func missing(_ lines: [[String: Any]]) -> [[Int]] {
+      lines.events("missing").map { [$0["firstMissing"] as? Int ?? 0, $0["lastMissing"] as? Int ?? 0] }
+    }
+    let whole = try apply("remote", "a", into: "whole")
+    #expect(missing(whole) == [] && whole.last?["transactions"] as? Int == 3, "\(whole)")
+    #expect(whole.events("unread").texts("path") == [second.path], "\(whole)")
+    #expect(try digest("whole") == digest("a"))
+    #expect(try missing(apply("remote", into: "alone")) == [[2, 2]])
+  }
+
   /// What is left of a transaction is a whole one: it can be read, sent and merged.
   @Test func typesAreTakenOutOfTransactionsOfSeveral() async throws {
     try await fixture.work("a") { magic in

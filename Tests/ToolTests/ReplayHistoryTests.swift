@@ -102,7 +102,9 @@ import Testing
       #expect(blame.texts("time") == ["2025-06-15T17:06:40.000Z"])
     }
     #expect(try Tool.replay.run("history", path("a"), "Note", "n").output.contains("lost to \"b's\" of"))
-    #expect(try Tool.replay.run("history", path("a"), "Note", "n", "--field", "other").output.isEmpty)
+    let nothing = try Tool.replay.run("history", path("a"), "Note", "n", "--field", "other")
+    #expect(nothing.status == 0 && nothing.output.isEmpty && nothing.errors.contains("no change matches"), "\(nothing)")
+    #expect(try Tool.replay.run("history", path("a"), "Note", "n", "--field", "other", "-q").errors.isEmpty)
     try await f.remove("n", from: "a")
     let changes = try f.json("history", path("a"), "Note", "n").events("change")
     #expect(changes.texts("outcome") == ["replaced", "lost", "removed", "current"])
@@ -128,7 +130,10 @@ import Testing
     let named = try f.json("log", path("a"), "--type", "Remark").events("entry").texts("object")
     #expect(named.count == 3 && named[0] == named[2] && named[0] != named[1] && named.allSatisfy { $0.count == 32 })
     for source in [path("a"), path("remote"), path("a.magicbundle"), try f.segments("remote")[0]] {
-      #expect(try f.json("log", source, "--primary", named[0]).events("entry").compactMap { $0["sequence"] as? Int } == [1, 3])
+      for name in [named[0], named[0].uppercased()] {
+        #expect(try f.json("log", source, "--primary", name).events("entry").compactMap { $0["sequence"] as? Int } == [1, 3])
+        #expect(try f.json("history", source, "Remark", name).last?["object"] as? String == named[0])
+      }
       let history = try f.json("history", source, "Remark", named[0])
       #expect(history.events("change").texts("value") == ["\"first\"", "\"second\""], "\(source)")
       #expect(history.events("change").texts("outcome") == ["replaced", "current"], "\(source)")
@@ -147,7 +152,7 @@ import Testing
     #expect(try Tool.replay.run("blame", path("a"), "Remark", named[0]).output == "Remark \(named[0]) is removed\n")
   }
 
-  /// Two replicas that were apart gave number 1: a database knows what that came to, and other sources ask which is meant.
+  /// Two replicas that were apart gave number 1: what that came to is the same in every source.
   @Test func anObjectWithAnAutomaticNumberIsFoundByIt() async throws {
     let (f, path) = (fixture, fixture.path)
     try await f.work("a") { magic in try await magic.update(Coupon("a's first")) }
@@ -173,15 +178,41 @@ import Testing
       let title = try #require((object["fields"] as? [String: Any])?["title"] as? String)
       let (number, birth) = (try #require(object["number"] as? Int), try #require(object["object"] as? String))
       #expect((number == 1) == (title == "a's second"), "\(object)")
-      for name in ["\(number)", birth] {
-        let history = try f.json("history", path("a"), "Coupon", name)
-        #expect(history.events("change").texts("value").last == "\"\(title)\"")
-        #expect(history.last?["object"] as? String == birth)
-        #expect(try f.json("blame", path("a"), "Coupon", name).events("field").texts("value") == ["\"\(title)\""])
+      // A log prints the number that was claimed behind the birth.
+      #expect(try Tool.replay.run("log", path("a")).output.contains(" \(birth)#1 "))
+      for source in ["a", "remote"] {
+        for name in ["\(number)", birth, birth.uppercased(), "\(birth)#1"] {
+          let history = try f.json("history", path(source), "Coupon", name)
+          #expect(history.events("change").texts("value").last == "\"\(title)\"", "\(source), \(name)")
+          #expect(history.last?["object"] as? String == birth, "\(source), \(name)")
+          let blame = try f.json("blame", path(source), "Coupon", name).events("field")
+          #expect(blame.texts("value") == ["\"\(title)\""], "\(source), \(name)")
+        }
+        let entries = try f.json("log", path(source), "--primary", "\(birth)#1").events("entry")
+        #expect(!entries.isEmpty && entries.texts("object").allSatisfy { $0 == birth }, "\(source)")
       }
-      #expect(try f.json("blame", path("remote"), "Coupon", birth).events("field").texts("value") == ["\"\(title)\""])
-      let ambiguous = try Tool.replay.run("history", path("remote"), "Coupon", "1")
-      #expect(ambiguous.status == 1 && ambiguous.errors.contains(birth), "\(ambiguous)")
+      let none = try Tool.replay.run("history", path("a"), "Coupon", "\(birth)#x")
+      #expect(none.status == 1, "\(none)")
+    }
+  }
+
+  /// M-16: no claim keeps a number that an app sets.
+  @Test func aNumberThatWasSetMeansTheObjectThatHasIt() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.work("a") { magic in
+      let coupon = Coupon("set")
+      coupon.number = 1
+      try await magic.update(coupon)
+    }
+    try await f.work("b") { magic in try await magic.update(Coupon("claimed")) }
+    for name in ["a", "b", "a"] { try Tool.sync.run("sync", path(name), path("remote")) }
+    let objects = try f.json("state", path("a"), "--type", "Coupon").events("object")
+    let number = try #require(objects.compactMap { $0["number"] as? Int }.first)
+    for source in ["a", "remote"] {
+      for (name, title) in [("1", "set"), ("\(number)", "claimed")] {
+        let blame = try f.json("blame", path(source), "Coupon", name).events("field")
+        #expect(blame.texts("value") == ["\"\(title)\""], "\(source), \(name)")
+      }
     }
   }
 

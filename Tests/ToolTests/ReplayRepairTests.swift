@@ -121,8 +121,8 @@ private struct Ticket: MagicObject {
   }
 
   /// One with two members.
-  private func writeTeam() async throws {
-    try await fixture.work("a") { magic in
+  private func writeTeam(_ name: String = "a") async throws {
+    try await fixture.work(name) { magic in
       let team = Team()
       (team.id, team.title) = ("t", "T")
       for name in ["A", "B"] {
@@ -148,6 +148,70 @@ private struct Ticket: MagicObject {
     let names = try #require(try await magic.object(of: Team.self).first).members.map(\.name).sorted()
     #expect(names == (side == "journal" ? ["A", "B"] : ["B"]))
     try await magic.close()
+  }
+
+  private func members(_ name: String) async throws -> [String: String] {
+    let magic = try await MagicData(path: fixture.folder[name])
+    let members = try #require(try await magic.object(of: Team.self).first).members.map { ($0.id, $0.name) }
+    try await magic.close()
+    return Dictionary(uniqueKeysWithValues: members)
+  }
+
+  /// A row that SQL replaces has another z index and no entries, and one under another name is another object.
+  @Test(arguments: ["journal", "tables"]) func rowsThatSQLReplacesOrRenamesAreSettled(side: String) async throws {
+    let cases: [(String, [String: String]?)] = [
+      ("REPLACE INTO Member (id, name, magic_last) VALUES ('A', 'replaced', 0)", ["A": "replaced", "B": "B"]),
+      ("UPDATE Member SET id = 'C' WHERE id = 'A'", ["B": "B", "C": "A"]),
+      ("UPDATE Member SET magic_last = 0", ["A": "A", "B": "B"]),
+      // Of what the team holds in its place no table tells.
+      ("UPDATE Member SET z_index = z_index + 100 WHERE id = 'B'", nil),
+    ]
+    for (number, (tampering, after)) in cases.enumerated() {
+      let (name, anew) = ("a\(number)", "anew\(number)")
+      try await writeTeam(name)
+      let before = try digest(name)
+      try fixture.sql(tampering, in: name)
+      #expect(try Tool.replay.run("verify", path(name)).status == 4, "\(tampering)")
+      let repaired = try Tool.replay.run("verify", path(name), "--repair", side)
+      guard let after = side == "journal" ? ["A": "A", "B": "B"] : after else {
+        #expect(repaired.status == 1, "\(repaired)")
+        #expect(repaired.errors.contains("Team t refers to an object that nothing names"), "\(repaired)")
+        continue
+      }
+      #expect(repaired.status == 0, "\(tampering): \(repaired)")
+      #expect(try await members(name) == after, "\(tampering)")
+      if side == "journal" { #expect(try digest(name) == before, "\(tampering)") }
+      // Its journal alone makes the same of it.
+      #expect(try Tool.replay.run("apply", path(name), "--into", path(anew)).status == 0, "\(tampering)")
+      #expect(try digest(anew) == digest(name), "\(tampering)")
+    }
+  }
+
+  @Test func aNameThatCannotBeReadIsFoundAndGoes() async throws {
+    try await writeTeam()
+    let before = try digest("a")
+    try fixture.sql("UPDATE Member SET id = x'fffe' WHERE id = 'A'", in: "a")
+    let found = try Tool.replay.run("verify", path("a"))
+    #expect(found.status == 4 && found.output.contains("Member has a name that cannot be read"), "\(found)")
+    let refused = try Tool.replay.run("verify", path("a"), "--repair", "tables")
+    #expect(refused.status == 1 && refused.errors.contains("name that no journal can hold"), "\(refused)")
+    #expect(try Tool.replay.run("verify", path("a"), "--repair", "journal").status == 0)
+    #expect(try await members("a") == ["A": "A", "B": "B"])
+    #expect(try digest("a") == before)
+  }
+
+  @Test func aTableThatIsNotThereIsSaidAndMadeAnewFromTheJournal() async throws {
+    try await writeTeam()
+    let before = try digest("a")
+    try fixture.sql("DROP TABLE Member", in: "a")
+    let found = try Tool.replay.run("verify", path("a"))
+    #expect(found.status == 4 && found.output.contains("the table Member is not there"), "\(found)")
+    for side in ["journal", "tables"] {
+      let refused = try Tool.replay.run("verify", path("a"), "--repair", side)
+      #expect(refused.status == 1 && refused.errors.contains("magic-replay apply"), "\(refused)")
+    }
+    #expect(try Tool.replay.run("apply", path("a"), "--into", path("anew")).status == 0)
+    #expect(try digest("anew") == before)
   }
 
   private func tickets(_ name: String) async throws -> [Int: String] {

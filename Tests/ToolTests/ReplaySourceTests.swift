@@ -107,7 +107,7 @@ import Testing
   @Test(arguments: ["remote", "a.magicbundle", "cut.segment", "a.jsonl"])
   func programsLearnWhatIsDamaged(source: String) async throws {
     try await damage(source)
-    for command in ["log", "stats", "state"] {
+    for command in ["log", "stats", "state", "verify"] {
       let lines = try fixture.json(command, path(source), status: 3)
       let unread = lines.events("unread")
       #expect(!unread.isEmpty && unread.texts("path").allSatisfy { $0.hasPrefix(path(source)) }, "\(command): \(unread)")
@@ -115,12 +115,42 @@ import Testing
       // The folder lacks what its second file has.
       let missing = lines.events("missing").compactMap { $0["firstMissing"] as? Int }
       #expect(missing == (source == "remote" ? [ReplaySourceTests.perBatch + 1] : []), "\(command): \(missing)")
+      if command == "verify" {
+        let summary = try #require(lines.last)
+        #expect(summary["unread"] as? Int == unread.count && summary["missing"] as? Int == missing.count, "\(summary)")
+      }
     }
     // O-1: standard output is the export's.
     let exported = try Tool.replay.run("export", path(source), "--json")
     for event in ["unread", "summary"] {
       #expect(exported.errors.contains("\"event\":\"\(event)\""), "\(exported.errors)")
     }
+  }
+
+  /// The same words for who takes the rest and for who takes nothing.
+  @Test func aDamagedBundleIsAppliedAsFarAsItGoesAndNotCloned() async throws {
+    try await damage("a.magicbundle")
+    let applied = try Tool.replay.run("apply", path("a.magicbundle"), "--into", path("applied"))
+    #expect(applied.status == 3 && applied.output.contains("made the database"), "\(applied)")
+    let cloned = try Tool.sync.run("clone", path("a.magicbundle"), path("cloned"))
+    #expect(cloned.status == 1, "\(cloned)")
+    for result in [applied, cloned] { #expect(result.errors.contains("What is damaged was not taken"), "\(result.errors)") }
+  }
+
+  /// nobody knows the data set of a file whose header is damaged, and nothing follows.
+  @Test func anExportHasItsFirstLineWhateverIsDamaged() async throws {
+    try await fixture.write("x", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let segment = URL(fileURLWithPath: try fixture.segments("remote")[0])
+    var bytes = try Data(contentsOf: segment)
+    bytes[20] ^= 1
+    try bytes.write(to: segment)
+    let exported = try Tool.replay.run("export", segment.path)
+    #expect(exported.status == 3 && exported.errors.contains(segment.path), "\(exported)")
+    #expect(exported.lines.count == 2 && exported.lines.last == "{\"end\":{\"transactions\":0}}", "\(exported.output)")
+    try Data(exported.output.utf8).write(to: fixture.folder["x.jsonl"])
+    let log = try Tool.replay.run("log", path("x.jsonl"))
+    #expect(log.status == 0 && log.output.isEmpty, "\(log)")
   }
 
   /// What is damaged before the moment that is asked for is lacking, though what is after it is not wanted.
@@ -216,7 +246,10 @@ import Testing
     (["undo", ".", "--since", "now", "--transaction", "1"], "--transaction"), (["history", ".", "Note"], "<PRIMARY>"),
     (["bisect", "."], "--test"), (["verify", ".", "--repair", "both"], "journal"), (["log", ".", "--op", "insert"], "remove"),
     (["log", ".", "--limit", "many"], "--limit"), (["stats", ".", "--since", "12:00"], "2h ago"), (["stats"], "<SOURCE>"),
-    (["state", ".", "--nothing"], "--nothing"),
+    (["state", ".", "--nothing"], "--nothing"), (["log", ".", "--replica", ""], "and not ''"),
+    (["stats", ".", "--replica", "1a", "--replica", ""], "and not ''"),
+    (["undo", ".", "--since", "1h ago", "--replica", ""], "and not ''"),
+    (["apply", ".", "--into", "x", "--replica", ""], "and not ''"),
   ]
 
   /// They are refused before anything is looked at, with what would do.

@@ -120,6 +120,33 @@ private struct Work: MagicObject {
     #expect((found["widths"] as? [[Any]])?.compactMap { $0[1] as? Int } == [3, 3, 7])
   }
 
+  /// What an object is called breaks no line and does nothing to a terminal.
+  @Test func namesAreEscapedForPeople() async throws {
+    let (name, shown) = ("n\u{1b}[31m\nred", #"n\u001b[31m\u000ared"#)
+    try await fixture.write("first", to: "a", id: "plain")
+    try await fixture.write("broken", to: "a", id: name)
+    let state = try Tool.replay.run("state", path("a"))
+    #expect(state.lines.count == 3 && state.output.contains("Note  \"\(shown)\"  broken\n"), "\(state)")
+    let diff = try Tool.replay.run("diff", path("a"), "--from", "1")
+    #expect(diff.output == "added   Note \"\(shown)\"\n  title: \"broken\"\n", "\(diff)")
+    let undo = try Tool.replay.run("undo", path("a"), "--transaction", "2", "--dry-run")
+    #expect(undo.output.hasPrefix("remove Note \"\(shown)\"\n"), "\(undo)")
+    let found = try Tool.replay.run("bisect", path("a"), "--test", "! grep -q broken \"$1\"/default*")
+    #expect(found.output.hasSuffix("\n  update Note \"\(shown)\"\n"), "\(found)")
+    // Programs get it as it is.
+    #expect(try Tool.replay.run("state", path("a"), "--csv").output.contains("Note,\"\(name)\",broken\r\n"))
+    #expect(try fixture.json("state", path("a")).events("object").texts("object").contains(name))
+    try fixture.sql("UPDATE Note SET title = 'by SQL' WHERE title = 'broken'", in: "a")
+    let verified = try Tool.replay.run("verify", path("a"))
+    #expect(verified.status == 4 && verified.output.contains("fault: \"Note \(shown) shows other values"), "\(verified)")
+    try fixture.sql("UPDATE magic_journal SET data = x'05ff' WHERE id = 2", in: "a")
+    let damaged = try Tool.replay.run("state", path("a"))
+    #expect(damaged.status == 3 && damaged.errors.contains("Note \(shown): "), "\(damaged)")
+    for result in [state, diff, undo, found, verified, damaged] {
+      #expect(!(result.output + result.errors).contains("\u{1b}"), "\(result)")
+    }
+  }
+
   @Test func twoMomentsAndTwoSourcesAreCompared() async throws {
     try await write()
     for source in ["a", "remote"] {
@@ -282,8 +309,16 @@ private struct Work: MagicObject {
     #expect(try await titles("mine") == ["mine"])
     try Tool.sync.run("push", path("mine"), path("elsewhere"))
     // A rebuilding that fails leaves what was there.
-    #expect(try Tool.replay.run("apply", path("a"), path("mine"), "--into", path("mine"), "--force").status == 7)
+    try Tool.sync.run("clone", path("elsewhere"), path("other"))
+    #expect(try Tool.replay.run("apply", path("a"), path("other"), "--into", path("mine"), "--force").status == 7)
+    #expect(try Tool.replay.run("apply", path("a"), path("mine"), "--into", path("mine"), "--force").status == 64)
     #expect(try await titles("mine") == ["mine"])
+    // Whoever has it open would go on with a file that has no name, and lose what he writes to it.
+    let open = try fixture.open("mine")
+    let busy = try Tool.replay.run("apply", path("a"), "--into", path("mine"), "--force")
+    #expect(busy.status == 5 && busy.errors.contains("open elsewhere"), "\(busy)")
+    #expect(try await open.object(of: Note.self).map(\.title) == ["mine"])
+    try await open.close()
     #expect(try Tool.replay.run("apply", path("a"), "--into", path("mine"), "--force").status == 0)
     #expect(try digest("mine") == digest("a"))
     #expect(try Tool.replay.run("apply", path("a"), "--into", path("remote"), "--force").status == 1)

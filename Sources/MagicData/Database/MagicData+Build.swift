@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import GRDBSQLite
 
 extension MagicData {
   /// Makes a database that is there as a whole or not at all: `body` fills it under another name in the folder where it belongs.
@@ -14,12 +15,15 @@ extension MagicData {
 
   /// The same in place of a database that is there: that one goes when the other is whole, and stays if `body` throws.
   ///
-  /// - Throws: also `busy` if somebody reads or writes the one that is there.
+  /// - Throws: also `busy` if somebody has the one that is there open, at the beginning or at the end.
   package static func build<Result>(
     inPlaceOf location: DatabaseLocation, _ body: (MagicData) async throws -> Result
   ) async throws -> Result {
-    // What it takes the place of has to be a database of ours, or nothing. Who is killed leaves it without its WAL, so its file has all.
-    if location.exists { try await Store(.file(location, mustExist: true)).closeWhole(.full) }
+    // What it takes the place of has to be a database of ours, or nothing.
+    if location.exists {
+      try await Store(.file(location, mustExist: true)).closeWhole(.full)
+      try location.alone {}
+    }
     return try await location.make(replacing: true) { aside in try await fill(Store(.file(aside, mustExist: false)), body) }
   }
 
@@ -56,7 +60,9 @@ extension DatabaseLocation {
       if isFolderNew, let folder { rmdir(folder.path) }
     }
     let result = try await body(aside)
-    if replacing {
+    if replacing, exists {
+      try alone { try replace(with: aside) }
+    } else if replacing {
       try replace(with: aside)
     } else {
       try checkIsClear()
@@ -78,11 +84,38 @@ extension DatabaseLocation {
     }
   }
 
+  /// Does something while nobody else has the database open, which has all in its file then. Who opens it meanwhile waits.
+  ///
+  /// - Throws: `busy` if somebody has it open, whatever he does with it.
+  fileprivate func alone(_ body: () throws -> Void) throws {
+    var connection: OpaquePointer?
+    defer { sqlite3_close(connection) }
+    func check(_ status: Int32) throws {
+      if status & 0xff == SQLITE_BUSY {
+        throw MagicDataError(
+          .busy, "\(file.path) is open elsewhere; close what uses it (an app, a server, a tool that follows it), and try again")
+      }
+      guard status == SQLITE_OK else {
+        throw MagicDataError(DatabaseError(resultCode: ResultCode(rawValue: status)), "\(file.path) could not be replaced")
+      }
+    }
+    try check(sqlite3_open_v2(file.path, &connection, SQLITE_OPEN_READWRITE, nil))
+    sqlite3_busy_timeout(connection, 1_000)
+    // Closing would delete the log, which may be another database's by then.
+    var isKept: Int32 = 1
+    sqlite3_file_control(connection, "main", SQLITE_FCNTL_PERSIST_WAL, &isKept)
+    // Whoever has a database in WAL mode open holds a lock on its file.
+    for statement in ["PRAGMA locking_mode = EXCLUSIVE", "PRAGMA wal_checkpoint", "BEGIN IMMEDIATE"] {
+      try check(sqlite3_exec(connection, statement, nil, nil, nil))
+    }
+    try body()
+  }
+
   /// Puts what was made in the place of what is there. No database and no asset is deleted before the last renaming, and after an error both are as they were. Who is killed
   /// between these renamings finds the old database, and its assets under the hidden name.
   private func replace(with aside: DatabaseLocation) throws {
     let old = DatabaseLocation.hidden(beside: file)
-    // Somebody may have written to the old one meanwhile. What is in its shared memory, SQLite makes anew.
+    // Of a database that is there, a log has nothing that its file has not.
     let logs = ["-wal", "-journal"].map { (beside($0), old.beside($0)) }
     var undo: [(from: URL, to: URL)] = []
     do {

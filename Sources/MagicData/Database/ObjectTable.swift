@@ -230,7 +230,8 @@ package struct ObjectTable {
     return place
   }
 
-  private func keepAbsent(_ key: ObjectKey, _ place: ObjectPlace) throws {
+  /// An object that has no row has this place.
+  package func keepAbsent(_ key: ObjectKey, _ place: ObjectPlace) throws {
     var insert = try SQL(db, Statements.insertAbsent)
     try insert.bind(type.id)
     try insert.bind(key.value)

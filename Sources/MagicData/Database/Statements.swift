@@ -167,6 +167,7 @@ enum Statements {
   static let hasAbsent = "SELECT 1 FROM magic_absent WHERE type = ? LIMIT 1"
   static let selectAllAbsent = "SELECT object, z_index, magic_last FROM magic_absent WHERE type = ?"
   static let deleteAbsent = "DELETE FROM magic_absent WHERE type = ? AND object = ?"
+  static let deleteAbsentAt = "DELETE FROM magic_absent WHERE type = ? AND z_index = ?"
 
   static let hasDroppedAssets = "SELECT 1 FROM magic_dropped_asset LIMIT 1"
   static let selectDroppedAssets = "SELECT name FROM magic_dropped_asset"

@@ -177,11 +177,15 @@ extension Store {
   static func failing<Result>(_ doing: String, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
-    } catch let error as CancellationError {
-      throw error
     } catch {
-      throw MagicDataError(error, doing)
+      throw failure(error, doing)
     }
+  }
+
+  private static func failure(_ error: any Error, _ doing: String) -> any Error {
+    // A statement of a task that is cancelled ends with an error of SQLite's.
+    let isInterrupted = (error as? DatabaseError)?.resultCode == .SQLITE_INTERRUPT && Task.isCancelled
+    return error is CancellationError || isInterrupted ? CancellationError() : MagicDataError(error, doing)
   }
 
   private nonisolated(nonsending) static func failing<Result>(
@@ -189,10 +193,8 @@ extension Store {
   ) async throws -> Result {
     do {
       return try await body()
-    } catch let error as CancellationError {
-      throw error
     } catch {
-      throw MagicDataError(error, doing)
+      throw failure(error, doing)
     }
   }
 }

@@ -102,7 +102,7 @@ package struct JournalCompaction {
   /// Counts what goes and what stays, and changes nothing.
   package mutating func plan(_ checkCancelled: () throws -> Void) throws {
     try countRows()
-    try forEachObject(checkCancelled) { chain, _, _ in try count(chain) }
+    try forEachObject(checkCancelled) { chain, _, _, _ in try count(chain) }
   }
 
   private mutating func countRows() throws {
@@ -140,14 +140,14 @@ package struct JournalCompaction {
 
   /// Objects of which something lies at or below the floor, with their entries, as they are chained.
   private func forEachObject(
-    _ checkCancelled: () throws -> Void, _ body: ([Link], ObjectKey, ObjectTable) throws -> Void
+    _ checkCancelled: () throws -> Void, _ body: ([Link], ObjectKey, _ zIndex: Int64, ObjectTable) throws -> Void
   ) throws {
     for type in reader.schema.types {
       let table = ObjectTable(type, db)
       for (key, place) in try table.rows() + table.absent() where !place.last.isNone {
         try checkCancelled()
         let chain = try chain(from: place.last, type)
-        if chain.contains(where: \.isBelow) { try body(chain, key, table) }
+        if chain.contains(where: \.isBelow) { try body(chain, key, place.zIndex, table) }
       }
     }
   }
@@ -194,9 +194,9 @@ package struct JournalCompaction {
   package mutating func run(_ checkCancelled: () throws -> Void) throws {
     try countRows()
     try db.execute(sql: Statements.createSurvivors)
-    try forEachObject(checkCancelled) { chain, key, table in
+    try forEachObject(checkCancelled) { chain, key, zIndex, table in
       try count(chain)
-      try relink(chain, key, table)
+      try relink(chain, key, zIndex, table)
     }
     try writeRows(checkCancelled)
     try db.execute(sql: Statements.dropSurvivors)
@@ -212,7 +212,7 @@ package struct JournalCompaction {
   }
 
   /// Each entry that stays names the one before it that stays.
-  private func relink(_ chain: [Link], _ key: ObjectKey, _ table: ObjectTable) throws {
+  private func relink(_ chain: [Link], _ key: ObjectKey, _ zIndex: Int64, _ table: ObjectTable) throws {
     let stays = chain.filter { !$0.isBelow || $0.kept != nil }
     for (index, link) in stays.enumerated() {
       let previous = index + 1 < stays.count ? stays[index + 1].place : .none
@@ -227,7 +227,7 @@ package struct JournalCompaction {
       }
     }
     guard let last = stays.first, last.place != chain[0].place else { return }
-    try table.setLast(key, ObjectPlace(zIndex: last.stored.zIndex, last: last.place))
+    try table.setLast(key, ObjectPlace(zIndex: zIndex, last: last.place))
   }
 
   private func writeRows(_ checkCancelled: () throws -> Void) throws {

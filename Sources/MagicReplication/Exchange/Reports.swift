@@ -70,6 +70,8 @@ public struct PullReport: Sendable, Equatable {
     public let replica: String
     /// The sequences of the transactions that are missing.
     public let sequences: ClosedRange<UInt64>
+
+    func overlaps(_ other: Gap) -> Bool { replica == other.replica && sequences.overlaps(other.sequences) }
   }
 }
 

@@ -5,6 +5,8 @@ internal import MagicJournal
 /// Reads an export line by line (Protocol/export.md).
 final class ExportReader {
   let dataSet: DataSetID
+  /// Of its source, in milliseconds; 0 if the first line has none.
+  let clock: Int64
   private(set) var schema = Schema()
   private let path: String
   private let troubles: Troubles
@@ -44,7 +46,8 @@ final class ExportReader {
     guard let dataSet = header["dataSet"]?.text.flatMap({ Identifier($0) }) else {
       throw MagicDataError(.damaged, "\(file.path), line 1: it lacks the 32 digits of its data set")
     }
-    self.dataSet = dataSet
+    let clock = header["clock"]?.integer ?? 0
+    (self.dataSet, self.clock) = (dataSet, 0...Stamp.latest.milliseconds ~= clock ? clock : 0)
     (self.buffer, self.start, self.isAtEnd, line) = (buffer, start, isAtEnd, 1)
   }
 

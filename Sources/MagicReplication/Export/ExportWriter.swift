@@ -14,8 +14,10 @@ package struct ExportWriter: Sendable {
 
   package init() {}
 
-  package func header(_ dataSet: DataSetID) -> [UInt8] {
-    ExportFormat.mark + Array("\"format\":\(ExportFormat.format),\"dataSet\":\"\(dataSet)\"}".utf8)
+  /// - Parameter clock: that of the source, in milliseconds, if it is ahead of the time of day (X-10).
+  package func header(_ dataSet: DataSetID, clock: Int64? = nil) -> [UInt8] {
+    let clock = clock.map { ",\"clock\":\($0)" } ?? ""
+    return ExportFormat.mark + Array("\"format\":\(ExportFormat.format),\"dataSet\":\"\(dataSet)\"\(clock)}".utf8)
   }
 
   package func end() -> [UInt8] { Array("{\"end\":{\"transactions\":\(transactions)}}".utf8) }
@@ -138,6 +140,7 @@ extension JournalSource {
   package func export(
     _ selection: LogSelection, _ line: @Sendable @escaping ([UInt8]) throws -> Void
   ) async throws -> (transactions: Int, report: MagicReadReport) {
+    let surroundings = database?.store.surroundings ?? .system
     let (count, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       var (writer, count) = (ExportWriter(), 0)
       var window = try selection.window(journal)
@@ -150,7 +153,11 @@ extension JournalSource {
           history up to \(givenUp.inLog) was given up by compact, and an export has whole transactions alone; push to a bundle, which holds all that is left
           """)
       }
-      if let dataSet = try journal.dataSet() { try line(writer.header(dataSet)) }
+      // Of a file so damaged that nobody knows its data set nothing follows, but the first line (X-1).
+      var chance = Chance(surroundings)
+      let dataSet = try journal.dataSet() ?? DataSetID.random(using: &chance)
+      let isAhead = journal.clock > surroundings.milliseconds()
+      try line(writer.header(dataSet, clock: isAhead ? journal.clock : nil))
       try journal.forEachTransaction(window) { transaction, schema in
         try checkCancelled()
         count += 1

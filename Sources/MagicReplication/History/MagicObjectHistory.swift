@@ -7,7 +7,7 @@ public struct MagicObjectHistory: Sendable {
   /// A write of one value, or, without a property, the removal of the object.
   public struct Change: Sendable, Equatable {
     public enum Outcome: String, Sendable {
-      /// It is what the object shows.
+      /// It is what the object holds: of a set or a dictionary also that an element was taken out.
       case current
       /// The same replica wrote something later.
       case replaced
@@ -70,14 +70,20 @@ public struct MagicObjectHistory: Sendable {
     }
     var writes = ObjectConflicts(object.key, of: object.type)
     for (index, of) in object.entries.enumerated() { writes.add(of.entry, of.version, at: EntryPlace(bits: Int64(index))) }
-    let shown = Shown(state)
+    let held = Held(state, of: object.type)
+    var places: [Version: Int] = [:]
+    for (index, of) in object.entries.enumerated() { places[of.version] = index }
 
     var changes: [(place: Int, change: Change)] = []
     func add(_ sorted: [ObjectConflicts.Write], _ property: String?) {
       for (index, write) in sorted.enumerated() {
         if property == nil, write.value != nil { continue }
-        let next = index + 1 < sorted.count ? sorted[index + 1] : nil
-        let isCurrent = property == nil ? !state.isAlive && next == nil : shown.has(write)
+        var next = index + 1 < sorted.count ? sorted[index + 1] : nil
+        let isCurrent = property == nil ? !state.isAlive && next == nil : held.shows(write)
+        if !isCurrent, property != nil, next == nil, let other = held.write(hiding: write), let place = places[other.version] {
+          next = ObjectConflicts.Write(
+            version: other.version, field: other.field, place: EntryPlace(bits: Int64(place)), value: other.value)
+        }
         let outcome: Change.Outcome =
           if isCurrent {
             state.isAlive || property == nil ? .current : .removed
@@ -86,7 +92,7 @@ public struct MagicObjectHistory: Sendable {
           } else if let next {
             next.version.root == write.version.root ? .replaced : .lost
           } else {
-            state.isAlive ? .void : .removed
+            .removed
           }
         changes.append(
           (
@@ -106,11 +112,9 @@ public struct MagicObjectHistory: Sendable {
     self.changes = changes.enumerated().sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }.map(
       \.element.change)
 
-    var places: [Version: Int] = [:]
-    for (index, of) in object.entries.enumerated() { places[of.version] = index }
     blame =
       state.isAlive
-      ? shown.writes.compactMap { write in
+      ? held.shown.compactMap { write in
         places[write.version].map {
           Blame(property: object.type.fields[write.field].name.text, value: write.value.json, author: authors[$0])
         }
@@ -118,17 +122,31 @@ public struct MagicObjectHistory: Sendable {
   }
 }
 
-/// The writes that an object shows (M-14).
-private struct Shown {
-  let writes: [ObjectState.Write]
+/// The writes that an object holds, and which of them show.
+private struct Held {
+  /// With elements that were taken out (M-13).
+  private let writes: [ObjectState.Write]
+  private let type: TypeSchema
+  /// By the first field of the name: what shows goes by it (M-14).
+  private let highest: [Int: ObjectState.Write]
+  private let shownFields: Set<Int>
 
-  init(_ state: ObjectState) {
-    let fields = Set(state.row.map(\.field))
-    writes = state.values.filter { fields.contains($0.field) && !$0.isTombstone }
+  init(_ state: ObjectState, of type: TypeSchema) {
+    let writes = state.values
+    let highest = Dictionary(writes.map { (type.slots[$0.field], $0) }) { max($0, $1) }
+    (self.writes, self.type, self.highest) = (writes, type, highest)
+    // A field of which all elements were taken out is in no row.
+    shownFields = Set(state.row.map(\.field)).union(highest.values.map(\.field))
   }
 
-  func has(_ write: ObjectConflicts.Write) -> Bool {
-    writes.contains { $0.version == write.version && $0.field == write.field && $0.value == write.value }
+  /// What an object shows.
+  var shown: [ObjectState.Write] { writes.filter { shownFields.contains($0.field) && !$0.isTombstone } }
+
+  func shows(_ write: ObjectConflicts.Write) -> Bool { shownFields.contains(write.field) && writes.contains(write.state) }
+
+  /// What shows in the place of a write that is held.
+  func write(hiding write: ObjectConflicts.Write) -> ObjectState.Write? {
+    writes.contains(write.state) ? highest[type.slots[write.field]] : nil
   }
 }
 

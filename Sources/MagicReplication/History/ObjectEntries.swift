@@ -29,8 +29,9 @@ extension JournalSource {
   /// - Parameter object: its primary value, number or birth, as a log prints it.
   /// - Throws: `MagicDataError` with `notFound`, which says what could not be read.
   func entries(of type: String, _ object: String) async throws -> (ObjectEntries, MagicReadReport) {
-    let lookedUp = try await lookedUp(type, object)
-    let (found, report) = if let lookedUp { lookedUp } else { try await scanned(type, object) }
+    let name = ObjectName(object)
+    let lookedUp = try await lookedUp(type, name)
+    let (found, report) = if let lookedUp { lookedUp } else { try await scanned(type, name) }
     guard let first = found.first else {
       let damage = report.unread.map(\.message) + report.gaps.map { "transactions of \($0.replica) are missing" }
       throw MagicDataError(
@@ -39,35 +40,37 @@ extension JournalSource {
           + (damage.isEmpty ? "" : ". Not all of it could be read: \(damage.prefix(3).joined(separator: "; "))"))
     }
     guard found.count == 1 else {
-      throw MagicDataError(
-        .notFound, "several objects are called \(type) \(object): \(found.map(\.key.text).joined(separator: ", ")); name one so"
-      )
+      let names = found.map(\.key.text).sorted().joined(separator: ", ")
+      throw MagicDataError(.notFound, "several objects are called \(type) \(object): \(names); name one so")
     }
     return (first, report)
   }
 
   /// `nil` for what is no database, or a damaged one.
-  private func lookedUp(_ type: String, _ object: String) async throws -> ([ObjectEntries], MagicReadReport)? {
+  private func lookedUp(_ type: String, _ name: ObjectName) async throws -> ([ObjectEntries], MagicReadReport)? {
     guard let magic = database else { return nil }
     return try await magic.store.read { db in
       let journal = try JournalReader(db)
       var report = fetchReport
       report.historyBegins = try journal.floor().highest?.date
       do {
-        return (try journal.entries(of: type, object, db), report)
+        return (try journal.entries(of: type, name, db), report)
       } catch let error as MagicDataError where error.code == .notADatabase {
         return nil
       }
     }
   }
 
-  private func scanned(_ type: String, _ object: String) async throws -> ([ObjectEntries], MagicReadReport) {
+  /// A number is looked for in a reading of its own.
+  private func scanned(_ type: String, _ name: ObjectName) async throws -> ([ObjectEntries], MagicReadReport) {
     try await OpenJournal.read([self]) { journal, checkCancelled in
-      var (filter, union) = (EntryFilter(type: type, object: object), UnionSchema())
+      let holder = try name.number.flatMap { try journal.holder(of: $0, type, checkCancelled) }
+      var (filter, union) = (EntryFilter(type: type), UnionSchema())
       var found: [Named: [ObjectEntries.Of]] = [:]
       try journal.forEachTransaction(JournalWindow()) { transaction, schema in
         try checkCancelled()
         for entry in transaction.entries where filter.has(entry, schema.schema) {
+          guard name.isIdentity(entry.key) || entry.key == holder else { continue }
           let entry = entry.translated(union.learn(schema))
           found[Named(type: entry.type, key: entry.key), default: []].append(
             .init(version: transaction.version, replica: transaction.replica, sequence: transaction.sequence, entry: entry))
@@ -83,8 +86,23 @@ private struct Named: Hashable {
   let key: ObjectKey
 }
 
+extension OpenJournal {
+  /// The object of a type whose claim comes to a number (M-16, M-17); `nil` for a number that an app has set.
+  fileprivate func holder(of number: Int64, _ type: String, _ checkCancelled: () throws -> Void) throws -> ObjectKey? {
+    var numbers = Numbers()
+    try forEachTransaction(JournalWindow()) { transaction, schema in
+      try checkCancelled()
+      let types = schema.schema.types
+      for entry in transaction.entries where types[entry.type].hasNumbers && types[entry.type].name.text == type {
+        numbers.add(entry)
+      }
+    }
+    return numbers.shown.first { $0.value == number }.map { .birth($0.key) }
+  }
+}
+
 extension JournalReader {
-  fileprivate func entries(of name: String, _ object: String, _ db: Connection) throws -> [ObjectEntries] {
+  fileprivate func entries(of name: String, _ object: ObjectName, _ db: Connection) throws -> [ObjectEntries] {
     var found: [ObjectEntries] = []
     for type in schema.types where type.schema.name.text == name {
       let table = ObjectTable(type, db)
@@ -104,15 +122,11 @@ extension JournalReader {
 
 extension ObjectTable {
   /// What a person may mean by a primary value, a number or a birth.
-  fileprivate func keys(of object: String) throws -> Set<ObjectKey> {
+  fileprivate func keys(of name: ObjectName) throws -> Set<ObjectKey> {
     var keys: Set<ObjectKey> = []
-    if type.schema.primary?.kind == .text { keys.insert(.primary(.text(object))) }
-    if type.schema.hasNumbers, let number = Int64(object) {
-      keys.insert(try named(by: .primary(.integer(number))))
-    }
-    if type.schema.hasBirths, let bytes = [UInt8](hexadecimal: object), bytes.count == 16 {
-      keys.insert(.birth(try Birth(bytes: bytes)))
-    }
+    if type.schema.primary?.kind == .text { keys.insert(.primary(.text(name.text))) }
+    if type.schema.hasNumbers, let number = name.number { keys.insert(try named(by: .primary(.integer(number)))) }
+    if type.schema.hasBirths, let birth = name.birth { keys.insert(.birth(birth)) }
     return keys
   }
 }

@@ -20,9 +20,11 @@ public struct DatabaseCheck: Sendable {
   private(set) var misnumbered: Set<Int> = []
   /// The objects that do not fit, for who mends them.
   private(set) var found: [ObjectFault] = []
+  /// Rows and places that are no object's, for who mends them.
+  private(set) var strays: [Stray] = []
   /// Of objects.
   private(set) var faultyNumbers = 0
-  /// Why the journal cannot be read to its end: then nothing can be mended by it.
+  /// Why the journal cannot be read to its end, or has no tables to be folded into: then nothing can be mended by it.
   private(set) var journalFault: MagicDataError?
   /// Whether SQLite finds its own file whole.
   private(set) var isFileWhole = true
@@ -58,14 +60,31 @@ public struct DatabaseCheck: Sendable {
       journalFault = error
       report(error.message)
     }
+    let lacks = try journal.schema.types.compactMap { try ObjectTable($0, db).lack() }
+    for lack in lacks { report(lack) }
+    if let lack = lacks.first {
+      // What is there refers to what is not.
+      journalFault =
+        journalFault ?? MagicDataError(.notADatabase, "\(lack); make the database anew from its journal (magic-replay apply)")
+      return
+    }
     var digest = Digest()
     for type in journal.schema.types {
       let table = ObjectTable(type, db)
       var ofType = TypeDigest(type.schema)
-      try table.forEachRow { try check($0, $1, table, journal, isShown: true, &ofType, &digest) }
-      try table.forEachAbsent { try check($0, $1, table, journal, isShown: false, &ofType, &digest) }
+      try table.forEachPlaceAsIs { key, place, isShown in
+        if let key, try isShown || table.place(of: key) == nil {
+          try check(key, place, table, journal, isShown: isShown, &ofType, &digest)
+        } else {
+          let what = key.map { " \($0.text) has two places, one" } ?? " has a name that cannot be read,"
+          report("\(type.schema.name)\(what) at the z index \(place.zIndex)")
+          strays.append(Stray(type: type.id, zIndex: place.zIndex, isShown: isShown))
+        }
+      }
       for fault in try table.orphanLinks() { report(fault) }
-      if type.schema.hasNumbers, journalFault == nil { try checkNumbers(table) }
+      // Numbers are of objects.
+      let isReadable = journalFault == nil && !strays.contains { $0.type == type.id }
+      if type.schema.hasNumbers, isReadable { try checkNumbers(table) }
       ofType.finish(&digest)
     }
     // Entries that are in no object's chain would be in no fold.
@@ -107,7 +126,7 @@ public struct DatabaseCheck: Sendable {
     let row: [FieldValue]
     do {
       row = try table.row(at: place.zIndex)
-    } catch let error as MagicDataError where error.code == .notADatabase {
+    } catch let error where (error as? MagicDataError)?.code == .notADatabase || error is JournalError {
       return fault(.values, "refers to an object that nothing names")
     }
     let folded = state.tableRow
@@ -141,17 +160,40 @@ public struct DatabaseCheck: Sendable {
     faultyNumbers += wrong.count
   }
 
-  /// Objects that entries speak of and no table knows of, as after a row was deleted by SQL.
+  /// Objects of which entries are in no chain: no table knows of them, as after a row was deleted by SQL, or not where their entries begin, as after one
+  /// was replaced.
   private mutating func findLost(_ journal: JournalReader, _ db: Connection) throws {
-    for lost in try journal.lost(db) {
-      report("\(journal.schema.types[lost.type].schema.name) \(lost.key.text) has entries, and no place in the tables")
-      found.append(lost)
+    for (type, objects) in try journal.spoken().sorted(by: { $0.key < $1.key }) {
+      let (table, name) = (ObjectTable(journal.schema.types[type], db), journal.schema.types[type].schema.name)
+      var known: [ObjectKey: Int] = [:]
+      for (index, fault) in found.enumerated() where fault.type == type { known[fault.key] = index }
+      for (key, spoken) in objects.sorted(by: { $0.value.place.last.bits < $1.value.place.last.bits }) {
+        if let index = known[key], found[index].isAstray { continue }
+        let row = try table.place(of: key)
+        guard let place = try row ?? table.absentPlace(of: key) else {
+          report("\(name) \(key.text) has entries, and no place in the tables")
+          found.append(ObjectFault(type: type, key: key, place: spoken.place, isShown: false, kind: .lost))
+          continue
+        }
+        guard try journal.length(from: place.last) != spoken.entries else { continue }
+        report("\(name) \(key.text) has entries that its place does not lead to")
+        let fault = ObjectFault(
+          type: type, key: key, place: place, isShown: row != nil, kind: .astray, home: spoken.place.zIndex)
+        if let index = known[key] { found[index] = fault } else { found.append(fault) }
+      }
     }
   }
 
   private mutating func report(_ fault: String) {
     if faults.count < DatabaseCheck.maxFaults { faults.append(fault) }
   }
+}
+
+/// What stands in a type's table, or among its objects without a row, and is no object: its name cannot be read, or another place has the object.
+struct Stray: Sendable {
+  let type: Int
+  let zIndex: Int64
+  let isShown: Bool
 }
 
 /// An object of which tables and journal say different things.
@@ -161,7 +203,7 @@ struct ObjectFault: Sendable {
     case life
     /// Its row has other values.
     case values
-    /// Its place leads to entries that are not its own.
+    /// Its place leads to entries that are not its own, or not to all that are.
     case astray
     /// Entries speak of it, and no table has it.
     case lost
@@ -173,8 +215,10 @@ struct ObjectFault: Sendable {
   let place: ObjectPlace
   let isShown: Bool
   let kind: Kind
+  /// Of one that is not where its entries say, the z index that these name.
+  var home: Int64?
 
-  /// Whether its place leads to nothing that is its own.
+  /// Whether its entries have to be chained anew.
   var isAstray: Bool { kind == .astray || kind == .lost }
 }
 
@@ -184,20 +228,20 @@ extension ObjectState {
 }
 
 extension JournalReader {
-  /// Objects that have entries and that no table has.
-  func lost(_ db: Connection) throws -> [ObjectFault] {
-    var spoken: [Int: [ObjectKey: ObjectPlace]] = [:]
+  /// By type all objects that have entries: where their last one says that they are, and how many there are.
+  fileprivate func spoken() throws -> [Int: [ObjectKey: (place: ObjectPlace, entries: Int)]] {
+    var spoken: [Int: [ObjectKey: (place: ObjectPlace, entries: Int)]] = [:]
     try forEachStoredEntry { place, stored in
-      spoken[stored.entry.type, default: [:]][stored.entry.key] = ObjectPlace(zIndex: stored.zIndex, last: place)
+      let before = spoken[stored.entry.type]?[stored.entry.key]?.entries ?? 0
+      spoken[stored.entry.type, default: [:]][stored.entry.key] = (ObjectPlace(zIndex: stored.zIndex, last: place), before + 1)
     }
-    var lost: [ObjectFault] = []
-    for (type, objects) in spoken.sorted(by: { $0.key < $1.key }) {
-      let table = ObjectTable(schema.types[type], db)
-      for (key, place) in objects.sorted(by: { $0.value.last.bits < $1.value.last.bits }) {
-        guard try table.place(of: key) == nil, try table.absentPlace(of: key) == nil else { continue }
-        lost.append(ObjectFault(type: type, key: key, place: place, isShown: false, kind: .lost))
-      }
-    }
-    return lost
+    return spoken
+  }
+
+  /// How many entries a chain has.
+  fileprivate func length(from last: EntryPlace) throws -> Int {
+    var length = 0
+    try forEachEntry(from: last) { _, _, _, _ in length += 1 }
+    return length
   }
 }

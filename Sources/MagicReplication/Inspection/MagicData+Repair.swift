@@ -28,7 +28,7 @@ extension MagicData {
       }
       let check = try DatabaseCheck(db)
       if let fault = check.journalFault { throw fault }
-      count.withLock { $0 = check.found.count + check.faultyNumbers }
+      count.withLock { $0 = check.found.count + check.strays.count + check.faultyNumbers }
       let repairer = try Repairer(db)
       for type in try JournalReader(db).schema.types { try ObjectTable(type, db).removeOrphanLinks() }
       switch side {
@@ -76,10 +76,43 @@ private struct Repairer {
     }
   }
 
+  /// What is no object's goes, and each object that entries speak of has a place, before others are to refer to it.
+  ///
+  /// - Parameter keepsRows: whether rows stay that nobody has journaled.
+  private func settlePlaces(_ check: DatabaseCheck, keepsRows: Bool) throws -> [(fault: ObjectFault, place: ObjectPlace)] {
+    for stray in check.strays {
+      try ObjectTable(journal.schema.types[stray.type], db).drop(stray.zIndex, isShown: stray.isShown)
+    }
+    let faults = Array(zip(check.found, try places(of: check.found)))
+    if !keepsRows {
+      // They may stand where others belong.
+      for (fault, place) in faults where fault.isShown && place.last.isNone { try table(fault).remove(fault.key, place) }
+    }
+    return try faults.map { fault, place in
+      let table = table(fault)
+      switch fault.kind {
+      case .lost:
+        // Of a row that was given another name the z index is that name's.
+        guard try !table.isTaken(place.zIndex, fromOther: fault.key) else {
+          let own = ObjectPlace(zIndex: try table.reserve(fault.key).zIndex, last: place.last)
+          try table.keepAbsent(fault.key, own)
+          return (fault, own)
+        }
+        try table.drop(place.zIndex, isShown: false)
+        try table.keepAbsent(fault.key, place)
+        return (fault, place)
+      case .astray:
+        // A row that was replaced has a z index of its own, and others refer to the one that it had.
+        guard fault.isShown, let home = fault.home, try table.move(place.zIndex, to: home) else { return (fault, place) }
+        return (fault, ObjectPlace(zIndex: home, last: place.last))
+      case .life, .values:
+        return (fault, place)
+      }
+    }
+  }
+
   func foldAnew(_ check: DatabaseCheck) throws {
-    let faults = zip(check.found, try places(of: check.found))
-    // Rows that nobody has journaled may stand where others belong.
-    for (fault, place) in faults where fault.isShown && place.last.isNone { try table(fault).remove(fault.key, place) }
+    let faults = try settlePlaces(check, keepsRows: false)
     try settleNumbers(check)
     for (fault, place) in faults where !place.last.isNone {
       let state = try journal.state(from: place.last, of: fault.type)
@@ -92,27 +125,45 @@ private struct Repairer {
   }
 
   func changes(_ check: DatabaseCheck) throws -> [ObjectChange] {
-    let faults = check.found
+    if let stray = check.strays.first(where: \.isShown) {
+      throw MagicDataError(
+        .value,
+        """
+        table \(journal.schema.types[stray.type].table) has a row (z_index \(stray.zIndex)) with a name that no journal can hold; nothing was written. Set it \
+        right, or take what the journal says
+        """)
+    }
+    let faults = try settlePlaces(check, keepsRows: true)
     // What claims a number that a row has taken by SQL has lost it, and may be about to be removed under its own.
-    try settleNumbers(check, adopted: faults.filter { $0.isShown && $0.place.last.isNone && $0.kind == .life })
-    return try zip(faults, places(of: faults)).compactMap { fault, place in
+    try settleNumbers(check, adopted: faults.filter { $0.fault.isShown && $0.place.last.isNone }.map(\.fault))
+    return try faults.compactMap { fault, place in
       let table = table(fault)
       func change(_ kind: ObjectChange.Kind) -> ObjectChange { ObjectChange(type: fault.type, key: fault.key, kind) }
       if fault.kind == .astray { try table.setLast(fault.key, place) }
       let state = place.last.isNone ? ObjectState() : try journal.state(from: place.last, of: fault.type)
       guard fault.isShown else {
         // It has no row, and is to have none.
-        guard state.isAlive else {
-          if fault.kind == .lost { try table.remove(fault.key, place) }
-          return nil
-        }
+        guard state.isAlive else { return nil }
         try table.replace(fault.key, state.row, claim: state.claim, place)
         return change(.remove)
       }
-      let row = try table.row(at: place.zIndex)
+      let row = try row(of: fault, place)
       guard state.isAlive else { return change(.adoption(row, place)) }
       let changes = state.tableRow.changes(to: row, of: journal.schema.types[fault.type].schema)
       return changes.isEmpty ? nil : change(.update(changes))
+    }
+  }
+
+  private func row(of fault: ObjectFault, _ place: ObjectPlace) throws -> [FieldValue] {
+    do {
+      return try table(fault).row(at: place.zIndex)
+    } catch let error where (error as? MagicDataError)?.code == .notADatabase || error is JournalError {
+      throw MagicDataError(
+        .value,
+        """
+        \(journal.schema.types[fault.type].schema.name) \(fault.key.text) refers to an object that nothing names; nothing was written. Set it right, or take \
+        what the journal says
+        """, cause: error)
     }
   }
 }

@@ -35,7 +35,7 @@ package struct SourceCheck: Sendable {
     let ((check, names), read) = try await source.withDatabase { magic in
       (try await DatabaseCheck(magic), try await magic.store.read { db in try StoredSchema(db).assetNames(db) })
     }
-    (database, report) = (check, statistics.report.joined(read))
+    (database, report) = (check, read.joined(toFirst: statistics.report))
     if let folder {
       let digits = Set(names.map(AssetContent.digits))
       let found = try await Store.atLength { checkCancelled in

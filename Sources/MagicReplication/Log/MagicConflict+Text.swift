@@ -3,7 +3,7 @@ internal import MagicJournal
 
 extension MagicConflict {
   package var text: String {
-    let what = "\(type) \(object)" + (property.map { ".\($0)" } ?? "")
+    let what = "\(type) \(Value.text(object).shownText)" + (property.map { ".\($0)" } ?? "")
     return "\(won.time.inLog)  \(what)  \(side(won, removal == .won)) won over \(side(lost, removal == .lost))"
   }
 

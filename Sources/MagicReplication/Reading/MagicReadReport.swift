@@ -24,8 +24,10 @@ public struct MagicReadReport: Sendable, Equatable {
         UnreadFile(
           path: remote, code: .failed,
           message:
-            "the clock of replica \($0.replica) is \($0.aheadMilliseconds / 1_000) s ahead, and what it wrote since was left out"
-        )
+            """
+            the clock of replica \($0.replica) is \($0.aheadMilliseconds / 1_000) s ahead, and what it wrote since was left out; \
+            --accept \($0.replica.prefix(8)) takes it all the same
+            """)
       }
     gaps = pull.gaps
   }
@@ -36,6 +38,15 @@ public struct MagicReadReport: Sendable, Equatable {
     report.gaps += other.gaps
     report.historyBegins = [historyBegins, other.historyBegins].compactMap { $0 }.max()
     return report
+  }
+
+  /// The same with what a reading found that came before. Both name the same files.
+  func joined(toFirst first: MagicReadReport) -> MagicReadReport {
+    var first = first
+    let paths = Set(unread.map(\.path))
+    first.unread.removeAll { paths.contains($0.path) }
+    first.gaps.removeAll { gap in gaps.contains { $0.overlaps(gap) } }
+    return first.joined(self)
   }
 
   /// Leaves out what was said before, by its text.
@@ -58,6 +69,6 @@ final class Troubles {
   }
 
   func add(_ gap: PullReport.Gap) {
-    if report.gaps.count < Troubles.most { report.gaps.append(gap) }
+    if report.gaps.count < Troubles.most, !report.gaps.contains(gap) { report.gaps.append(gap) }
   }
 }

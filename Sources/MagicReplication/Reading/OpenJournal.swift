@@ -21,7 +21,8 @@ package final class OpenJournal {
       return .folder(listing, dataSet, listing.needed)
     }
 
-    case export(URL, DataSetID)
+    /// The clock as in `ExportReader`.
+    case export(URL, DataSetID, clock: Int64)
   }
 
   /// A database at one moment.
@@ -86,7 +87,8 @@ package final class OpenJournal {
           }
           parts.append(try .folder(remote))
         case .export(let file):
-          parts.append(.export(file, try ExportReader(file, Troubles()).dataSet))
+          let reader = try ExportReader(file, Troubles())
+          parts.append(.export(file, reader.dataSet, clock: reader.clock))
         }
       }
       func open(_ parts: [Part], _ opened: Int = 0) throws -> (Result, MagicReadReport) {
@@ -119,7 +121,7 @@ package final class OpenJournal {
         // One that never met another may join any.
         case .database(let database): parts.count > 1 && !database.state.isSettled ? nil : database.state.dataSet
         case .segment(_, let header, _): header?.dataSet
-        case .folder(_, let dataSet, _), .export(_, let dataSet): dataSet
+        case .folder(_, let dataSet, _), .export(_, let dataSet, _): dataSet
         }
       })
     guard sets.count <= 1 else {
@@ -128,11 +130,14 @@ package final class OpenJournal {
     return sets.first
   }
 
-  /// Above it no stamp of a database among them is: what was folded stays folded (L-22). A server's was folded for a look alone.
+  /// Above it no stamp of a database among them is, nor of an export of one: what was folded stays folded (L-22). A server's was folded for a look alone.
   var clock: Int64 {
     let clocks = parts.map { part -> Int64 in
-      guard case .database(let database) = part, !database.isFetched else { return 0 }
-      return database.state.lastStamp.milliseconds
+      switch part {
+      case .database(let database): database.isFetched ? 0 : database.state.lastStamp.milliseconds
+      case .export(_, _, let clock): clock
+      case .segment, .folder: 0
+      }
     }
     return clocks.max() ?? 0
   }
@@ -274,7 +279,7 @@ package final class OpenJournal {
             let floor = checkpoints.map { $0.floor[replica]?.sequence ?? 0 }.max() ?? 0
             return FolderCursor(listing, replica, after: floor, window, troubles)
           }
-      case .export(let file, _):
+      case .export(let file, _, _):
         return [ExportCursor(try ExportReader(file, troubles), window)]
       }
     }

@@ -16,7 +16,7 @@ extension MagicData {
       try store.writeInTurnBlocking { db in
         guard try DatabaseState(db).lastRow == 0 else { throw MagicDataError(.exists, "the database holds a journal already") }
         let merger = try Merger(
-          db, milliseconds: max(now, journal.clock), accepted: plan.isForShow ? Array(Merger.everyone) : [])
+          db, milliseconds: max(now, journal.clock), accepted: plan.isForShow ? Array(Merger.everyone) : plan.accepted)
         var rebuilder = try Rebuilder(plan, journal, merger)
         try rebuilder.run(journal, checkCancelled)
         // What lies at or below the sources' floor is kept as it is there.
@@ -26,13 +26,10 @@ extension MagicData {
         }
         let dataSet = plan.isRun ? try journal.dataSet() : nil
         try DatabaseState.settle(try dataSet ?? DatabaseState(db).dataSet, db)
-        return rebuilder.report(now)
+        return rebuilder.report(now, journal)
       }
     }
-    // A folder says its gaps itself.
-    read.gaps += report.read.gaps.filter { gap in
-      !read.gaps.contains { $0.replica == gap.replica && $0.sequences.overlaps(gap.sequences) }
-    }
+    read.gaps = report.read.gaps
     read.unread += damaged
     report.read = read
     if plan.fetchesAssets { try await fetchAssets(from: sources, &report.pull) }
@@ -90,7 +87,8 @@ private struct Rebuilder {
   private var read = Frontier()
   private var given = Frontier()
   private var stopped: Set<ReplicaID> = []
-  private var gaps: [PullReport.Gap] = []
+  /// Between what was read of each replica.
+  private var holes: [PullReport.Gap] = []
   private var shuffled: Shuffled?
 
   private struct Address: Hashable {
@@ -138,13 +136,13 @@ private struct Rebuilder {
     guard !stopped.contains(replica), !merger.holdsBack(transaction) else { return nil }
     let next = read[replica] + 1
     read[replica] = max(read[replica], transaction.sequence)
-    if transaction.sequence > next, plan.isRun {
+    let isBehindHole = transaction.sequence > next
+    if isBehindHole { holes.append(.init(replica: replica.description, sequences: next...transaction.sequence - 1)) }
+    guard !plan.isRun else {
       // M-8: a run has no holes.
-      gaps.append(.init(replica: replica.description, sequences: next...transaction.sequence - 1))
-      stopped.insert(replica)
-      return nil
+      if isBehindHole { stopped.insert(replica) }
+      return isBehindHole ? nil : transaction
     }
-    guard !plan.isRun else { return transaction }
     if skipped.contains(Address(replica: replica, sequence: transaction.sequence)) { return nil }
     var part = types.part(of: transaction, schema.schema)
     guard !part.entries.isEmpty else { return nil }
@@ -165,15 +163,31 @@ private struct Rebuilder {
     _ = try merger.take(transaction, types)
   }
 
-  func report(_ now: Int64) -> RebuildReport {
+  func report(_ now: Int64, _ journal: OpenJournal) -> RebuildReport {
     var report = RebuildReport()
     (report.transactions, report.changes) = (merger.transactions, merger.changes)
     report.isOwnDataSet = !plan.isRun
-    report.read.gaps = gaps
+    report.read.gaps = missing(journal.troubles.report.gaps)
     report.pull.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
       .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - now)
     }
     return report
+  }
+
+  /// What no source has.
+  ///
+  /// - Parameter said: what one of them lacks, as a folder says it.
+  private func missing(_ said: [PullReport.Gap]) -> [PullReport.Gap] {
+    var missing: [PullReport.Gap] = []
+    func add(_ gap: PullReport.Gap) { if !missing.contains(gap) { missing.append(gap) } }
+    for gap in said {
+      let left = holes.filter { $0.overlaps(gap) }
+      for hole in left { add(.init(replica: gap.replica, sequences: hole.sequences.clamped(to: gap.sequences))) }
+      let end = ReplicaID(gap.replica).map { read[$0] } ?? 0
+      if left.isEmpty, end < gap.sequences.upperBound { add(gap) }
+    }
+    if plan.isRun { for hole in holes where !missing.contains(where: { $0.overlaps(hole) }) { add(hole) } }
+    return missing
   }
 }
 

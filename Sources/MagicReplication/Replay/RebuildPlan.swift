@@ -8,6 +8,8 @@ public struct RebuildPlan: Sendable {
   public var types: Set<String> = []
   /// How the ids of replicas begin; none stands for all.
   public var replicas: [String] = []
+  /// How the ids of replicas begin of which nothing waits for a clock (C-5).
+  public var accepted: [String] = []
   /// Transactions that are left out.
   public var skipped: [MagicMoment] = []
   /// Merges in another order, which follows from this number.

@@ -42,6 +42,8 @@ struct Apply: Command {
   )
   var skip: [String] = []
 
+  @OptionGroup var accepted: AcceptOption
+
   @Flag(help: "Merge in another order, which must come to the same; prints the digest. (MAGIC_REPLAY_SHUFFLE)")
   var shuffle = false
 
@@ -56,7 +58,8 @@ struct Apply: Command {
     var plan = RebuildPlan()
     plan.until = try (until ?? Twin.text("UNTIL")).map { try MagicMoment($0) }
     plan.types = Set(type.or("TYPE"))
-    plan.replicas = replica.lowercased(or: "REPLICA")
+    plan.replicas = try replica.replicas(or: "REPLICA")
+    plan.accepted = accepted.replicas
     plan.skipped = try skip.or("SKIP").map { try MagicMoment(transaction: $0) }
     if isShuffled {
       plan.seed = seed ?? Twin.int("SEED").map { UInt64(bitPattern: Int64($0)) } ?? UInt64.random(in: 1...999_999)
@@ -67,6 +70,9 @@ struct Apply: Command {
   func validate() throws {
     guard !sources.isEmpty else { throw ValidationError("name a source at least.") }
     guard seed == nil || isShuffled else { throw ValidationError("--seed goes with --shuffle.") }
+    guard !sources.contains(where: { CommandDatabase.areSame($0, target.into) }) else {
+      throw ValidationError("--into names a source, which is read until the end; name another path.")
+    }
     _ = try checking { try plan() }
   }
 
@@ -79,6 +85,25 @@ struct Apply: Command {
       return (report, plan.seed == nil ? nil : try await magic.digest(), plan.seed)
     }
   }
+}
+
+struct AcceptOption: ParsableArguments {
+  @Option(
+    name: .customLong("accept"),
+    help: ArgumentHelp(
+      """
+      Take what this replica wrote with a clock that is ahead: its id, or how that begins. The database's own clock goes on from there. May be given several \
+      times. (MAGIC_REPLAY_ACCEPT)
+      """, valueName: "id"))
+  private var ids: [String] = []
+
+  func validate() throws {
+    for id in replicas where !(4...32 ~= id.utf8.count && id.allSatisfy { $0.isASCII && $0.isHexDigit }) {
+      throw ValidationError("--accept takes a replica's id, or at least the first four digits of it, and not '\(id)'.")
+    }
+  }
+
+  var replicas: [String] { ids.or("ACCEPT").map { $0.lowercased() } }
 }
 
 /// Where a database is built.

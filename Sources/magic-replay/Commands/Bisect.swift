@@ -10,8 +10,8 @@ struct Bisect: Command {
     abstract: "Finds the first transaction after which a command fails.",
     discussion: """
       The command is run by /bin/sh for each half: with the path of a database that was built up to a transaction as $1, and in MAGIC_REPLAY_DATABASE. It may do with it what \
-      it likes. Exit code 0 means that all is as it should be, any other that it is not; 126, 127 and signals end it all, since then the command itself is at fault. Its \
-      output goes to standard error.
+      it likes. Exit code 0 means that all is as it should be, any other that it is not; 126, 127 and signals that end the shell end it all, since then the command itself is \
+      at fault. Of a program that a signal ended the shell says 128 and more, which counts as any other code. The command's output goes to standard error.
 
       Example: magic-replay bisect notes --test 'test "$(magic-replay state "$1" --csv | wc -l)" -lt 100'
       """)
@@ -27,13 +27,12 @@ struct Bisect: Command {
     let command = ShellCommand(text: test)
     let output = output
     let (result, report) = try await Bisection(await source.open()).run { path, transactions in
-      let code = try command.run(path)
+      let ending = try await command.run(path)
+      // What was interrupted says nothing.
+      try Task.checkCancellation()
+      let code = try Bisect.code(of: ending)
       if !output.quiet {
         Terminal.say("after \(transactions.counted("transaction")): \(code == 0 ? "succeeds" : "fails with \(code)")")
-      }
-      guard code < 126 else {
-        if code == 128 + SIGINT { throw CancellationError() }
-        throw MagicDataError(.failed, "the command could not be run, or was ended by a signal: exit code \(code)")
       }
       return code == 0
     }
@@ -44,7 +43,7 @@ struct Bisect: Command {
       throw MagicDataError(.notFound, "the command fails with an empty database already; let it succeed there")
     case .found(let found):
       let author = found.author
-      let entries = found.entries.prefix(20).map { "  \($0.isRemove ? "remove" : "update") \($0.type) \($0.object)" }
+      let entries = found.entries.prefix(20).map { "  \($0.isRemove ? "remove" : "update") \($0.type) \($0.object.printable)" }
       let more = found.entries.count > entries.count ? ["  and \((found.entries.count - entries.count).grouped) more"] : []
       let first = "\(author.time.inLog)  \(author.replica):\(author.sequence) is the first after which the command fails"
       return Outcome(
@@ -53,6 +52,17 @@ struct Bisect: Command {
           replica: author.replica, sequence: author.sequence, time: author.time.inLog, entries: found.entries.count,
           tries: found.tries),
         status: report.isComplete ? .success : .partlyDone)
+    }
+  }
+
+  /// - Throws: if the command itself is at fault, or was interrupted.
+  private static func code(of ending: ShellCommand.Ending) throws -> Int32 {
+    switch ending {
+    case .exit(let code) where code == 126 || code == 127:
+      throw MagicDataError(.failed, "the command could not be run: exit code \(code)")
+    case .exit(let code): return code
+    case .signal(let number) where Interrupted.signals.contains(number): throw Interrupted(signal: number)
+    case .signal(let number): throw MagicDataError(.failed, "the command was ended by a signal: \(number)")
     }
   }
 

@@ -92,7 +92,7 @@ private final class DifferencePrinter: @unchecked Sendable {
     case .removed: content.removed += 1
     }
     guard isJSON else {
-      try lines.line("\(difference.kind.rawValue.padding(to: 8))\(difference.type) \(difference.object)")
+      try lines.line("\(difference.kind.rawValue.padding(to: 8))\(difference.type) \(difference.object.printable)")
       for field in difference.fields {
         let (before, after) = (field.before?.shownJSON, field.after?.shownJSON)
         try lines.line(

@@ -49,7 +49,8 @@ struct Import: Command {
     commandName: "import",
     abstract: "Makes a database of an export.",
     discussion: """
-      The database is a new replica of the export's data set, as `apply` makes it. Every other command reads an export as well.
+      The database is a new replica of the export's data set, as `apply` makes it. What a clock wrote that is ahead comes along if the database that was exported \
+      held it, or if --accept names its replica. Every other command reads an export as well.
 
       Example: magic-replay import notes.jsonl --into notes
       """)
@@ -58,11 +59,18 @@ struct Import: Command {
   var file: String
 
   @OptionGroup var target: TargetOptions
+  @OptionGroup var accepted: AcceptOption
   @OptionGroup var output: OutputOptions
+
+  private func plan() -> RebuildPlan {
+    var plan = RebuildPlan()
+    plan.accepted = accepted.replicas
+    return plan
+  }
 
   func perform() async throws -> Outcome {
     let source = try RemoteAddress.source(at: file)
     guard case .export = source else { throw ValidationError("\(file) is no export; `apply` takes journals of other kinds.") }
-    return try await target.build(output) { magic in (try await magic.rebuild(from: [source], RebuildPlan()), nil, nil) }
+    return try await target.build(output) { magic in (try await magic.rebuild(from: [source], plan()), nil, nil) }
   }
 }

@@ -39,6 +39,8 @@ struct History: Command {
       if output.json { try output.event("change", Line(change)) } else { try output.line(change.text) }
     }
     try output.tell(report)
+    // A name that was mistyped looks like a field without values.
+    if changes.isEmpty, field != nil, !output.quiet { Terminal.say("no change matches", .yellow) }
     return Outcome(
       text: "", content: Content(type: history.type, object: history.object, alive: history.isAlive, changes: changes.count),
       status: report.isComplete ? .success : .partlyDone)
@@ -115,7 +117,7 @@ struct Blame: Command {
     }
     try output.tell(report)
     return Outcome(
-      text: history.isAlive || output.json ? "" : "\(history.type) \(history.object) is removed",
+      text: history.isAlive || output.json ? "" : "\(history.type) \(history.object.printable) is removed",
       content: Content(type: history.type, object: history.object, alive: history.isAlive, fields: history.blame.count),
       status: report.isComplete ? .success : .partlyDone)
   }

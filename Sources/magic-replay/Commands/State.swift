@@ -128,7 +128,7 @@ final class ObjectPrinter: @unchecked Sendable {
   private func cells(_ object: ObjectAt) -> [String] {
     columns.enumerated().map { index, name in
       if index == 0 { return object.type }
-      if index == 1 { return object.object }
+      if index == 1 { return form == .csv ? object.object : object.object.printable }
       if index == 2, name == "number", let number = object.number { return String(number) }
       guard let value = object.fields.first(where: { $0.name == name })?.value else { return "" }
       if case .text(let text) = value, form == .csv { return text }

@@ -46,9 +46,10 @@ struct Stats: Command {
     let report = statistics.report
     if let path = plotPath {
       do {
-        try Data(Plot(statistics.timeline).svg.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
-      } catch {
-        throw MagicDataError(.notAllowed, "\(path) could not be written; check that its folder may be written")
+        try DurableFile.write(Data(Plot(statistics.timeline).svg.utf8), to: URL(fileURLWithPath: path))
+      } catch let error as MagicDataError where [.full, .notAllowed].contains(error.code) {
+        let reason = error.code == .full ? "no space is left" : "check that its folder may be written"
+        throw MagicDataError(error.code, "\(path) could not be written; \(reason)", cause: error)
       }
     }
     try output.tell(report)

@@ -43,7 +43,7 @@ struct Undo: Command {
     var selection = UndoSelection()
     selection.transactions = try transaction.or("TRANSACTION").map { try MagicMoment(transaction: $0) }
     selection.since = try (since ?? Twin.text("SINCE")).map { try MagicMoment($0) }
-    (selection.types, selection.replicas) = (Set(type.or("TYPE")), replica.lowercased(or: "REPLICA"))
+    (selection.types, selection.replicas) = (Set(type.or("TYPE")), try replica.replicas(or: "REPLICA"))
     return selection
   }
 
@@ -64,17 +64,18 @@ struct Undo: Command {
     try show(plan)
     var content = Content(changes: plan.changes.count, kept: plan.kept.count, written: false)
     guard !plan.changes.isEmpty else { return Outcome(text: "there is nothing to undo", content: content) }
-    let isWanted = !(dryRun || Twin.flag("DRY_RUN")) && (yes || Twin.flag("YES") || confirms())
-    guard isWanted else { return Outcome(text: "nothing was written", content: content) }
+    guard !(dryRun || Twin.flag("DRY_RUN")), try await confirms() else {
+      return Outcome(text: "nothing was written", content: content)
+    }
     try await magic.undo(selection, plan)
     content.written = true
     return Outcome(text: "wrote \(plan.changes.count.counted("change"))", content: content)
   }
 
-  private func confirms() -> Bool {
-    guard isatty(STDIN_FILENO) != 0, !output.json else { return true }
-    Terminal.write("Write these changes? [y/N] ")
-    return ["y", "yes"].contains(readLine()?.lowercased() ?? "")
+  private func confirms() async throws -> Bool {
+    guard !yes, !Twin.flag("YES"), isatty(STDIN_FILENO) != 0, !output.json else { return true }
+    let answer = try await Terminal.ask("Write these changes? [y/N] ")
+    return ["y", "yes"].contains(answer?.lowercased() ?? "")
   }
 
   private func show(_ plan: UndoPlan) throws {
@@ -83,7 +84,7 @@ struct Undo: Command {
         try output.event("undo", Line(change))
         continue
       }
-      try output.line("\(change.kind.rawValue) \(change.type) \(change.object)")
+      try output.line("\(change.kind.rawValue) \(change.type) \(change.object.printable)")
       for field in change.fields {
         try output.line("  \(field.name): \(field.before ?? "nothing") → \(field.after ?? "nothing")")
       }
@@ -93,7 +94,7 @@ struct Undo: Command {
         try output.event("kept", KeptLine(kept))
       } else {
         try output.line(
-          "left: \(kept.type) \(kept.object)\(kept.property.map { "." + $0 } ?? ""), changed since by \(kept.author.replica.prefix(8)):\(kept.author.sequence)"
+          "left: \(kept.type) \(kept.object.printable)\(kept.property.map { "." + $0 } ?? ""), changed since by \(kept.author.replica.prefix(8)):\(kept.author.sequence)"
         )
       }
     }

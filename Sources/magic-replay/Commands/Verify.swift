@@ -72,8 +72,8 @@ struct Verify: Command {
         "\(objects.counted("object")), digest \(digest)",
       ]
       if let assets { lines.append(assets.counted("asset")) }
-      lines += faults.map { "fault: \($0)" }
-      lines += damagedAssets.map { "damaged asset: \($0)" } + missingAssets.map { "missing asset: \($0)" }
+      lines += faults.map { "fault: \($0.printable)" } + damagedAssets.map { "damaged asset: \($0.printable)" }
+      lines += missingAssets.map { "missing asset: \($0.printable)" }
       return (lines + [isWell ? "all is well" : "not all is well"]).joined(separator: "\n")
     }
   }

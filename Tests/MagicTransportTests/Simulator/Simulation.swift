@@ -109,9 +109,9 @@ final class Simulation {
       steps.append("\(machine.name) edits")
       try await machine.edit(&chance)
       try await record(machine)
-    case 20..<24: try await exchange(machine, chance.pick(places), .push)
-    case 24..<28: try await exchange(machine, chance.pick(places), .pull)
-    case 28..<32: try await exchange(machine, chance.pick(places), .sync)
+    case 20..<24: try await exchange(machine, chance.pick(places), .push, breaksAfter: halves())
+    case 24..<28: try await exchange(machine, chance.pick(places), .pull, breaksAfter: halves())
+    case 28..<32: try await exchange(machine, chance.pick(places), .sync, breaksAfter: halves())
     case 32, 33: try carry()
     case 34:
       steps.append("\(machine.name) crashes")
@@ -134,16 +134,22 @@ final class Simulation {
 
   private enum Verb { case push, pull, sync }
 
-  private func exchange(_ machine: Machine, _ place: String, _ verb: Verb) async throws {
+  /// After how many questions and answers the way breaks off, if it does.
+  private func halves() -> Int? { chance.below(4) == 0 ? chance.below(10) : nil }
+
+  private func exchange(_ machine: Machine, _ place: String, _ verb: Verb, breaksAfter halves: Int? = nil) async throws {
     guard machine.name != place else { return }
-    steps.append("\(machine.name) \(verb)s \(place)")
-    let replicator = MagicReplicator(machine.magic, over: try way(to: place, of: machine))
+    steps.append("\(machine.name) \(verb)s \(place)\(halves.map { ", which is gone after \($0)" } ?? "")")
+    let way = try way(to: place, of: machine)
+    let replicator = MagicReplicator(machine.magic, over: halves.map { BreakingRemote(way, after: $0) as any Remote } ?? way)
     do {
       switch verb {
       case .push: try await replicator.push()
       case .pull: try await replicator.pull()
       case .sync: try await replicator.sync()
       }
+    } catch let error as MagicDataError where error.code == .unreachable && halves != nil {
+      // It was gone.
     } catch let error as MagicDataError where error.code == .notFound && verb == .pull {
       // A hub that was wiped.
     }

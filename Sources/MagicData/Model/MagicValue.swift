@@ -5,7 +5,7 @@ internal import MagicJournal
 /// Without a default it has to be set before it is read, and before the object is saved.
 @propertyWrapper
 public struct MagicValue<Value: Magical> {
-  let property: PropertySlot
+  @usableFromInline let property: PropertySlot
 
   /// A value that is not set yet.
   public init(
@@ -25,7 +25,7 @@ public struct MagicValue<Value: Magical> {
 
   /// The value. Reading it before it was set stops the program.
   public var wrappedValue: Value {
-    get { property.required(Value.self) }
+    @inlinable get { property.scalar(Value.self) ?? value }
     nonmutating set { property.set(newValue) }
     nonmutating _modify {
       // Nobody else holds the value while it is changed, so that a collection is changed in place.
@@ -34,6 +34,8 @@ public struct MagicValue<Value: Magical> {
       yield &value
     }
   }
+
+  @usableFromInline var value: Value { property.required(Value.self) }
 
   public var projectedValue: Self { self }
 }

@@ -3,7 +3,7 @@ internal import MagicJournal
 /// A value that an object may lack. It is `nil` until it is set.
 @propertyWrapper
 public struct OptionMagicValue<Value: Magical> {
-  let property: PropertySlot
+  @usableFromInline let property: PropertySlot
 
   /// A value that is nil until it is set.
   public init(
@@ -23,9 +23,11 @@ public struct OptionMagicValue<Value: Magical> {
 
   /// The value; nil if it was not set and has no default.
   public var wrappedValue: Value? {
-    get { property.get(Value.self) }
+    @inlinable get { property.scalar(Value.self) ?? value }
     nonmutating set { property.set(newValue) }
   }
+
+  @usableFromInline var value: Value? { property.get(Value.self) }
 
   public var projectedValue: Self { self }
 }

@@ -18,7 +18,7 @@ internal import MagicJournal
 /// was noted elsewhere means whoever has it by then.
 @propertyWrapper
 public struct PrimaryMagicValue<Value: MagicalPrimary> {
-  let property: PropertySlot
+  @usableFromInline let property: PropertySlot
 
   /// A value that is not set yet: text and a UUID are made when it is first read or saved, a number is given by the first update.
   public init(
@@ -39,11 +39,13 @@ public struct PrimaryMagicValue<Value: MagicalPrimary> {
   /// The value; text or a UUID that was never set gets its default when it is first read. Reading a number before the object has one stops
   /// the program.
   public var wrappedValue: Value {
-    get {
-      settle()
-      return property.required(Value.self)
-    }
+    @inlinable get { property.scalar(Value.self) ?? value }
     nonmutating set { property.set(newValue) }
+  }
+
+  @usableFromInline var value: Value {
+    settle()
+    return property.required(Value.self)
   }
 
   public var projectedValue: Self { self }

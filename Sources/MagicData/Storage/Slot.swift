@@ -2,7 +2,7 @@ internal import Foundation
 internal import MagicJournal
 
 /// One property's value in the form in which an instance holds it: what most properties are needs no memory of its own.
-enum Slot {
+@usableFromInline enum Slot {
   case unset
   case null
   /// `Int` and `Bool`.
@@ -25,7 +25,7 @@ enum Slot {
 }
 
 /// A value that has no form of its own among the slots'.
-class Held {
+@usableFromInline class Held {
   /// The value for the database. What was fetched or saved is known without another look.
   func encoded() throws -> Value {
     preconditionFailure("a held value has a type")

@@ -48,8 +48,8 @@ final class RemovedNumber: Sendable {
 /// The memory of an object's properties: one for all of them where the wrappers found each other (`Opening`), else one for each.
 ///
 /// Copies of an instance share it. It belongs to the instance's owner and is touched by nobody else.
-final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
-  struct Header {
+@usableFromInline final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
+  @usableFromInline struct Header {
     let count: Int
     /// For who reads what was never set.
     let place: Place
@@ -65,8 +65,8 @@ final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
     var run: UInt32 = 0
   }
 
-  struct Property {
-    var slot = Slot.unset
+  @usableFromInline struct Property {
+    @usableFromInline var slot = Slot.unset
     /// Whether the value was set since it was fetched or saved.
     var isEdited = false
     /// Whether the instance knows what the database holds: it was fetched, or saved.
@@ -125,7 +125,7 @@ final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
   // MARK: One property
 
   /// Of a storage that somebody holds: they stay where they are.
-  var properties: UnsafeMutablePointer<Property> { withUnsafeMutablePointerToElements { $0 } }
+  @inlinable var properties: UnsafeMutablePointer<Property> { withUnsafeMutablePointerToElements { $0 } }
 
   subscript(slot: Int) -> Property {
     _read { yield properties[slot] }

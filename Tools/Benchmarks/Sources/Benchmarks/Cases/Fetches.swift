@@ -4,7 +4,7 @@ import MagicData
 /// Fetch all, stream all, and look-ups of single objects.
 extension Case {
   static func fetches(_ sizes: Sizes) -> [Case] {
-    sizes.steps.flatMap { [fetchAll($0, sizes), streamAll($0), lookUp($0, sizes)] } + [lookUps(in: sizes.most)]
+    sizes.steps.flatMap { [fetchAll($0, sizes), readValues($0), streamAll($0), lookUp($0, sizes)] } + [lookUps(in: sizes.most)]
   }
 
   private static func fetchAll(_ size: Int, _ sizes: Sizes) -> Case {
@@ -18,6 +18,23 @@ extension Case {
         Side("raw SQLite") { _ in { raw.fetchAll().count } },
         Side("GRDB by hand") { _ in { try records.fetchAll(ManualSpecimen.self).count } },
         Side("GRDB Codable") { _ in { try records.fetchAll(CodableSpecimen.self).count } },
+      ]
+    }
+  }
+
+  /// Of objects that are there, by what an app does most: nothing of a database is in it.
+  private static func readValues(_ size: Int) -> Case {
+    Case(name: "read four values of each", size: size, count: size) { workspace in
+      let fixture = try await workspace.specimens(size)
+      let objects = try await MagicData(path: fixture.file("ours")).object(of: Specimen.self)
+      let rows = RawSpecimens(fixture.file("raw")).fetchAll()
+      return [
+        Side("MagicData") { _ in
+          { objects.reduce(0) { $0 + $1.id.utf8.count + $1.label.utf8.count + $1.count + Int($1.weight) } }
+        },
+        Side("plain structs") { _ in
+          { rows.reduce(0) { $0 + $1.id.utf8.count + $1.label.utf8.count + $1.count + Int($1.weight) } }
+        },
       ]
     }
   }

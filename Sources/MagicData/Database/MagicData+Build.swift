@@ -61,7 +61,7 @@ extension DatabaseLocation {
     }
     let result = try await body(aside)
     if replacing, exists {
-      try alone { try replace(with: aside) }
+      try alone(replaces: true) { try replace(with: aside) }
     } else if replacing {
       try replace(with: aside)
     } else {
@@ -84,12 +84,17 @@ extension DatabaseLocation {
     }
   }
 
-  /// Does something while nobody else has the database open, which has all in its file then. Who opens it meanwhile waits.
+  /// Does something while nobody else reads or writes the database, which has all in its file then.
   ///
-  /// - Throws: `busy` if somebody has it open, whatever he does with it.
-  fileprivate func alone(_ body: () throws -> Void) throws {
+  /// - Parameter replaces: whether another file has its name afterwards. Who has opened this one and not yet read it can write nothing to it then: SQLite
+  ///   looks whether a file without a WAL still has its name.
+  /// - Throws: `busy` if somebody has it open and has read it.
+  fileprivate func alone(replaces: Bool = false, _ body: () throws -> Void) throws {
     var connection: OpaquePointer?
     defer { sqlite3_close(connection) }
+    func run(_ statements: String...) throws {
+      for statement in statements { try check(sqlite3_exec(connection, statement, nil, nil, nil)) }
+    }
     func check(_ status: Int32) throws {
       if status & 0xff == SQLITE_BUSY {
         throw MagicDataError(
@@ -101,14 +106,19 @@ extension DatabaseLocation {
     }
     try check(sqlite3_open_v2(file.path, &connection, SQLITE_OPEN_READWRITE, nil))
     sqlite3_busy_timeout(connection, 1_000)
-    // Closing would delete the log, which may be another database's by then.
-    var isKept: Int32 = 1
+    // Whoever opens a database without a log has to write one. The mode is changed only where there is none.
+    var isKept: Int32 = replaces ? 0 : 1
     sqlite3_file_control(connection, "main", SQLITE_FCNTL_PERSIST_WAL, &isKept)
-    // Whoever has a database in WAL mode open holds a lock on its file.
-    for statement in ["PRAGMA locking_mode = EXCLUSIVE", "PRAGMA wal_checkpoint", "BEGIN IMMEDIATE"] {
-      try check(sqlite3_exec(connection, statement, nil, nil, nil))
+    // Whoever reads a database in WAL mode holds a lock on its file until he closes it.
+    try run("PRAGMA locking_mode = EXCLUSIVE", "PRAGMA wal_checkpoint")
+    if replaces { try run("PRAGMA journal_mode = DELETE") }
+    try run("BEGIN IMMEDIATE")
+    do {
+      try body()
+    } catch {
+      if replaces { try? run("ROLLBACK", "PRAGMA journal_mode = WAL") }
+      throw error
     }
-    try body()
   }
 
   /// Puts what was made in the place of what is there. No database and no asset is deleted before the last renaming, and after an error both are as they were. Who is killed

@@ -80,7 +80,7 @@ extension LocalTransaction {
         "a value that property \(fields[wrong].name.text) cannot have"
       } else if let twice {
         "several values of property \(fields[twice].name.text), where one may show"
-      } else if !entry.isPossible(at: Int(ordinal), of: name) {
+      } else if !entry.isPossible(at: Int(ordinal), of: name) || !entry.key.isReadable {
         "a name that it cannot have"
       } else {
         nil
@@ -96,5 +96,13 @@ extension LocalTransaction {
 
   private func lacks(_ type: StoredType) -> MagicDataError {
     MagicDataError(.failed, "an object of type \(type.schema.name) is not where it was looked for")
+  }
+}
+
+extension ObjectKey {
+  /// Whether a reader takes it for a name: SQL may have given a row one that no transaction gives.
+  fileprivate var isReadable: Bool {
+    var reader = ByteReader(encoded)
+    return (try? ObjectKey(from: &reader)) == self
   }
 }

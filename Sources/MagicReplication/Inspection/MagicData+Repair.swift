@@ -34,12 +34,26 @@ extension MagicData {
       switch side {
       case .journal:
         try repairer.foldAnew(check)
+        try MagicData.settle(db)
         return []
       case .tables:
         return try repairer.changes(check)
       }
     }
     return count.withLock { $0 }
+  }
+
+  /// What one mend has brought to light, as places that two objects shared, another one settles.
+  private static func settle(_ db: Connection) throws {
+    for _ in 0..<3 {
+      let check = try DatabaseCheck(db)
+      guard !check.faults.isEmpty else { return }
+      for type in try JournalReader(db).schema.types { try ObjectTable(type, db).removeOrphanLinks() }
+      try Repairer(db).foldAnew(check)
+    }
+    guard let fault = try DatabaseCheck(db).faults.first else { return }
+    throw MagicDataError(
+      .notADatabase, "\(fault), which cannot be settled here; make the database anew from its journal (magic-replay apply)")
   }
 }
 
@@ -69,7 +83,9 @@ private struct Repairer {
   private func settleNumbers(_ check: DatabaseCheck, adopted: [ObjectFault] = []) throws {
     for type in journal.schema.types where type.schema.hasNumbers {
       let adopted = adopted.filter { $0.type == type.id }
-      guard check.misnumbered.contains(type.id) || !adopted.isEmpty else { continue }
+      // Where something is no object, numbers were not looked at.
+      let isUnknown = check.misnumbered.contains(type.id) || check.strays.contains { $0.type == type.id }
+      guard isUnknown || !adopted.isEmpty else { continue }
       var numbers = check.numbers[type.id] ?? Numbers()
       for fault in adopted { numbers.add(fault.key, claim: nil) }
       try ObjectTable(type, db).replaceNumbers(numbers)
@@ -114,6 +130,8 @@ private struct Repairer {
   func foldAnew(_ check: DatabaseCheck) throws {
     let faults = try settlePlaces(check, keepsRows: false)
     try settleNumbers(check)
+    // A place alone has no entries.
+    for (fault, place) in faults where place.last.isNone && !fault.isShown { try table(fault).keepAbsent(fault.key, place) }
     for (fault, place) in faults where !place.last.isNone {
       let state = try journal.state(from: place.last, of: fault.type)
       if state.isAlive {

@@ -18,7 +18,7 @@ struct ObjectName: Sendable {
   /// Whether it is the object's identity. A number that an object claims is none.
   func isIdentity(_ key: ObjectKey) -> Bool {
     switch key {
-    case .primary(.text(let text)): text == self.text
+    case .primary(.text(let text)): text.utf8.elementsEqual(self.text.utf8)
     case .primary(.integer(let number)): number == self.number
     case .primary: false
     case .birth(let birth): birth == self.birth

@@ -43,11 +43,7 @@ extension ByteWriter {
   /// The same of UTF-8.
   mutating func printable(_ bytes: UnsafeRawBufferPointer) {
     // Quotation marks are plain here; few texts have any.
-    let isPlain =
-      bytes.special(from: 0) == bytes.count
-      || bytes.indices.allSatisfy { index in
-        bytes[index] >= 0x20 && bytes[index] != 0x7f && (bytes[index] != 0xc2 || bytes[index + 1] >= 0xa0)
-      }
+    let isPlain = bytes.special(from: 0) == bytes.count || bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f && $0 != 0xc2 }
     if isPlain, !bytes.isEmpty { append(bytes) } else { quoted(bytes) }
   }
 

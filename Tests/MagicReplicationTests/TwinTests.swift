@@ -232,6 +232,34 @@ import Testing
     #expect(try await other.notes().count == 3 + writes)
   }
 
+  /// K-5: put back so that nothing tells, written to, and compacted before it meets what it has lost, of which only a segment or a checkpoint is left.
+  @Test(arguments: [false, true], [false, true]) func anUnnoticedBackupGivesUpNothingUncompared(
+    lostIsCompacted: Bool, alone: Bool
+  ) async throws {
+    _ = try await makeOriginal()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
+    let used = try open("a")
+    for number in 0..<3 { try await write("later \(number)", by: used) }
+    try await used.replicator.push()
+    if lostIsCompacted { try await used.replicator.compact() }
+    try await used.magic.close()
+    try putBack(folder["backup"], into: folder["a"], unnoticed: true)
+    let restored = try open("a")
+    for number in 0..<6 { try await write("after \(number)", by: restored) }
+    if alone { try await restored.magic.compact() } else { try await restored.replicator.compact() }
+    try await restored.replicator.sync()
+    try await restored.replicator.compact()
+    let other = try open("other")
+    try await settle([restored, other])
+    try await expectEqual([restored, other])
+    #expect(try await other.notes().count == 2 + 3 + 6)
+    #expect(try await DatabaseCheck(restored.magic).faults == [])
+    // History is given up again once an exchange has compared it.
+    try await other.replicator.compact()
+    try await restored.replicator.pull()
+    #expect(try await restored.magic.compact().waitsFor == [])
+  }
+
   /// Writes to an original and a copy that nothing told, the one's to `remote`, the other's to `side`.
   private func makeBranches() async throws -> (original: Replica, copy: Replica) {
     _ = try await makeOriginal()

@@ -10,6 +10,8 @@ struct Members {
   /// Of ids under which two databases have written (J-33).
   private(set) var closings: [ReplicaID: UInt64]
   private let floor: Frontier
+  /// Whether the database has exchanged anything with anybody.
+  private let isSettled: Bool
   /// Closings that the database does not have yet.
   private(set) var newClosings: [ReplicaID: UInt64] = [:]
   /// Up to which time stamps are accepted (C-5).
@@ -17,7 +19,8 @@ struct Members {
   private let knownAcceptedTime: Int64
 
   init(_ db: Connection) throws {
-    own = try DatabaseState(db).replica
+    let state = try DatabaseState(db)
+    (own, isSettled) = (state.replica, state.isSettled)
     closings = try Branches(db).closings
     acceptedTime = try AcceptedTime.read(db)
     knownAcceptedTime = acceptedTime
@@ -95,20 +98,30 @@ struct Members {
   func floor(_ journal: JournalReader) throws -> (floor: Frontier, hindrances: [Hindrance]) {
     let (held, floor) = (try journal.frontier(), try journal.floor().frontier)
     var (raised, hindrances): (Frontier, [Hindrance]) = (held, [])
-    for member in others(held) {
+    /// Where a member has one replica's journal, which must be the same journal.
+    func end(of replica: ReplicaID, _ said: NamedFrontier, _ member: ReplicaID) throws -> UInt64 {
+      let end = said[replica]?.sequence ?? 0
+      // Somebody holds more of the own id than the database: a copy of it is in use (J-31).
+      let isBeyond = replica == own && end > held[own]
+      let isOther =
+        try end <= held[replica] && end >= floor[replica] && end > 0
+        && journal.name(at: end, of: replica) != said[replica]?.name
+      if isBeyond || isOther { hindrances.append(.forked(member)) }
+      return end
+    }
+    let others = others(held)
+    for member in others {
       guard let said = member.acknowledged?.frontier else {
         hindrances.append(.silent(member.replica))
         continue
       }
-      for replica in held.replicas {
-        let end = said[replica]?.sequence ?? 0
-        // Others hold more of the own id than the database: a copy of it is in use (J-31).
-        if replica == own, end > held[own] { hindrances.append(.forked(member.replica)) }
-        if end <= held[replica], end >= floor[replica], end > 0, try journal.name(at: end, of: replica) != said[replica]?.name {
-          hindrances.append(.forked(member.replica))
-        }
-        raised[replica] = min(raised[replica], end)
-      }
+      for replica in held.replicas { raised[replica] = min(raised[replica], try end(of: replica, said, member.replica)) }
+    }
+    // Where nobody else shows that one alone uses the own id, exchanges do: what it wrote since may stand beside
+    // what it wrote before it was put back.
+    if isSettled {
+      let said = try all[own]?.acknowledged.map { try end(of: own, $0.frontier, own) } ?? 0
+      if others.isEmpty { raised[own] = min(raised[own], said) }
     }
     guard hindrances.isEmpty else { return (floor, hindrances) }
     for replica in floor.replicas { raised[replica] = max(raised[replica], floor[replica]) }

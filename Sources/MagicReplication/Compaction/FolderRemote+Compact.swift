@@ -130,6 +130,8 @@ extension MagicReplicator {
         .notAllowed, "the folder that is served is compacted where it is; of this database alone, compact without a remote")
     }
     let dataSet = try await agreed(remote.dataSet())
+    // Below a floor no names are left: what the folder has under the own id is compared before (F-17).
+    try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { _, _ in }
     try await remote.learnMembers(magic)
     let database = try await magic.compact(keeping: keeping, isDryRun: isDryRun)
     let store = magic.store

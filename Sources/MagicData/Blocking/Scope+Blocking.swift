@@ -55,7 +55,9 @@ extension Scope {
     guard let queried = try blockingMapped(query) else { return [] }
     let (plan, type) = (query.plan, queried.type)
     let types = type.layout.hasRelations ? try blockingTypesForReading(of: type) : []
-    let fetched = try blockingRead { db in try Fetched(FetchedRows(type, db, .objects(plan, queried, db)), type, types, db) }
+    let fetched = try blockingRead { [store] db in
+      try Fetched(FetchedRows(type, db, .objects(plan, queried, db), asInstancesIn: store), type, types, db)
+    }
     return try objects(Object.self, fetched)
   }
 
@@ -80,7 +82,7 @@ extension Scope {
 
   private func blockingFetch(_ type: MappedType, key: ObjectKey? = nil) throws -> Fetched {
     let types = type.layout.hasRelations ? try blockingTypesForReading(of: type) : []
-    return try blockingRead { db in try Fetched(type, types, db, key: key) }
+    return try blockingRead { [store] db in try Fetched(type, types, db, in: store, key: key) }
   }
 
   // MARK: Access

@@ -13,11 +13,16 @@ final class FetchedRows: @unchecked Sendable {
   @exclusivity(unchecked) private var births: [Birth?] = []
   /// Each with the values by property, as they were stored.
   @exclusivity(unchecked) private var storages: [Storage] = []
+  /// The same rows as instances; then there is nothing in the others.
+  private var instances: InstanceBuffer?
 
   /// None yet.
   init() {}
 
-  var count: Int { storages.count }
+  var count: Int { instances?.count ?? storages.count }
+
+  /// Takes the instances that all rows are, if they are.
+  func takeInstances() -> InstanceBuffer? { instances.take() }
 
   func birth(_ row: Int) -> Birth? { births.isEmpty ? nil : births[row] }
 
@@ -49,8 +54,11 @@ final class FetchedRows: @unchecked Sendable {
   }
 
   /// The rows of a statement, of the objects that can be shown.
-  convenience init(_ type: MappedType, _ select: consuming SQL) throws {
+  ///
+  /// - Parameter database: for whoever wants nothing but instances: they are made here, if they can be.
+  convenience init(_ type: MappedType, _ select: consuming SQL, asInstancesIn database: Store? = nil) throws {
     self.init()
+    instances = database.flatMap { InstanceBuffer(type.layout, in: $0) }
     try read(&select, type)
   }
 
@@ -62,8 +70,8 @@ final class FetchedRows: @unchecked Sendable {
   }
 
   /// The objects that a query asks for, in its order.
-  convenience init(_ type: MappedType, _ db: Database, _ query: QueryText) throws {
-    try self.init(type, query.statement(db))
+  convenience init(_ type: MappedType, _ db: Database, _ query: QueryText, asInstancesIn database: Store? = nil) throws {
+    try self.init(type, query.statement(db), asInstancesIn: database)
   }
 
   /// The objects at some z indexes, of those that can be shown.
@@ -91,10 +99,10 @@ final class FetchedRows: @unchecked Sendable {
 
   private func read(_ select: inout SQL, _ type: MappedType, mayBeIncomplete: Bool = false) throws {
     let (reads, former, birth, hasNumbers) = (type.reads, type.former, type.birth, type.hasNumbers)
-    let (fetches, place) = (type.layout.fetches, type.layout.firstPlace ?? .unknown)
+    let (fetches, first) = (type.layout.fetches, type.layout.firstPlace ?? .unknown)
     while try select.step() {
       let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
-      let storage = Storage.make(reads.count, place) { properties in
+      let storage = Storage.make(reads.count, first) { properties in
         for index in 0..<reads.count {
           let slot = reads[index].column < 0 ? .null : select.slot(reads[index])
           (properties + index).initialize(
@@ -104,7 +112,21 @@ final class FetchedRows: @unchecked Sendable {
       if !former.isEmpty { FetchedRows.readFormer(storage, former, select) }
       // Asked here, since SQLite would read each column twice. One that has not all it needs is not shown (M-6).
       if !mayBeIncomplete, FetchedRows.isIncomplete(storage, reads) { continue }
-      add(storage, ObjectPlace(zIndex: select.integer(0), last: select.place(2)), born, isNamed: birth != nil)
+      let place = ObjectPlace(zIndex: select.integer(0), last: select.place(2))
+      if let instances {
+        if instances.append(storage, place, born) { continue }
+        takeApart(instances, isNamed: birth != nil)
+      }
+      add(storage, place, born, isNamed: birth != nil)
+    }
+  }
+
+  /// One row cannot be an instance as it is: then all of them become instances later.
+  private func takeApart(_ instances: InstanceBuffer, isNamed: Bool) {
+    self.instances = nil
+    for storage in instances.takeStorages() {
+      guard let record = storage.header.record else { preconditionFailure("an instance of a row has a record") }
+      add(storage, record.place, record.birth, isNamed: isNamed)
     }
   }
 

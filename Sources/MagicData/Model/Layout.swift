@@ -290,20 +290,31 @@ final class Layout: Sendable {
   /// what its properties' slots hold.
   ///
   /// The struct is its wrappers and nothing else (`firstPlace`), and a wrapper is a `PropertySlot`, so to initialize these is to initialize it.
-  func compose<Object: MagicObject>(_ object: UnsafeMutablePointer<Object>, of row: Storage, _ record: Record) -> Bool {
-    guard firstPlace != nil, let offsets else { return false }
+  func compose(_ object: UnsafeMutableRawPointer, of row: Storage, _ record: Record) -> Bool {
+    guard firstPlace != nil else { return false }
     for index in 0..<fetches.count {
       if case .null = row.properties[index].slot, fetches[index].mayBeNull { continue }
       guard fetches[index].codec.takes(row.properties[index].slot) else { return false }
     }
     row.header.record = record
-    let wrappers = UnsafeMutableRawPointer(object)
+    let wrappers = object.bindMemory(to: PropertySlot.self, capacity: fetches.count)
     for index in 0..<fetches.count {
-      (wrappers + offsets[index].offset).initializeMemory(
-        as: PropertySlot.self, to: PropertySlot(storage: row, slot: Int32(index)))
+      (wrappers + index).initialize(to: PropertySlot(storage: row, slot: Int32(index)))
     }
     return true
   }
+
+  /// Takes an instance apart that `compose` has put together: it is no more.
+  @discardableResult
+  func decompose(_ object: UnsafeMutableRawPointer) -> Storage {
+    let wrappers = object.assumingMemoryBound(to: PropertySlot.self)
+    let storage = wrappers.pointee.storage
+    wrappers.deinitialize(count: fetches.count)
+    return storage
+  }
+
+  /// Whether instances are put together of rows, and there is nothing else to be fetched for them.
+  var isComposed: Bool { firstPlace != nil && isPlain }
 
   /// Where `offsets` count from. They found a wrapper each in two instances, and a type's layout does not change.
   private func start<Object>(of object: UnsafePointer<Object>) -> UnsafeRawPointer {

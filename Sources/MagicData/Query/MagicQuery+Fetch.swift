@@ -58,9 +58,11 @@ extension MagicQuery {
 
   nonisolated(nonsending) func all(in scope: Scope) async throws -> [Object] {
     guard let (scope, types) = try await mapped(in: scope) else { return [] }
-    let (plan, type) = (plan, types.type)
-    return try scope.objects(
-      Object.self, try await scope.fetch(type) { db in try FetchedRows(type, db, .objects(plan, types, db)) })
+    let (plan, type, store) = (plan, types.type, scope.store)
+    let fetched = try await scope.fetch(type) { db in
+      try FetchedRows(type, db, .objects(plan, types, db), asInstancesIn: store)
+    }
+    return try scope.objects(Object.self, fetched)
   }
 
   /// `nil` if the database has never had such objects.

@@ -9,8 +9,10 @@ extension Scope {
     case graph(FetchedGraph)
 
     /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
-    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, key: ObjectKey? = nil) throws {
-      let rows = try key.map { try FetchedRows(type, db, key: $0) } ?? FetchedRows(type, FetchedRows.select(type, db))
+    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, in store: Store, key: ObjectKey? = nil) throws {
+      let rows =
+        try key.map { try FetchedRows(type, db, key: $0) }
+        ?? FetchedRows(type, FetchedRows.select(type, db), asInstancesIn: store)
       self = try Fetched(rows, type, types, db)
     }
 
@@ -32,7 +34,13 @@ extension Scope {
     case .graph(let graph): return try make(graph)
     case .rows(let rows, let layout):
       return try Array(unsafeUninitializedCapacity: rows.count) { objects, count in
-        if let start = objects.baseAddress { count = try make(start, rows, layout, in: store) }
+        guard let start = objects.baseAddress else { return }
+        guard let instances = rows.takeInstances() else {
+          count = try make(start, rows, layout, in: store)
+          return
+        }
+        count = instances.move(to: start)
+        for index in 0..<count { try remember(start + index, layout, in: store) }
       }
     }
   }
@@ -52,8 +60,8 @@ extension Scope {
   nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
-    if key != nil, types.isEmpty { return try await lookUp { db in try Fetched(type, [], db, key: key) } }
-    return try await read { db in try Fetched(type, types, db, key: key) }
+    if key != nil, types.isEmpty { return try await lookUp { [store] db in try Fetched(type, [], db, in: store, key: key) } }
+    return try await read { [store] db in try Fetched(type, types, db, in: store, key: key) }
   }
 
   /// The objects of rows that are read by whoever asks.
@@ -95,9 +103,15 @@ extension Scope {
     _ object: UnsafeMutablePointer<Object>, _ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store
   ) throws {
     try Instance.make(object, layout, rows, row, in: store)
-    if case .transaction(let open, _) = self {
-      open.memories.append(try Instance(at: object, layout).memoryOfNothing(in: store))
-    }
+    try remember(object, layout, in: store)
+  }
+
+  /// For the case that the transaction is rolled back.
+  private func remember<Object: MagicObject>(
+    _ object: UnsafeMutablePointer<Object>, _ layout: Layout, in store: Store
+  ) throws {
+    guard case .transaction(let open, _) = self else { return }
+    open.memories.append(try Instance(at: object, layout).memoryOfNothing(in: store))
   }
 
   private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store) throws -> Object {

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import MagicJournal
 import TestSupport
@@ -259,6 +260,30 @@ import Testing
     explicit.lives = 9
     try await magic.update(explicit)
     #expect(try await cat().lives == 9)
+  }
+
+  /// One row that holds what its type does not, among others: each object is still its own, in its place.
+  @Test(arguments: ["'many'", "x'00'", "2.5"]) func aRowThatHoldsSomethingElseDisturbsNoOther(value: String) async throws {
+    struct Mark: MagicObject {
+      @MagicValue var text: String
+      @OptionMagicValue var level: Int?
+      init() {}
+    }
+    for text in ["a", "b", "c", "d"] {
+      let mark = Mark()
+      (mark.text, mark.level) = (text, 1)
+      try await magic.update(mark)
+    }
+    try await magic.store.write { db in try db.execute(sql: "UPDATE Mark SET level = \(value) WHERE text = 'c'") }
+    let marks = try await magic.query(of: Mark.self).all()
+    #expect(marks.map(\.text) == ["a", "b", "c", "d"])
+    #expect(marks.map(\.level) == [1, 1, nil, 1])
+    #expect(try await magic.object(of: Mark.self).map(\.level) == [1, 1, nil, 1])
+    for mark in marks where mark.text != "c" {
+      mark.text += "!"
+      try await magic.update(mark)
+    }
+    #expect(try await magic.object(of: Mark.self).map(\.text) == ["a!", "b!", "c", "d!"])
   }
 
   /// L-8: one value that this version cannot read does not hide all the others.

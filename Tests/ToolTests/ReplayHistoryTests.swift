@@ -113,6 +113,22 @@ import Testing
     #expect(try Tool.replay.run("history", path("a"), "Else", "n").status == 1)
   }
 
+  /// L-3: two names that look the same are two names.
+  @Test func namesAreComparedByTheirBytes() async throws {
+    let (f, path) = (fixture, fixture.path)
+    let names = ["caf\u{e9}", "cafe\u{301}"]
+    for (name, title) in zip(names, ["one", "two"]) { try await f.write(title, to: "a", id: name) }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    for source in ["a", "remote"] {
+      for (name, title) in zip(names, ["one", "two"]) {
+        let changes = try f.json("history", path(source), "Note", name).events("change")
+        #expect(changes.texts("value") == ["\"\(title)\""], "\(source) \(title)")
+        let entries = try f.json("log", path(source), "--primary", name).events("entry")
+        #expect(entries.compactMap { $0["sequence"] as? Int } == [title == "one" ? 1 : 2], "\(source) \(title)")
+      }
+    }
+  }
+
   /// Of whatever source, by the name that `log` prints.
   @Test func anObjectWithoutAPrimaryValueHasAHistory() async throws {
     let (f, path) = (fixture, fixture.path)

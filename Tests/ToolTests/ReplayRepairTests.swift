@@ -187,6 +187,53 @@ private struct Ticket: MagicObject {
     }
   }
 
+  /// A row of an object that no transaction made has no name that others could read.
+  @Test(arguments: ["zeroblob(16)", "x'00'", "x'ffffffffffffffffffffffffffffffff'"])
+  func aBirthThatNoTransactionGaveIsNotJournaled(birth: String) async throws {
+    try await fixture.work("a") { magic in try await magic.update(Remark("first")) }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let before = try digest("a")
+    try fixture.sql("INSERT INTO Remark (magic_birth, title, magic_last) VALUES (\(birth), 'by SQL', 0)", in: "a")
+    #expect(try Tool.replay.run("verify", path("a")).status == 4)
+    let refused = try Tool.replay.run("verify", path("a"), "--repair", "tables")
+    #expect(refused.status == 1, "\(refused)")
+    #expect(try Tool.replay.run("verify", path("a"), "--repair", "journal").status == 0)
+    #expect(try digest("a") == before)
+    // Nothing was written for others.
+    #expect(try Tool.sync.run("status", path("a"), path("remote"), "--check").status == 0)
+  }
+
+  /// Places that lead to others' entries, and a row that took a name which others refer to already.
+  @Test func theJournalSettlesPlacesThatAreOthers() async throws {
+    try await fixture.work("a") { magic in
+      let team = Team()
+      (team.id, team.title) = ("t", "team")
+      for name in ["A", "B"] {
+        let member = Member()
+        (member.id, member.name) = (name, name)
+        team.members.insert(member)
+      }
+      try await magic.update(team)
+      try await magic.remove(try await magic.object(of: Member.self, primary: "A"))
+    }
+    let before = try digest("a")
+    for tampering in [
+      "UPDATE Member SET magic_last = (SELECT magic_last FROM Team)",
+      "UPDATE Member SET magic_last = 9223372036854775807",
+      "UPDATE Member SET id = 'A'",
+      "INSERT INTO Member (id, name, magic_last) VALUES ('A', 'again', 0)",
+      "UPDATE magic_absent SET magic_last = 0",
+      "DELETE FROM magic_absent",
+    ] {
+      try fixture.sql(tampering, in: "a")
+      #expect(try Tool.replay.run("verify", path("a")).status == 4, "\(tampering)")
+      let repaired = try Tool.replay.run("verify", path("a"), "--repair", "journal")
+      #expect(repaired.status == 0, "\(tampering): \(repaired)")
+      #expect(try await members("a") == ["B": "B"], "\(tampering)")
+      #expect(try digest("a") == before, "\(tampering)")
+    }
+  }
+
   @Test func aNameThatCannotBeReadIsFoundAndGoes() async throws {
     try await writeTeam()
     let before = try digest("a")

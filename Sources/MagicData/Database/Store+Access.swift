@@ -2,6 +2,7 @@ internal import Dispatch
 internal import Foundation
 package import GRDB
 internal import GRDBSQLite
+internal import MagicJournal
 
 /// What leaves the caller's actor is never inlined into what stays on it: Swift 6.3's optimizer then forgets the way back, and the caller goes
 /// on where it must not be (`IsolationTests`, which the test command runs optimized as well).
@@ -185,7 +186,11 @@ extension Store {
   private static func failure(_ error: any Error, _ doing: String) -> any Error {
     // A statement of a task that is cancelled ends with an error of SQLite's.
     let isInterrupted = (error as? DatabaseError)?.resultCode == .SQLITE_INTERRUPT && Task.isCancelled
-    return error is CancellationError || isInterrupted ? CancellationError() : MagicDataError(error, doing)
+    if error is CancellationError || isInterrupted { return CancellationError() }
+    let failure = MagicDataError(error, doing)
+    guard (error as? JournalError)?.code == .damaged else { return failure }
+    return MagicDataError(
+      failure.code, "\(failure.message); magic-replay verify says what is damaged, and can settle rows", cause: failure.cause)
   }
 
   private nonisolated(nonsending) static func failing<Result>(

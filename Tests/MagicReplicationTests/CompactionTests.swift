@@ -257,10 +257,12 @@ import Testing
     #expect(held.entries == 0)
     #expect(try await a.replicator.expire(String(other.prefix(6))) == other)
     // What nobody has seen of what it wrote itself stays until it has.
+    let unsent = try await a.magic.compact(isDryRun: true)
+    #expect(unsent.unsent == 9 && unsent.waitsFor == [])
     #expect(try await a.magic.compact().keptEntries == 1)
     try await a.replicator.push()
     let freed = try await a.magic.compact()
-    #expect(freed.waitsFor == [])
+    #expect(freed.waitsFor == [] && freed.unsent == 0)
     #expect(freed.entries == 10)
     // It comes back, loses nothing, and is waited for again.
     try await a.replicator.push()

@@ -94,10 +94,10 @@ struct Members {
       .map { all[$0] ?? MemberReplica($0) }.filter { !$0.isExpired && closings[$0.replica] == nil }
   }
 
-  /// How far the floor may rise (K-5).
-  func floor(_ journal: JournalReader) throws -> (floor: Frontier, hindrances: [Hindrance]) {
+  /// How far the floor may rise (K-5), and how many of the own transactions stay above it since no exchange has compared them.
+  func floor(_ journal: JournalReader) throws -> (floor: Frontier, unsent: UInt64, hindrances: [Hindrance]) {
     let (held, floor) = (try journal.frontier(), try journal.floor().frontier)
-    var (raised, hindrances): (Frontier, [Hindrance]) = (held, [])
+    var (raised, hindrances, unsent): (Frontier, [Hindrance], UInt64) = (held, [], 0)
     /// Where a member has one replica's journal, which must be the same journal.
     func end(of replica: ReplicaID, _ said: NamedFrontier, _ member: ReplicaID) throws -> UInt64 {
       let end = said[replica]?.sequence ?? 0
@@ -121,11 +121,14 @@ struct Members {
     // what it wrote before it was put back.
     if isSettled {
       let said = try all[own]?.acknowledged.map { try end(of: own, $0.frontier, own) } ?? 0
-      if others.isEmpty { raised[own] = min(raised[own], said) }
+      if others.isEmpty {
+        raised[own] = min(raised[own], said)
+        unsent = held[own] - max(raised[own], floor[own])
+      }
     }
-    guard hindrances.isEmpty else { return (floor, hindrances) }
+    guard hindrances.isEmpty else { return (floor, unsent, hindrances) }
     for replica in floor.replicas { raised[replica] = max(raised[replica], floor[replica]) }
-    return (raised, [])
+    return (raised, unsent, [])
   }
 
   /// Whether every other member has acknowledged a floor (K-18).

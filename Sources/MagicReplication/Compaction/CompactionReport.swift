@@ -12,6 +12,9 @@ public struct CompactionReport: Sendable, Equatable {
   /// Replicas, by their ids, that have written something and have not said what they have. As long as there are any, all history stays:
   /// let them push, or expire them (``MagicReplicator/expire(_:)``).
   public internal(set) var waitsFor: [String] = []
+  /// Transactions of this database that stay as they are until it has pushed them: where no other replica is known, nothing else shows that what it wrote is what
+  /// it wrote before, and not what came after it was put back from a backup.
+  public internal(set) var unsent = 0
 
   package init() {}
 

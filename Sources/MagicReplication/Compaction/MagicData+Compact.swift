@@ -47,7 +47,8 @@ extension CompactionReport {
   /// How far the floor may rise, or `nil` if it stays where it is.
   fileprivate mutating func floor(_ db: Connection, _ oldest: Int64) throws -> NamedFrontier? {
     let journal = try JournalReader(db)
-    let (raised, hindrances) = try Members(db).floor(journal)
+    let (raised, unsent, hindrances) = try Members(db).floor(journal)
+    self.unsent = Int(clamping: unsent)
     for hindrance in hindrances {
       switch hindrance {
       case .silent(let replica): waitsFor.append(replica.description)

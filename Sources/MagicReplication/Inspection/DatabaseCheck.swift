@@ -31,7 +31,8 @@ public struct DatabaseCheck: Sendable {
 
   private static let maxFaults = 100
 
-  /// Reads everything and changes nothing. Memory holds one object at a time; the claims of numbers; and, if there are any, the objects that do not fit.
+  /// Reads everything and changes nothing. Memory holds one object at a time; the claims of numbers; and, if there are any, the objects that do not fit. If entries are
+  /// in no object's chain it holds the names of all objects as well.
   ///
   /// - Complexity: O(journal).
   public init(_ magic: MagicData) async throws {

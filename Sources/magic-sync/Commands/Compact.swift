@@ -78,7 +78,7 @@ struct Compact: Command {
   /// What programs get.
   private struct Content: Encodable, Sendable {
     struct Database: Encodable, Sendable {
-      let entries, keptEntries, journalBytes, keptJournalBytes, bytes, newBytes: Int
+      let entries, keptEntries, journalBytes, keptJournalBytes, bytes, newBytes, unsent: Int
       let waitsFor: [String]
     }
 
@@ -95,7 +95,7 @@ struct Compact: Command {
       self.database = database.map {
         Database(
           entries: $0.entries, keptEntries: $0.keptEntries, journalBytes: $0.bytes, keptJournalBytes: $0.keptBytes,
-          bytes: $0.fileBytes, newBytes: $0.newFileBytes, waitsFor: $0.waitsFor)
+          bytes: $0.fileBytes, newBytes: $0.newFileBytes, unsent: $0.unsent, waitsFor: $0.waitsFor)
       }
       remote = folder.map {
         Folder(
@@ -124,6 +124,10 @@ struct Compact: Command {
           lines.append(
             "waits for replica \(replica), which has acknowledged nothing; let it push, or expire it: magic-sync peers DB --expire \(replica)"
           )
+        }
+        if database.unsent > 0 {
+          lines.append(
+            "\(database.unsent.counted("transaction")) of this database \(database.unsent == 1 ? "stays" : "stay") until pushed")
         }
       }
       if let remote {

@@ -100,6 +100,8 @@ final class FetchedRows: @unchecked Sendable {
   private func read(_ select: inout SQL, _ type: MappedType, mayBeIncomplete: Bool = false) throws {
     let (reads, former, birth, hasNumbers) = (type.reads, type.former, type.birth, type.hasNumbers)
     let (fetches, first) = (type.layout.fetches, type.layout.firstPlace ?? .unknown)
+    // Each look at a property would count who uses it.
+    var instances = instances
     while try select.step() {
       let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
       let storage = Storage.make(reads.count, first) { properties in
@@ -113,9 +115,10 @@ final class FetchedRows: @unchecked Sendable {
       // Asked here, since SQLite would read each column twice. One that has not all it needs is not shown (M-6).
       if !mayBeIncomplete, FetchedRows.isIncomplete(storage, reads) { continue }
       let place = ObjectPlace(zIndex: select.integer(0), last: select.place(2))
-      if let instances {
-        if instances.append(storage, place, born) { continue }
-        takeApart(instances, isNamed: birth != nil)
+      if let composed = instances {
+        if composed.append(storage, place, born) { continue }
+        takeApart(composed, isNamed: birth != nil)
+        instances = nil
       }
       add(storage, place, born, isNamed: birth != nil)
     }

@@ -5,18 +5,20 @@ struct Place: Hashable {
   /// The file's name and the type's, as literals that last as long as the program.
   let file: UnsafePointer<UInt8>
   let type: UnsafePointer<UInt8>
-  let line: UInt32
   let column: UInt32
-  /// Made from a value, as a default does and an assignment in a delegating `init`.
-  let hasValue: Bool
+  /// The line and, in the lowest bit, whether it has a value.
+  private let lineAndValue: UInt32
 
   init(_ file: StaticString, _ line: UInt32, _ column: UInt32, _ type: StaticString, hasValue: Bool) {
     self.file = Place.address(of: file)
     self.type = Place.address(of: type)
-    self.line = line
     self.column = column
-    self.hasValue = hasValue
+    lineAndValue = line << 1 | (hasValue ? 1 : 0)
   }
+
+  var line: UInt32 { lineAndValue >> 1 }
+  /// Made from a value, as a default does and an assignment in a delegating `init`.
+  var hasValue: Bool { lineAndValue & 1 == 1 }
 
   /// Of what belongs to no wrapper.
   static var unknown: Place { Place("", 0, 0, "", hasValue: false) }
@@ -30,7 +32,7 @@ struct Place: Hashable {
 
   /// The same declaration; the compiler may put the same literal into memory more than once.
   func isSame(as other: Place) -> Bool {
-    line == other.line && column == other.column && hasValue == other.hasValue
+    column == other.column && lineAndValue == other.lineAndValue
       && (file == other.file || fileName == other.fileName)
   }
 }
@@ -92,7 +94,7 @@ enum Opening {
 extension Place {
   /// Whether this expected place is the one; the file is compared by who knows where it stands in memory.
   fileprivate func isNext(_ place: Place) -> Bool {
-    line == place.line && column == place.column && hasValue == place.hasValue
+    column == place.column && lineAndValue == place.lineAndValue
   }
 }
 

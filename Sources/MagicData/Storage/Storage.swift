@@ -7,8 +7,18 @@ struct Record {
   /// Stays open for an object that may ask it for more of itself.
   let keeper: Store?
   let place: ObjectPlace
+  private let named: Birth
+
+  init(database: Identifier, keeper: Store?, place: ObjectPlace, birth: Birth?) {
+    (self.database, self.keeper, self.place) = (database, keeper, place)
+    named = birth ?? Record.unnamed
+  }
+
   /// Of an object that no primary value names.
-  let birth: Birth?
+  var birth: Birth? { named == Record.unnamed ? nil : named }
+
+  /// Without a byte that says whether there is one: each fetched object has a record. No object is born in the transaction before the first.
+  private static let unnamed = Birth(transaction: .none, ordinal: 0)
 
   /// What names the object.
   ///
@@ -49,8 +59,8 @@ final class RemovedNumber: Sendable {
 ///
 /// Copies of an instance share it. It belongs to the instance's owner and is touched by nobody else.
 @usableFromInline final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
+  // In an order that leaves no gaps: each instance has one.
   @usableFromInline struct Header {
-    let count: Int
     /// For who reads what was never set.
     let place: Place
     /// Only in the storage of an object's first property, and only once it was saved or fetched.
@@ -59,10 +69,18 @@ final class RemovedNumber: Sendable {
     var removed: RemovedNumber?
     /// What the database holds, as far as this instance knows, where that is not what the slot holds.
     var originals: [(slot: Int, stored: Slot)] = []
-    /// Of the save that began last.
-    fileprivate var mark: UInt8 = 0
     /// The run of objects in which it was saved last (`SaveRuns`).
     var run: UInt32 = 0
+    private let properties: UInt16
+    /// Of the save that began last.
+    fileprivate var mark: UInt8 = 0
+
+    /// Of its properties.
+    var count: Int { Int(properties) }
+
+    init(count: Int, place: Place) {
+      (properties, self.place) = (UInt16(count), place)
+    }
   }
 
   @usableFromInline struct Property {

@@ -127,7 +127,8 @@ struct Compact: Command {
         }
         if database.unsent > 0 {
           lines.append(
-            "\(database.unsent.counted("transaction")) of this database \(database.unsent == 1 ? "stays" : "stay") until pushed")
+            "\(database.unsent.counted("transaction")) of this database \(database.unsent == 1 ? "stays" : "stay") until pushed"
+          )
         }
       }
       if let remote {

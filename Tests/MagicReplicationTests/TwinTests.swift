@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import MagicJournal
 import MagicReplication
@@ -232,21 +233,33 @@ import Testing
     #expect(try await other.notes().count == 3 + writes)
   }
 
+  enum Backup: CaseIterable {
+    /// From before its first exchange, from after it, and the same with a bundle that was pushed in between.
+    case unsettled, settled, bundled
+  }
+
   /// K-5: put back so that nothing tells, written to, and compacted before it meets what it has lost, of which only a segment or a checkpoint is left.
-  @Test(arguments: [false, true], [false, true]) func anUnnoticedBackupGivesUpNothingUncompared(
-    lostIsCompacted: Bool, alone: Bool
-  ) async throws {
-    _ = try await makeOriginal()
+  @Test(arguments: Backup.allCases, [(false, false), (false, true), (true, false), (true, true)])
+  func anUnnoticedBackupGivesUpNothingUncompared(backup: Backup, how: (lostIsCompacted: Bool, alone: Bool)) async throws {
+    let original = try open("a")
+    try await write("first", by: original)
+    if backup != .unsettled { try await original.replicator.push() }
+    try await write("second", by: original)
+    try await original.magic.close()
     try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
     let used = try open("a")
     for number in 0..<3 { try await write("later \(number)", by: used) }
     try await used.replicator.push()
-    if lostIsCompacted { try await used.replicator.compact() }
+    if how.lostIsCompacted { try await used.replicator.compact() }
     try await used.magic.close()
     try putBack(folder["backup"], into: folder["a"], unnoticed: true)
     let restored = try open("a")
     for number in 0..<6 { try await write("after \(number)", by: restored) }
-    if alone { try await restored.magic.compact() } else { try await restored.replicator.compact() }
+    if backup == .bundled {
+      let carried = FolderRemote(folder["bundle"], isForTheTime: true)
+      try await MagicReplicator(restored.magic, remote: carried).push()
+    }
+    if how.alone { try await restored.magic.compact() } else { try await restored.replicator.compact() }
     try await restored.replicator.sync()
     try await restored.replicator.compact()
     let other = try open("other")
@@ -254,10 +267,25 @@ import Testing
     try await expectEqual([restored, other])
     #expect(try await other.notes().count == 2 + 3 + 6)
     #expect(try await DatabaseCheck(restored.magic).faults == [])
-    // History is given up again once an exchange has compared it.
-    try await other.replicator.compact()
-    try await restored.replicator.pull()
-    #expect(try await restored.magic.compact().waitsFor == [])
+  }
+
+  /// K-5: what was given up before the first exchange, and a first exchange that broke off, make nobody take another id.
+  @Test func whoCompactsBeforeTheFirstExchangeKeepsItsID() async throws {
+    let a = try open("a")
+    for number in 0..<5 { try await write("note \(number)", by: a) }
+    try await a.magic.compact()
+    let id = try await id(a)
+    try await a.replicator.push()
+    // As if it had ended before it said what it has.
+    try await a.magic.store.write { db in try db.execute(sql: "DELETE FROM magic_member") }
+    try await write("more", by: a)
+    for _ in 0..<2 {
+      try await a.replicator.push()
+      try await write("again", by: a)
+      try await a.magic.compact()
+    }
+    try await a.replicator.sync()
+    #expect(try await self.id(a) == id)
   }
 
   /// Writes to an original and a copy that nothing told, the one's to `remote`, the other's to `side`.

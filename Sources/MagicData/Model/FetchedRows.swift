@@ -104,19 +104,29 @@ final class FetchedRows: @unchecked Sendable {
     var instances = instances
     while try select.step() {
       let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
-      let storage = Storage.make(reads.count, first) { properties in
+      let place = ObjectPlace(zIndex: select.integer(0), last: select.place(2))
+      // Both are asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
+      var (isIncomplete, isHeld) = (false, true)
+      let storage = Storage.make(reads.count, first, instances?.record(place, born)) { properties in
         for index in 0..<reads.count {
           let slot = reads[index].column < 0 ? .null : select.slot(reads[index])
+          if case .null = slot, reads[index].isRequired { isIncomplete = true }
+          if !fetches[index].holds(slot) { isHeld = false }
           (properties + index).initialize(
             to: Storage.Property(slot: slot, isStored: true, edits: fetches[index].initialEdits))
         }
       }
-      if !former.isEmpty { FetchedRows.readFormer(storage, former, select) }
-      // Asked here, since SQLite would read each column twice. One that has not all it needs is not shown (M-6).
-      if !mayBeIncomplete, FetchedRows.isIncomplete(storage, reads) { continue }
-      let place = ObjectPlace(zIndex: select.integer(0), last: select.place(2))
+      if !former.isEmpty {
+        FetchedRows.readFormer(storage, former, select)
+        (isIncomplete, isHeld) = (FetchedRows.isIncomplete(storage, reads), type.layout.holds(storage))
+      }
+      // One that has not all it needs is not shown (M-6).
+      if isIncomplete, !mayBeIncomplete { continue }
       if let composed = instances {
-        if composed.append(storage, place, born) { continue }
+        if isHeld {
+          composed.append(storage)
+          continue
+        }
         takeApart(composed, isNamed: birth != nil)
         instances = nil
       }

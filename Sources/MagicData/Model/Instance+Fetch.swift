@@ -8,7 +8,10 @@ extension Instance {
   ) throws {
     let record = Record(
       database: database.id, keeper: layout.asks ? database : nil, place: rows.places[row], birth: rows.birth(row))
-    if layout.compose(UnsafeMutableRawPointer(object), of: rows[row], record) { return }
+    if layout.holds(rows[row]) {
+      rows[row].header.record = record
+      return layout.compose(UnsafeMutableRawPointer(object), of: rows[row])
+    }
     object.initialize(to: Object())
     do {
       try fill(object, layout, rows[row], record, in: database)

@@ -27,13 +27,16 @@ final class InstanceBuffer {
     free(bytes)
   }
 
-  /// - Returns: `false` if not all of the row is what its properties' slots hold.
-  func append(_ row: Storage, _ place: ObjectPlace, _ birth: Birth?) -> Bool {
+  /// What the storage of a row's instance knows.
+  func record(_ place: ObjectPlace, _ birth: Birth?) -> Record {
+    Record(database: database, keeper: keeper, place: place, birth: birth)
+  }
+
+  /// - Parameter row: one with a record, and with values that are what their properties' slots hold.
+  func append(_ row: Storage) {
     if count == capacity { grow() }
-    let record = Record(database: database, keeper: keeper, place: place, birth: birth)
-    guard layout.compose(start + count * stride, of: row, record) else { return false }
+    layout.compose(start + count * stride, of: row)
     count += 1
-    return true
   }
 
   /// Moves all of them to where there is room for so many.

@@ -33,6 +33,10 @@ final class Layout: Sendable {
     /// Whether nil is as good a value as any, and what `init()` leaves.
     let mayBeNull: Bool
     let initialEdits: UInt32
+
+    func holds(_ slot: Slot) -> Bool {
+      if case .null = slot, mayBeNull { true } else { codec.takes(slot) }
+    }
   }
 
   let type: any MagicObject.Type
@@ -286,22 +290,19 @@ final class Layout: Sendable {
     return .fromOpaque(first)
   }
 
-  /// Puts an instance together that shows what a row holds, as `init()` and an assignment of each value would; `false` if not all of the row is
-  /// what its properties' slots hold.
+  /// Whether each of a row's values is what its property's slot holds, so that the row is an instance's storage as it is.
+  func holds(_ row: Storage) -> Bool {
+    firstPlace != nil && fetches.indices.allSatisfy { fetches[$0].holds(row.properties[$0].slot) }
+  }
+
+  /// Puts an instance together that shows what a row holds, as `init()` and an assignment of each value would.
   ///
   /// The struct is its wrappers and nothing else (`firstPlace`), and a wrapper is a `PropertySlot`, so to initialize these is to initialize it.
-  func compose(_ object: UnsafeMutableRawPointer, of row: Storage, _ record: Record) -> Bool {
-    guard firstPlace != nil else { return false }
-    for index in 0..<fetches.count {
-      if case .null = row.properties[index].slot, fetches[index].mayBeNull { continue }
-      guard fetches[index].codec.takes(row.properties[index].slot) else { return false }
-    }
-    row.header.record = record
+  func compose(_ object: UnsafeMutableRawPointer, of row: Storage) {
     let wrappers = object.bindMemory(to: PropertySlot.self, capacity: fetches.count)
     for index in 0..<fetches.count {
       (wrappers + index).initialize(to: PropertySlot(storage: row, slot: Int32(index)))
     }
-    return true
   }
 
   /// Takes an instance apart that `compose` has put together: it is no more.

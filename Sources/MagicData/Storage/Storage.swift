@@ -78,8 +78,8 @@ final class RemovedNumber: Sendable {
     /// Of its properties.
     var count: Int { Int(properties) }
 
-    init(count: Int, place: Place) {
-      (properties, self.place) = (UInt16(count), place)
+    init(count: Int, place: Place, _ record: Record?) {
+      (properties, self.place, self.record) = (UInt16(count), place, record)
     }
   }
 
@@ -110,8 +110,10 @@ final class RemovedNumber: Sendable {
   }
 
   /// - Parameter fill: puts a property into each place.
-  static func make(_ count: Int, _ place: Place, _ fill: (UnsafeMutablePointer<Property>) -> Void) -> Storage {
-    let storage = create(minimumCapacity: count) { _ in Header(count: count, place: place) }
+  static func make(
+    _ count: Int, _ place: Place, _ record: Record? = nil, _ fill: (UnsafeMutablePointer<Property>) -> Void
+  ) -> Storage {
+    let storage = create(minimumCapacity: count) { _ in Header(count: count, place: place, record) }
     storage.withUnsafeMutablePointerToElements(fill)
     return unsafeDowncast(storage, to: Storage.self)
   }

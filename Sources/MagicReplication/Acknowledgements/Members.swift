@@ -10,8 +10,6 @@ struct Members {
   /// Of ids under which two databases have written (J-33).
   private(set) var closings: [ReplicaID: UInt64]
   private let floor: Frontier
-  /// Whether the database has exchanged anything with anybody.
-  private let isSettled: Bool
   /// Closings that the database does not have yet.
   private(set) var newClosings: [ReplicaID: UInt64] = [:]
   /// Up to which time stamps are accepted (C-5).
@@ -19,8 +17,7 @@ struct Members {
   private let knownAcceptedTime: Int64
 
   init(_ db: Connection) throws {
-    let state = try DatabaseState(db)
-    (own, isSettled) = (state.replica, state.isSettled)
+    own = try DatabaseState(db).replica
     closings = try Branches(db).closings
     acceptedTime = try AcceptedTime.read(db)
     knownAcceptedTime = acceptedTime
@@ -118,9 +115,9 @@ struct Members {
       for replica in held.replicas { raised[replica] = min(raised[replica], try end(of: replica, said, member.replica)) }
     }
     // Where nobody else shows that one alone uses the own id, exchanges do: what it wrote since may stand beside
-    // what it wrote before it was put back.
-    if isSettled {
-      let said = try all[own]?.acknowledged.map { try end(of: own, $0.frontier, own) } ?? 0
+    // what it wrote before it was put back. Who never said what he has has sent nothing that could.
+    if let said = all[own]?.acknowledged?.frontier {
+      let said = try end(of: own, said, own)
       if others.isEmpty {
         raised[own] = min(raised[own], said)
         unsent = held[own] - max(raised[own], floor[own])

@@ -4,7 +4,7 @@ internal import MagicJournal
 extension MagicData {
   /// Gives up history that every replica has acknowledged: of each object only what its state is made of stays, values, removes and who wrote them when (Protocol/checkpoint.md, K-1 to K-5).
   ///
-  /// Where no other replica is known, that is what the database had pushed by its last exchange, or everything if it never had one (K-5).
+  /// Where no other replica is known, that is what the database had pushed by its last push, or everything if there was none (K-5).
   ///
   /// Objects, digest, and what a later merge comes to are the same as before; conflicts and the log of that time are gone. The file becomes smaller. Other processes may use the database
   /// meanwhile; their writes wait.

@@ -13,18 +13,24 @@ extension FolderRemote {
   /// Says what was pushed.
   func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData) async throws {
     // A closing that is heard of now would be said before what it moves was sent: the next pull hears of it.
-    try await magic.storeMembers(from: self, closing: false) { members, now in members.acknowledge(pushed, at: now) }
-    try await writeAcknowledgement(of: magic, isPushed: true)
+    try await magic.storeMembers(from: self, closing: false) { [isForTheTime] members, now in
+      // To say it in what may come to nobody shows nothing of what others have (K-5).
+      if !isForTheTime { members.acknowledge(pushed, at: now) }
+    }
+    try await writeAcknowledgement(of: magic, pushed: pushed)
   }
 
-  /// - Parameter isPushed: whether what a closing has moved is in the folder; else none is said that was not said before.
-  fileprivate func writeAcknowledgement(of magic: MagicData, isPushed: Bool) async throws {
+  /// - Parameter pushed: what was pushed just now. Without that no closing is said that was not said before, since what it moves may not be in the folder.
+  fileprivate func writeAcknowledgement(of magic: MagicData, pushed: NamedFrontier? = nil) async throws {
     let store = magic.store
+    let now = max(0, store.surroundings.milliseconds())
     try await store.read { db in
-      var file = AckFile(try Members(db))
+      var members = try Members(db)
+      if let pushed, isForTheTime { members.acknowledge(pushed, at: now) }
+      var file = AckFile(members)
       let dataSet = try DatabaseState(db).dataSet
       let there = try acknowledged(dataSet)[file.replica]
-      if !isPushed { file.closings = there?.closings ?? [:] }
+      if pushed == nil { file.closings = there?.closings ?? [:] }
       guard there != file else { return }
       // What it says was stored is on the disk (L-13).
       try store.syncToDisk(db)
@@ -108,7 +114,7 @@ extension MagicReplicator {
       throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
     }
     try await magic.storeMembers(from: folder) { members, now in members.expire(found, at: now) }
-    try await folder?.writeAcknowledgement(of: magic, isPushed: false)
+    try await folder?.writeAcknowledgement(of: magic)
     return found.description
   }
 }

@@ -31,7 +31,10 @@ struct Snapshot {
     var listing = try FolderListing(remote, dataSet: dataSet, beyond: beyond)
     listing.limit(to: branches.closings, floor: try journal.floor())
     self.listing = listing
-    branch = try listing.branch(journal, held, own: state.replica)
+    branch = try listing.branch(
+      journal, held, own: state.replica,
+      // What came for the time may have come from a bundle, which gets no acknowledgement.
+      hasSaid: remote.isForTheTime || Members(db).all[state.replica]?.acknowledged != nil)
   }
 }
 

@@ -21,10 +21,19 @@ extension FolderListing {
   /// before it was put back from a backup, has written it (L-11). `nil` if there is none.
   ///
   /// Where a checkpoint tells, it is the first of which nothing shows that both have it: below its floor no names are left, and what both have may be under two ids.
-  func branch(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID) throws -> OwnBranch? {
+  ///
+  /// - Parameter hasSaid: whether the database has ever said what it holds, which it does with each push.
+  func branch(
+    _ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID, hasSaid: @autoclosure () throws -> Bool
+  ) throws -> OwnBranch? {
     var first: UInt64?
     // Nor are there any below the own floor (K-1).
-    let floor = try journal.floor(of: own)?.sequence ?? 0
+    let end = try journal.floor(of: own)
+    let floor = end?.sequence ?? 0
+    // Who has sent nothing, as far as he knows, is not who has sent what lies there (K-5).
+    if let end, isForeign(below: end, of: own), try !hasSaid() {
+      return OwnBranch(first: floor + 1, isFloorDoubtful: true)
+    }
     var (shared, isFloorShared) = (floor, floor == 0)
     func share(_ sequence: UInt64) { (shared, isFloorShared) = (max(shared, sequence), true) }
     for file in runs[own]?.files ?? [] where file.header.last > floor {
@@ -51,6 +60,12 @@ extension FolderListing {
     }
     if ends.contains(where: { $0.sequence > shared }) { first = min(first ?? .max, shared + 1) }
     return first.map { OwnBranch(first: $0, isFloorDoubtful: !isFloorShared) }
+  }
+
+  /// Whether the folder has something at or below an end that does not come to that end itself.
+  private func isForeign(below end: NamedFrontier.End, of replica: ReplicaID) -> Bool {
+    let files = (runs[replica]?.files ?? []).map { NamedFrontier.End(sequence: $0.header.last, name: $0.header.lastName) }
+    return (files + checkpoints.compactMap { $0.floor[replica] }).contains { $0.sequence <= end.sequence && $0 != end }
   }
 
   /// Up to where all that is held and all that the folder has of a replica is one row of transactions, as far as names tell (J-33). `nil` if nothing that can be

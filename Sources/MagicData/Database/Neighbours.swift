@@ -26,14 +26,17 @@ package struct Neighbours {
   }
 
   /// Takes the next one, if it is this one.
-  package mutating func next(_ key: ObjectKey) -> ObjectPlace? {
+  package mutating func next(_ key: ObjectKey) -> ObjectPlace? { next { key.isNamed($0, isText: $1) } }
+
+  package mutating func next(_ key: EncodedEntry.Name) -> ObjectPlace? { next { key.isNamed($0, isText: $1) } }
+
+  private mutating func next(_ isNamed: (UnsafeRawBufferPointer, _ isText: Bool) -> Bool) -> ObjectPlace? {
     guard taken < rows.count else { return nil }
     let row = rows[taken]
     let start = taken == 0 ? 0 : rows[taken - 1].end
-    let isSame = names.withUnsafeBytes {
-      key.isNamed(UnsafeRawBufferPointer(rebasing: $0[start..<row.end]), isText: row.isText)
+    guard names.withUnsafeBytes({ isNamed(UnsafeRawBufferPointer(rebasing: $0[start..<row.end]), row.isText) }) else {
+      return nil
     }
-    guard isSame else { return nil }
     taken += 1
     return row.place
   }
@@ -47,6 +50,17 @@ extension ObjectKey {
     case .primary(.integer(let number)): isText && String(number).utf8.elementsEqual(name)
     case .primary: false
     case .birth(let birth): !isText && birth.bytes.elementsEqual(name)
+    }
+  }
+}
+
+extension EncodedEntry.Name {
+  fileprivate func isNamed(_ name: UnsafeRawBufferPointer, isText: Bool) -> Bool {
+    switch self {
+    case .primary(.text(let text)): isText && text.hasSameBytes(as: name)
+    case .primary(.uuid(let high, let low)): isText && UUIDText.isText(name, of: high, low)
+    case .primary(let value): ObjectKey.primary(Value(value)).isNamed(name, isText: isText)
+    case .birth(let birth): ObjectKey.birth(birth).isNamed(name, isText: isText)
     }
   }
 }

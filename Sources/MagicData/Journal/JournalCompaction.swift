@@ -161,7 +161,6 @@ package struct JournalCompaction {
       if isBelow, !doubles.contains(place.row) {
         before.fold(stored.entry.operation, stored.entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
       }
-      return true
     }
     if entries.contains(where: { doubles.contains($0.place.row) }) {
       var (all, left) = (ObjectState(), ObjectState())

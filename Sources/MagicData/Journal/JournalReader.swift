@@ -174,26 +174,25 @@ package struct JournalReader: JournalAddresses {
   }
 
   /// The entry with the highest stamp; `nil` of an object that has none.
-  ///
-  /// - Parameter key: the object's, if it is known.
-  package func latestEntry(
-    from last: EntryPlace, of key: ObjectKey? = nil
-  ) throws -> (stamp: Stamp, root: ReplicaID, place: EntryPlace, stored: StoredEntry)? {
-    if last.isLatest, !last.isNone {
-      let (stamp, root, stored) = try entry(at: last, of: key)
-      return (stamp, root, last, stored)
-    }
-    var latest: (stamp: Stamp, root: ReplicaID, place: EntryPlace, stored: StoredEntry)?
-    try walk(from: last, of: key) { stamp, root, place, stored in
-      if latest.map({ $0.stamp < stamp }) ?? true { latest = (stamp, root, place, stored) }
+  package func latestEntry(from last: EntryPlace) throws -> LatestEntry? {
+    var (place, way, latest) = (last, EntryWay(), LatestEntry?.none)
+    while !place.isNone {
+      guard way.leads(to: place) else { throw endless }
+      let (row, range) = try part(at: place)
+      let entry = try reading { () throws(JournalError) in
+        try LatestEntry(row.stamp, row.root, place, row.bytes, range, types: schema.types.count)
+      }
+      if latest.map({ $0.stamp < entry.stamp }) ?? true { latest = entry }
       // The one that was later than those before may have been given up since.
-      return !place.isLatest
+      if place.isLatest { break }
+      place = entry.head.previous
     }
     return latest
   }
 
   func stamp(at place: EntryPlace) throws -> Stamp {
     if let known = rows.stamp, known.row == place.row { return known.stamp }
+    if let row = rows.row, row.id == place.row { return row.stamp }
     var select = try SQL(db, Statements.selectStamp)
     try select.bind(place.row)
     guard try select.step() else { throw damaged("an object's entry is not there") }
@@ -235,25 +234,24 @@ package struct JournalReader: JournalAddresses {
 
   /// An object's entries, in no order that means anything: stamp, root, place, entry.
   package func forEachEntry(from last: EntryPlace, _ body: (Stamp, ReplicaID, EntryPlace, Entry) throws -> Void) throws {
-    try walk(from: last) { stamp, root, place, stored in
-      try body(stamp, root, place, stored.entry)
-      return true
+    try walk(from: last) { stamp, root, place, stored in try body(stamp, root, place, stored.entry) }
+  }
+
+  /// The same with where each stands.
+  func walk(from last: EntryPlace, _ body: (Stamp, ReplicaID, EntryPlace, StoredEntry) throws -> Void) throws {
+    var (place, way) = (last, EntryWay())
+    while !place.isNone {
+      guard way.leads(to: place) else { throw endless }
+      let (row, range) = try part(at: place)
+      var part = ByteReader(row.bytes, range)
+      let stored = try stored(&part)
+      try body(row.stamp, row.root, place, stored)
+      place = stored.previous
     }
   }
 
-  /// The same for as long as it is told to go on.
-  func walk(
-    from last: EntryPlace, of key: ObjectKey? = nil, _ body: (Stamp, ReplicaID, EntryPlace, StoredEntry) throws -> Bool
-  ) throws {
-    var (place, way) = (last, EntryWay())
-    while !place.isNone {
-      // A circle would have no end.
-      guard way.leads(to: place) else { throw damaged("an object's entries have no beginning") }
-      let (stamp, root, entry) = try entry(at: place, of: key)
-      guard try body(stamp, root, place, entry) else { return }
-      place = entry.previous
-    }
-  }
+  /// A circle.
+  private var endless: MagicDataError { damaged("an object's entries have no beginning") }
 
   /// Every object that the journal speaks of, folded, alive or not. Memory holds one object at a time.
   package func forEachObject(_ body: (StoredType, ObjectKey, ObjectState) throws -> Void) throws {
@@ -270,32 +268,23 @@ package struct JournalReader: JournalAddresses {
 
   // MARK: Parts
 
-  private func entry(at place: EntryPlace, of key: ObjectKey?) throws -> (Stamp, ReplicaID, StoredEntry) {
+  private func part(at place: EntryPlace) throws -> (row: RowCache.Row, range: Range<Int>) {
     let row = try row(place.row)
     guard row.parts.indices.contains(place.index) else { throw damaged("an object's entry is not there") }
-    var part = row.parts[place.index]
-    return (row.stamp, row.root, try stored(&part, of: key))
+    return (row, row.parts[place.index])
   }
-
-  /// Whether a row that was read last is so small that to write it anew is no matter.
-  package func isSmall(rowOf place: EntryPlace) -> Bool {
-    rows.row.map { $0.id == place.row && $0.bytes <= JournalReader.smallRow } ?? false
-  }
-
-  /// A row with an entry of more than a page or two is mostly that entry.
-  private static let smallRow = 8_192
 
   /// Puts other entries before some of a row's.
   func link(_ links: RowLinks, inRow id: Int64) throws {
     var select = try SQL(db, Statements.selectData)
     try select.bind(id)
     guard try select.step() else { throw damaged("an object's entry is not there") }
-    let row: EntryRow
-    do {
-      row = try EntryRow.linking(links, in: select.bytes(0))
-    } catch {
-      throw damaged("a transaction cannot be read", error)
-    }
+    try link(links, inRow: id, of: select.bytes(0))
+  }
+
+  /// - Parameter bytes: the row's.
+  func link(_ links: RowLinks, inRow id: Int64, of bytes: [UInt8]) throws {
+    let row = try reading("a transaction") { () throws(JournalError) in try EntryRow.linking(links, in: bytes) }
     var update = try SQL(db, Statements.updateRow)
     try update.bind(row.bytes.bytes)
     try update.bind(id)
@@ -312,25 +301,28 @@ package struct JournalReader: JournalAddresses {
     if rows.roots[select.integer(1)] == nil { rows.roots = try rootsByRow() }
     guard let replica = rows.roots[select.integer(1)] else { throw damaged("a transaction's root is unknown") }
     let data = select.bytes(2)
-    let row = RowCache.Row(
-      id: id, stamp: select.stamp(0), root: replica, bytes: data.count, parts: try parts(of: data))
+    let ranges = try reading("a transaction") { () throws(JournalError) in try EntryRow.ranges(of: data) }
+    let row = RowCache.Row(id: id, stamp: select.stamp(0), root: replica, bytes: data, parts: ranges)
     rows.row = row
     return row
   }
 
   func parts(of data: [UInt8]) throws -> [ByteReader] {
-    do {
-      return try EntryRow.parts(of: data)
-    } catch {
-      throw damaged("a transaction cannot be read", error)
-    }
+    try reading("a transaction") { () throws(JournalError) in try EntryRow.parts(of: data) }
   }
 
-  func stored(_ part: inout ByteReader, of key: ObjectKey? = nil) throws -> StoredEntry {
+  func stored(_ part: inout ByteReader) throws -> StoredEntry {
+    try reading { () throws(JournalError) in try StoredEntry(from: &part, schema.types) }
+  }
+
+  /// What cannot be read here is a damage of the database.
+  package func reading<Content>(
+    _ what: String = "an entry", _ read: () throws(JournalError) -> Content
+  ) throws -> Content {
     do {
-      return try StoredEntry(from: &part, schema.types, of: key)
+      return try read()
     } catch {
-      throw damaged("an entry cannot be read", error)
+      throw damaged("\(what) cannot be read", error)
     }
   }
 
@@ -372,8 +364,9 @@ private final class RowCache {
     let id: Int64
     let stamp: Stamp
     let root: ReplicaID
-    let bytes: Int
-    let parts: [ByteReader]
+    let bytes: [UInt8]
+    /// Where its entries are.
+    let parts: [Range<Int>]
   }
 
   var row: Row?

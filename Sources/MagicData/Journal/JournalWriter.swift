@@ -63,6 +63,18 @@ package struct JournalWriter: Sendable {
     return place
   }
 
+  /// The same for one that stands in a segment.
+  package mutating func append(
+    _ entry: EncodedEntry, as type: LearntType, zIndex: Int64, previous: EntryPlace, isLatest: Bool, _ db: Connection
+  ) throws -> EntryPlace {
+    let place = EntryPlace(row: row, index: pending.count, isLatest: isLatest)
+    scratch.removeAll()
+    StoredEntry.encode(entry, as: type, zIndex: zIndex, previous: previous, to: &scratch)
+    pending.append(encoded: scratch.bytes)
+    try appended(db)
+    return place
+  }
+
   /// The same for one of which key and fields are encoded already: an update, or a birth without a number.
   mutating func append(
     _ operation: Entry.Operation, of type: Int, _ key: UnsafeRawBufferPointer, _ fields: UnsafeRawBufferPointer, zIndex: Int64,

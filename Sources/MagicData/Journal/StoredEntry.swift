@@ -9,8 +9,6 @@ package struct StoredEntry {
 
   package func encode(to writer: inout ByteWriter) {
     StoredEntry.encodeHead(entry.type, entry.operation, zIndex, previous, to: &writer)
-    if let base = entry.operation.base { writer.fixed(base.bits) }
-    if let number = entry.operation.number { writer.varint(UInt64(number)) }
     entry.key.encode(to: &writer)
     for field in entry.fields {
       writer.varint(field.field)
@@ -25,9 +23,11 @@ package struct StoredEntry {
     writer.byte(operation.code.rawValue)
     writer.varint(UInt64(bitPattern: zIndex))
     writer.varint(UInt64(bitPattern: previous.bits))
+    if let base = operation.base { writer.fixed(base.bits) }
+    if let number = operation.number { writer.varint(UInt64(number)) }
   }
 
-  /// One of which key and fields are encoded already, and that has neither a base nor a number.
+  /// One of which key and fields are encoded already.
   static func encode(
     _ operation: Entry.Operation, of type: Int, _ key: UnsafeRawBufferPointer, _ fields: UnsafeRawBufferPointer, zIndex: Int64,
     previous: EntryPlace, to writer: inout ByteWriter
@@ -35,6 +35,18 @@ package struct StoredEntry {
     encodeHead(type, operation, zIndex, previous, to: &writer)
     writer.append(key)
     writer.append(fields)
+  }
+
+  /// One as it stands in a segment, with the types and fields of the schema that is stored.
+  static func encode(
+    _ entry: EncodedEntry, as type: LearntType, zIndex: Int64, previous: EntryPlace, to writer: inout ByteWriter
+  ) {
+    encodeHead(type.id, entry.operation, zIndex, previous, to: &writer)
+    entry.encodeKey(to: &writer)
+    entry.forEachField(as: type) { index, field in
+      writer.varint(field)
+      writer.append(entry.bytes(ofValueAt: index))
+    }
   }
 
   /// The bytes of an entry, and their length before them, with another one before it.
@@ -60,35 +72,12 @@ package struct StoredEntry {
     self.previous = previous
   }
 
-  /// - Parameter known: of whom the entry is, if that is known: to make a key takes longer than to pass over it.
-  package init(from reader: inout ByteReader, _ types: [StoredType], of known: ObjectKey? = nil) throws(JournalError) {
-    try self.init(from: &reader, types[try reader.index(below: types.count, "type")], of: known)
-  }
-
-  private init(from reader: inout ByteReader, _ type: StoredType, of known: ObjectKey?) throws(JournalError) {
+  package init(from reader: inout ByteReader, _ types: [StoredType]) throws(JournalError) {
     let start = reader.offset
-    guard let code = Entry.Operation.Code(rawValue: try reader.byte()) else {
-      throw reader.damaged("an unknown operation", at: start)
-    }
-    zIndex = Int64(bitPattern: try reader.varint())
-    previous = EntryPlace(bits: Int64(bitPattern: try reader.varint()))
-    let operation: Entry.Operation =
-      switch code {
-      case .remove: .remove
-      case .update: .update
-      case .revival: .revival(base: Stamp(try reader.fixed(UInt64.self)))
-      case .birth: .birth
-      case .claim: .claim(number: Int64(clamping: try reader.varint()))
-      case .withdrawal: .withdrawal(number: Int64(clamping: try reader.varint()))
-      }
-    let key: ObjectKey
-    if let known {
-      try ObjectKey.skip(&reader)
-      key = known
-    } else {
-      key = try ObjectKey(from: &reader)
-    }
-    guard type.schema.names(key), operation.fits(type.schema) else {
+    let head = try StoredHead(from: &reader, types.count)
+    (zIndex, previous) = (head.zIndex, head.previous)
+    let (type, key) = (types[head.type], try ObjectKey(from: &reader))
+    guard type.schema.names(key), head.operation.fits(type.schema) else {
       throw reader.damaged("an entry that its type's objects cannot have", at: start)
     }
     var fields: [FieldValue] = []
@@ -99,7 +88,35 @@ package struct StoredEntry {
       guard type.schema.holds(field) else { throw reader.damaged("a value that its field cannot hold", at: start) }
       fields.append(field)
     }
-    entry = Entry(type: type.id, key: key, operation: operation, fields: fields)
+    entry = Entry(type: type.id, key: key, operation: head.operation, fields: fields)
+  }
+}
+
+/// What stands before the name in an entry of `magic_journal`.
+package struct StoredHead: Sendable {
+  package let type: Int
+  package let operation: Entry.Operation
+  package let zIndex: Int64
+  package let previous: EntryPlace
+
+  /// - Parameter count: of the types that there are.
+  init(from reader: inout ByteReader, _ count: Int) throws(JournalError) {
+    type = try reader.index(below: count, "type")
+    let start = reader.offset
+    guard let code = Entry.Operation.Code(rawValue: try reader.byte()) else {
+      throw reader.damaged("an unknown operation", at: start)
+    }
+    zIndex = Int64(bitPattern: try reader.varint())
+    previous = EntryPlace(bits: Int64(bitPattern: try reader.varint()))
+    operation =
+      switch code {
+      case .remove: .remove
+      case .update: .update
+      case .revival: .revival(base: Stamp(try reader.fixed(UInt64.self)))
+      case .birth: .birth
+      case .claim: .claim(number: Int64(clamping: try reader.varint()))
+      case .withdrawal: .withdrawal(number: Int64(clamping: try reader.varint()))
+      }
   }
 }
 
@@ -142,10 +159,15 @@ package struct EntryRow: Sendable {
 
   /// The bytes of each entry; none where one was that is not kept.
   package static func parts(of data: [UInt8]) throws(JournalError) -> [ByteReader] {
+    try ranges(of: data).map { ByteReader(data, $0) }
+  }
+
+  /// Where these are.
+  static func ranges(of data: [UInt8]) throws(JournalError) -> [Range<Int>] {
     var reader = ByteReader(data)
-    var parts: [ByteReader] = []
-    while !reader.isAtEnd { parts.append(try reader.stream()) }
-    return parts
+    var ranges: [Range<Int>] = []
+    while !reader.isAtEnd { ranges.append(try reader.block(atMost: .max).indices) }
+    return ranges
   }
 
   /// The same row with another entry in one's place.

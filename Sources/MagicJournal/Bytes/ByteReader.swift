@@ -10,7 +10,8 @@ package struct ByteReader: Sendable {
     self.init(bytes, 0..<bytes.count)
   }
 
-  private init(_ bytes: [UInt8], _ range: Range<Int>) {
+  /// Of some of the bytes; offsets are those of the whole.
+  package init(_ bytes: [UInt8], _ range: Range<Int>) {
     self.bytes = bytes
     self.offset = range.lowerBound
     self.end = range.upperBound
@@ -118,7 +119,7 @@ package struct ByteReader: Sendable {
   }
 
   /// All the bytes, of which offsets tell.
-  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { bytes.withUnsafeBytes(body) }
+  package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { bytes.withUnsafeBytes(body) }
 
   /// A reader of the next block alone; offsets stay those of the whole.
   package mutating func stream() throws(JournalError) -> ByteReader {

@@ -4,11 +4,14 @@ package struct LearntType: Sendable {
   package let fields: [Int]
   /// Whether each field has the same number here, as where schemas grew alike.
   fileprivate let hasSameFields: Bool
+  /// Whether they are in the same order here.
+  fileprivate let rises: Bool
 
   package init(id: Int, fields: [Int]) {
     self.id = id
     self.fields = fields
     hasSameFields = fields.elementsEqual(fields.indices)
+    rises = zip(fields, fields.dropFirst()).allSatisfy { $0 < $1 }
   }
 }
 
@@ -35,8 +38,10 @@ extension Schema {
 
 extension Entry {
   /// The same, with the types and fields of another schema.
-  package func translated(_ learnt: [LearntType]) -> Entry {
-    let type = learnt[type]
+  package func translated(_ learnt: [LearntType]) -> Entry { translated(learnt[type]) }
+
+  /// - Parameter type: its own.
+  package consuming func translated(_ type: LearntType) -> Entry {
     var entry = self
     entry.type = type.id
     guard !type.hasSameFields else { return entry }
@@ -48,5 +53,20 @@ extension Entry {
     }
     if !rises { entry.fields.sort { $0.field < $1.field } }
     return entry
+  }
+}
+
+extension EncodedEntry {
+  /// Its fields' indexes here and their numbers in another schema, by which they rise.
+  ///
+  /// - Parameter type: its own.
+  package func forEachField<Failure>(
+    as type: LearntType, _ body: (_ index: Int, _ field: Int) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard !type.rises else {
+      for index in 0..<fieldCount { try body(index, type.fields[field(at: index)]) }
+      return
+    }
+    for (field, index) in (0..<fieldCount).map({ (type.fields[field(at: $0)], $0) }).sorted(by: <) { try body(index, field) }
   }
 }

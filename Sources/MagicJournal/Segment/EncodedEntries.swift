@@ -27,15 +27,24 @@ package struct EncodedEntries: Sendable {
   /// each value's field and where that begins. (Shapes say some of this, but each is an array, which is counted when it is looked at.)
   private var places: [UInt32] = []
   /// Values that do not stand by themselves: a place has their index.
-  private var relations: [Value] = []
+  private var relations: [Relation] = []
+
+  fileprivate struct Relation {
+    let value: Value
+    /// Where it begins.
+    let offset: Int
+  }
 
   /// In a place, of which a body needs fewer bits: that a name is a birth, or a value is among `relations`.
   fileprivate static let mark: UInt32 = 1 << 31
 
   init(of transaction: TransactionName, in body: [UInt8], first: Int, atMost count: Int, isKept: Bool) {
     (self.body, self.transaction, self.first, self.isKept) = (body, transaction, first, isKept)
-    places.reserveCapacity(10 * count)
+    places.reserveCapacity(10 * min(count, EncodedEntries.mostReserved))
   }
+
+  /// Memory is not asked for on the word of a body that is small and says that it has many.
+  private static let mostReserved = 1 << 17
 
   /// - Parameter base: where it begins, of a revival.
   mutating func begin(_ shape: SegmentShape, nameAt offset: Int, isBirth: Bool, base: Int) {
@@ -51,10 +60,10 @@ package struct EncodedEntries: Sendable {
     places.append(UInt32(offset))
   }
 
-  mutating func add(_ field: Int, _ relation: Value) {
+  mutating func add(_ field: Int, _ relation: Value, at offset: Int) {
     places.append(UInt32(field))
     places.append(UInt32(relations.count) | EncodedEntries.mark)
-    relations.append(relation)
+    relations.append(Relation(value: relation, offset: offset))
     madeBytes += relation.length
   }
 
@@ -120,10 +129,18 @@ package struct EncodedEntry {
   fileprivate let name: UInt32
   fileprivate let base: UInt32
   fileprivate let values: UnsafeBufferPointer<UInt32>
-  fileprivate let relations: UnsafeBufferPointer<Value>
+  fileprivate let relations: UnsafeBufferPointer<EncodedEntries.Relation>
 
   package var isRemove: Bool { code.isRemove }
+  package var isUpdate: Bool { code == .update }
   package var fieldCount: Int { values.count / 2 }
+  /// Whether it sets elements of a set or dictionary.
+  package var hasElements: Bool {
+    (0..<fieldCount).contains {
+      let place = values[2 * $0 + 1]
+      return place & EncodedEntries.mark != 0 && relation(place).value.kind?.hasElements ?? false
+    }
+  }
   /// They rise.
   package func field(at index: Int) -> Int { Int(values[2 * index]) }
 
@@ -155,11 +172,27 @@ package struct EncodedEntry {
     return length(at: name)
   }
 
+  /// Its object's key, as `ObjectKey.encode` writes it.
+  package func encodeKey(to writer: inout ByteWriter) {
+    if code.isFirst || name & EncodedEntries.mark != 0 { return objectKey.encode(to: &writer) }
+    writer.append(UnsafeRawBufferPointer(rebasing: body[nameOffset..<nameOffset + length(at: name)]))
+  }
+
   /// What a value takes (`Value.encodedLength`).
   package func length(ofValueAt index: Int) -> Int {
-    if case .relation(let value) = value(at: index) { return value.encodedLength }
-    return length(at: values[2 * index + 1])
+    let place = values[2 * index + 1]
+    guard place & EncodedEntries.mark == 0 else { return relation(place).value.encodedLength }
+    return length(at: place)
   }
+
+  /// A value as `Value.encode` writes it.
+  package func bytes(ofValueAt index: Int) -> UnsafeRawBufferPointer {
+    let place = values[2 * index + 1]
+    let start = place & EncodedEntries.mark == 0 ? Int(place) : relation(place).offset
+    return UnsafeRawBufferPointer(rebasing: body[start..<start + length(ofValueAt: index)])
+  }
+
+  private func relation(_ place: UInt32) -> EncodedEntries.Relation { relations[Int(place & ~EncodedEntries.mark)] }
 
   private func length(at place: UInt32) -> Int {
     Value.Encoded.length(body, at: Int(place))
@@ -167,31 +200,33 @@ package struct EncodedEntry {
 
   package func value(at index: Int) -> Content {
     let place = values[2 * index + 1]
-    guard place & EncodedEntries.mark == 0 else { return .relation(relations[Int(place & ~EncodedEntries.mark)]) }
+    guard place & EncodedEntries.mark == 0 else { return .relation(relation(place).value) }
     var position = Int(place)
     return .encoded(Value.Encoded(body, &position))
   }
 
   package func made() -> Entry {
-    let key: ObjectKey =
-      switch self.key {
-      case .primary(let value): .primary(Value(value))
-      case .birth(let birth): .birth(birth)
-      }
     var fields: [FieldValue] = []
     fields.reserveCapacity(fieldCount)
-    for index in 0..<fieldCount {
-      let value =
-        switch value(at: index) {
-        case .encoded(let value): Value(value)
-        case .relation(let value): value
-        }
-      fields.append(FieldValue(field: field(at: index), value: value))
-    }
-    return Entry(type: type, key: key, operation: operation, fields: fields)
+    for index in 0..<fieldCount { fields.append(FieldValue(field: field(at: index), value: madeValue(at: index))) }
+    return Entry(type: type, key: objectKey, operation: operation, fields: fields)
   }
 
-  private var operation: Entry.Operation {
+  package func madeValue(at index: Int) -> Value {
+    switch value(at: index) {
+    case .encoded(let value): Value(value)
+    case .relation(let value): value
+    }
+  }
+
+  package var objectKey: ObjectKey {
+    switch key {
+    case .primary(let value): .primary(Value(value))
+    case .birth(let birth): .birth(birth)
+    }
+  }
+
+  package var operation: Entry.Operation {
     switch code {
     case .remove: return .remove
     case .update: return .update

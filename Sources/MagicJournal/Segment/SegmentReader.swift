@@ -13,6 +13,16 @@ extension Segment {
   }
 }
 
+extension EncodedSegment {
+  /// All that a reader has not taken yet.
+  package init(_ reader: SegmentReader) throws(JournalError) {
+    var reader = reader
+    var transactions: [EncodedTransaction] = []
+    while let transaction = try reader.nextEncoded(atMost: .max) { transactions.append(transaction) }
+    self.init(header: reader.header, schema: reader.schema, transactions: transactions)
+  }
+}
+
 /// Takes the transactions of a segment file one by one, so that memory holds its bytes and one transaction.
 ///
 /// What follows the last one, and that it is the one that the header names, is checked when the end is reached (S-6).
@@ -304,7 +314,7 @@ extension SegmentColumns<ByteReader> {
       size += 4 + types[type].fields[field].offset - start
       if let relation = value.relation {
         size += 16 * relation.elementCount
-        entries.add(field, relation)
+        entries.add(field, relation, at: start)
       } else {
         entries.add(field, at: start)
       }

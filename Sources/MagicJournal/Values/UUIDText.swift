@@ -38,6 +38,14 @@ package enum UUIDText {
 
   package static let length = 36
 
+  /// Whether a text is that of a UUID.
+  package static func isText(_ text: UnsafeRawBufferPointer, of high: UInt64, _ low: UInt64) -> Bool {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length) { digits in
+      write(high, low, to: digits)
+      return text.hasSameBytes(as: UnsafeRawBufferPointer(digits))
+    }
+  }
+
   /// - Parameter buffer: of `length` bytes.
   package static func write(_ high: UInt64, _ low: UInt64, to buffer: UnsafeMutableBufferPointer<UInt8>) {
     let raw = UnsafeMutableRawBufferPointer(buffer)

@@ -142,7 +142,7 @@ extension Value {
   /// Passes over a value, and checks all that is to be checked of it.
   ///
   /// - Returns: its kind, and the value itself if it is of objects or an asset, which do not stand by themselves as others do (`Encoded`).
-  static func pass(_ reader: inout ByteReader) throws(JournalError) -> (kind: Kind?, relation: Value?) {
+  package static func pass(_ reader: inout ByteReader) throws(JournalError) -> (kind: Kind?, relation: Value?) {
     let start = reader.offset
     switch try reader.byte() {
     case Form.null:

@@ -67,27 +67,13 @@ struct ObjectConflicts {
     return sortedPlaces.compactMap { place, writes in pair(writes).map { conflict(place, $0.lost, $0.won) } }
   }
 
-  /// What an update without elements is against a later one that sets all that it sets.
-  ///
-  /// - Parameter room: how many are described at most.
-  static func beaten(
-    _ lost: (entry: Entry, version: Version), by won: (entry: Entry, version: Version), of type: TypeSchema, room: Int
-  ) -> (count: Int, first: [MagicConflict]) {
-    var (count, first) = (0, [MagicConflict]())
-    guard lost.version.root != won.version.root else { return (count, first) }
-    for field in lost.entry.fields {
-      let slot = type.slots[field.field]
-      guard let other = won.entry.fields.first(where: { type.slots[$0.field] == slot }), other.value != field.value else {
-        continue
-      }
-      count += 1
-      guard first.count < room else { continue }
-      first.append(
-        ObjectConflicts(lost.entry.key, of: type).conflict(
-          Place(slot: slot, element: []), Write(version: lost.version, place: .none, value: field.value),
-          Write(version: won.version, place: .none, value: other.value)))
-    }
-    return (count, first)
+  /// Of a field without elements.
+  func conflict(
+    _ field: Int, _ lost: (value: Value, version: Version), lostTo won: (value: Value, version: Version)
+  ) -> MagicConflict {
+    conflict(
+      Place(slot: type.slots[field], element: []), Write(version: lost.version, place: .none, value: lost.value),
+      Write(version: won.version, place: .none, value: won.value))
   }
 
   // MARK: What the journal tells

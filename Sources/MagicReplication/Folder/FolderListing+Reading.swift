@@ -23,7 +23,10 @@ extension FolderListing {
   }
 
   /// Reads and checks a whole file.
-  static func segment(_ file: File) throws -> Segment { try segment(file, reader(file)) }
+  static func segment(_ file: File) throws -> Segment {
+    let reader = try reader(file)
+    return try reading(file) { () throws(JournalError) in try Segment(reader) }
+  }
 
   /// The same for who takes its transactions one by one.
   static func reader(_ file: File) throws -> SegmentReader {
@@ -39,10 +42,14 @@ extension FolderListing {
     }
   }
 
-  /// All that its reader gives.
-  static func segment(_ file: File, _ reader: SegmentReader) throws -> Segment {
+  /// All that its reader gives, as it stands.
+  static func encoded(_ file: File, _ reader: SegmentReader) throws -> EncodedSegment {
+    try reading(file) { () throws(JournalError) in try EncodedSegment(reader) }
+  }
+
+  private static func reading<Content>(_ file: File, _ read: () throws(JournalError) -> Content) throws -> Content {
     do {
-      return try Segment(reader)
+      return try read()
     } catch {
       throw MagicDataError(error, file.url.path)
     }

@@ -90,7 +90,7 @@ extension FolderListing {
     _ meter: ProgressMeter
   ) throws {
     while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
-      guard let segment = try segmentOrReject(file, { try ahead.take($0) }) else { continue }
+      guard let segment = try orReject(file, { try ahead.take($0) }) else { continue }
       // Read while this one is merged.
       if let file = next(after: file.name.last, of: replica) ?? following(replica, merger.held) { ahead.read(file) }
       do {
@@ -152,7 +152,9 @@ extension FolderListing {
   }
 
   /// A file that turns out to be damaged counts no more (F-9).
-  mutating func segmentOrReject(_ file: File, _ read: (File) throws -> Segment = FolderListing.segment) throws -> Segment? {
+  mutating func segmentOrReject(_ file: File) throws -> Segment? { try orReject(file) { try FolderListing.segment($0) } }
+
+  private mutating func orReject<Content>(_ file: File, _ read: (File) throws -> Content) throws -> Content? {
     do {
       return try read(file)
     } catch let error as MagicDataError {

@@ -13,16 +13,27 @@ struct FoundObjects {
   private static let most = 128
 
   mutating func place(of key: ObjectKey, _ table: ObjectTable) throws -> ObjectPlace? {
+    try place(table, key) { $0.next(key) }
+  }
+
+  mutating func place(of entry: EncodedEntry, _ table: ObjectTable) throws -> ObjectPlace? {
+    let name = entry.key
+    return try place(table, entry.objectKey) { $0.next(name) }
+  }
+
+  private mutating func place(
+    _ table: ObjectTable, _ key: @autoclosure () -> ObjectKey, _ next: (inout Neighbours) -> ObjectPlace?
+  ) throws -> ObjectPlace? {
     if following.isEmpty, let last, last.isNext {
       following = try table.neighbours(behind: last.zIndex, atMost: rows)
       rows = min(2 * rows, FoundObjects.most)
     }
-    if let next = following.next(key) {
+    if let next = next(&following) {
       last?.zIndex = next.zIndex
       return next
     }
     (following, rows) = (Neighbours(), FoundObjects.fewest)
-    let (place, before) = (try table.place(of: key), last)
+    let (place, before) = (try table.place(of: key()), last)
     last = place.map { ($0.zIndex, isNext: $0.zIndex &- 1 == before?.zIndex) }
     return place
   }

@@ -26,6 +26,8 @@ struct Merger {
   private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
   var reader: JournalReader
   private var late = LateEntries()
+  /// Of an update that loses, the indexes of its values that another write took the place of.
+  private var differing: [Int] = []
   /// Whether the transaction has so many entries that to write a row of the journal anew for those that lose takes less than to write their objects' rows.
   private var areMany = false
   /// By type.
@@ -87,27 +89,32 @@ struct Merger {
   /// Merges what is new in a segment that begins no later than what is next. Stops before the first transaction that has to wait.
   ///
   /// - Parameter merged: hears of each transaction, with its number of changes.
-  mutating func merge(_ segment: Segment, _ merged: (Int) throws -> Void = { _ in }) throws {
+  mutating func merge(_ segment: EncodedSegment, _ merged: (Int) throws -> Void = { _ in }) throws {
     let learnt = try learn(segment.schema)
     try checkFork(segment)
-    let limit = limits[segment.header.replica] ?? .max
-    for transaction in segment.transactions where transaction.sequence > held[transaction.replica] {
-      guard transaction.sequence <= limit else { return }
-      precondition(transaction.sequence == held[transaction.replica] + 1, "a merge leaves no gap")
-      guard try take(transaction, learnt) else { return }
-      held[transaction.replica] = transaction.sequence
-      try merged(transaction.entries.count)
+    let replica = segment.header.replica
+    let limit = limits[replica] ?? .max
+    for transaction in segment.transactions where transaction.head.sequence > held[replica] {
+      let (head, count) = (transaction.head, transaction.entries.count)
+      guard head.sequence <= limit else { return }
+      precondition(head.sequence == held[replica] + 1, "a merge leaves no gap")
+      guard !holdsBack(head) else { return }
+      try begin(head, entries: count)
+      try transaction.entries.forEachEntry { try merge($0, learnt[$0.type], head.version) }
+      try finish(head, entries: count)
+      held[replica] = head.sequence
+      try merged(count)
     }
   }
 
   /// J-3: where a segment begins within what is held, the last of that is the same transaction in both.
-  private func checkFork(_ segment: Segment) throws {
+  private func checkFork(_ segment: EncodedSegment) throws {
     let (replica, last) = (segment.header.replica, held[segment.header.replica])
     guard last >= segment.header.first, last <= segment.header.last,
       case let transaction = segment.transactions[Int(last - segment.header.first)],
       let name = try reader.name(at: last, of: replica)
     else { return }
-    guard transaction.name == name else { throw MagicDataError.fork(replica, last) }
+    guard transaction.head.name == name else { throw MagicDataError.fork(replica, last) }
   }
 
   /// Whether no stamp of a checkpoint is held back (C-5).
@@ -191,48 +198,54 @@ struct Merger {
   }
 
   private mutating func merge(_ transaction: Transaction, _ learnt: [LearntType]) throws {
+    try begin(transaction, entries: transaction.entries.count)
+    for entry in transaction.entries { try merge(entry.translated(learnt), transaction.version) }
+    try finish(transaction, entries: transaction.entries.count)
+  }
+
+  private mutating func begin(_ transaction: Transaction, entries: Int) throws {
     if transaction.sequence > 0 {
       try writer.begin(
         replica: transaction.replica, sequence: transaction.sequence, name: transaction.name, root: transaction.root, db)
     } else {
       try writer.beginKept(name: transaction.name, root: transaction.root, db)
     }
-    let version = Version(stamp: transaction.name.stamp, root: transaction.root)
-    areMany = transaction.entries.count >= Merger.manyEntries
-    for entry in transaction.entries { try merge(entry.translated(learnt), version) }
+    areMany = entries >= Merger.manyEntries
+  }
+
+  private mutating func finish(_ transaction: Transaction, entries: Int) throws {
     try late.write(reader)
     try writer.finish(db)
     clock = max(clock, transaction.name.stamp)
     transactions += 1
-    changes += transaction.entries.count
+    changes += entries
+  }
+
+  /// One that stands in a segment. Of most updates no entry need be made to find out that they lose.
+  private mutating func merge(_ entry: EncodedEntry, _ type: LearntType, _ version: Version) throws {
+    let table = ObjectTable(schema.types[type.id], db)
+    if expectsNew(table), try insertNew(entry.made().translated(type), table) { return }
+    if entry.isUpdate, unfolded[type.id].map({ $0[entry.objectKey] == nil }) ?? true,
+      let place = try kinds[type.id].found.place(of: entry, table)
+    {
+      if try isBeaten(entry, type, version, place, table) { return }
+      mayReserve(table)
+      return try merge(entry.made().translated(type), version, place, table)
+    }
+    try merge(entry.made().translated(type), version)
   }
 
   private mutating func merge(_ entry: Entry, _ version: Version) throws {
     let stamp = version.stamp
     let table = ObjectTable(schema.types[entry.type], db)
+    mayReserve(table)
     if try insertNew(entry, table) { return }
     if let object = unfolded[entry.type]?[entry.key] {
       try number(entry, object.place, table)
       return try setAside(entry, stamp, object)
     }
-    if let place = try place(of: entry.key, table) {
-      // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
-      let highest = try reader.highestStamp(from: place.last)
-      guard highest < stamp, entry.operation == .remove || (entry.operation == .update && !table.type.needsFold(entry.fields))
-      else {
-        if stamp < highest, try isBeaten(entry, version, place, table) { return }
-        try number(entry, place, table)
-        return try setAside(entry, stamp, Unfolded(place: place, highest: highest))
-      }
-      let last = try append(entry, place, isLatest: true)
-      if unsent <= mark, place.last.row >= unsent { contested[entry.type, default: [:]][entry.key] = last }
-      if entry.operation == .remove {
-        kinds[entry.type].isWhole = nil
-        return try table.remove(entry.key, last)
-      }
-      guard try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last) else {
-        throw MagicDataError(.notADatabase, "the database is damaged: a row is not as it was read")
-      }
+    if let place = try kinds[entry.type].found.place(of: entry.key, table) {
+      try merge(entry, version, place, table)
     } else if let place = try table.absentPlace(of: entry.key) {
       try number(entry, place, table)
       try setAside(entry, stamp, Unfolded(place: place, highest: reader.highestStamp(from: place.last)))
@@ -251,17 +264,43 @@ struct Merger {
     }
   }
 
+  /// One of an object that has a row.
+  private mutating func merge(_ entry: Entry, _ version: Version, _ place: ObjectPlace, _ table: ObjectTable) throws {
+    // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
+    let highest = try reader.highestStamp(from: place.last)
+    guard highest < version.stamp,
+      entry.operation == .remove || (entry.operation == .update && !table.type.needsFold(entry.fields))
+    else {
+      try number(entry, place, table)
+      return try setAside(entry, version.stamp, Unfolded(place: place, highest: highest))
+    }
+    let last = try append(entry, place, isLatest: true)
+    if unsent <= mark, place.last.row >= unsent { contested[entry.type, default: [:]][entry.key] = last }
+    if entry.operation == .remove {
+      kinds[entry.type].isWhole = nil
+      return try table.remove(entry.key, last)
+    }
+    guard try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last) else {
+      throw MagicDataError(.notADatabase, "the database is damaged: a row is not as it was read")
+    }
+  }
+
+  /// What objects lead to may get a z index and no row.
+  private mutating func mayReserve(_ table: ObjectTable) {
+    guard table.type.hasRelations else { return }
+    for relation in table.type.relations { if let relation { kinds[relation.target.id].isWhole = nil } }
+  }
+
+  /// Whether what comes is inserted without being looked for.
+  private func expectsNew(_ table: ObjectTable) -> Bool {
+    !table.type.hasRelations && !table.type.schema.hasNumbers && kinds[table.type.id].isNew
+  }
+
   /// What new objects mostly come after: others. They are inserted without being looked for.
   ///
   /// - Returns: `false` if there is such an object, or none is expected.
   private mutating func insertNew(_ entry: Entry, _ table: ObjectTable) throws -> Bool {
-    let type = table.type
-    if type.hasRelations {
-      // What it leads to may get a z index and no row.
-      for relation in type.relations { if let relation { kinds[relation.target.id].isWhole = nil } }
-      return false
-    }
-    guard !type.schema.hasNumbers, !entry.operation.isRemove, kinds[entry.type].isNew else { return false }
+    guard expectsNew(table), !entry.operation.isRemove else { return false }
     let isWhole = try kinds[entry.type].isWhole ?? !table.hasAbsent()
     kinds[entry.type].isWhole = isWhole
     guard isWhole else { return false }
@@ -274,43 +313,41 @@ struct Merger {
     return true
   }
 
-  /// Of an object that has a row.
-  private mutating func place(of key: ObjectKey, _ table: ObjectTable) throws -> ObjectPlace? {
-    try kinds[table.type.id].found.place(of: key, table)
-  }
-
   /// Takes an update into the journal that changes nothing, since a later one of the object sets all that it sets; `false` if it is not such a one. That spares
   /// the fold.
-  private mutating func isBeaten(_ entry: Entry, _ version: Version, _ place: ObjectPlace, _ table: ObjectTable) throws -> Bool
-  {
+  private mutating func isBeaten(
+    _ entry: EncodedEntry, _ type: LearntType, _ version: Version, _ place: ObjectPlace, _ table: ObjectTable
+  ) throws -> Bool {
     let schema = table.type.schema
-    guard entry.operation == .update, !entry.fields.contains(where: { schema.fields[$0.field].kind.hasElements }) else {
-      return false
-    }
-    guard let latest = try reader.latestEntry(from: place.last, of: entry.key), version.stamp < latest.stamp,
-      case let winner = latest.stored.entry, !winner.operation.isRemove,
+    guard !schema.hasRivals, !entry.hasElements,
+      try version.stamp < reader.highestStamp(from: place.last), let latest = try reader.latestEntry(from: place.last),
+      version.stamp < latest.stamp, !latest.head.operation.isRemove,
       // A place that was changed by SQL may lead to another object.
-      winner.type == entry.type, latest.stored.zIndex == place.zIndex,
-      entry.fields.allSatisfy({ field in winner.fields.contains { schema.slots[$0.field] == schema.slots[field.field] } })
+      latest.head.type == type.id, latest.head.zIndex == place.zIndex
     else { return false }
-    let end: EntryPlace
-    if areMany, latest.place == place.last, latest.place.isLatest, reader.isSmall(rowOf: latest.place) {
-      let before = late.previous(of: latest.place) ?? latest.stored.previous
-      end = try append(entry, ObjectPlace(zIndex: place.zIndex, last: before), isLatest: false).last
-      try late.put(end, behind: latest.place, reader)
-    } else {
-      let place = try append(entry, place, isLatest: false)
-      try table.setLast(entry.key, place)
-      end = place.last
+    let setsAll = try reader.reading { () throws(JournalError) in
+      try latest.setsAll(of: entry, as: type, schema, differing: &differing)
     }
-    guard latest.place.row <= mark else { return true }
-    let lost = ObjectConflicts.beaten(
-      (entry, version), by: (winner, Version(stamp: latest.stamp, root: latest.root)),
-      of: schema, room: Merger.maxConflicts - conflicts.count)
-    guard lost.count > 0 else { return true }
+    guard setsAll else { return false }
+    let end: EntryPlace
+    if areMany, latest.place == place.last, latest.place.isLatest, latest.isInSmallRow {
+      end = try writer.append(
+        entry, as: type, zIndex: place.zIndex, previous: late.previous(of: latest), isLatest: false, db)
+      try late.put(end, behind: latest, reader)
+    } else {
+      end = try writer.append(entry, as: type, zIndex: place.zIndex, previous: place.last, isLatest: false, db)
+      try table.setLast(entry.objectKey, ObjectPlace(zIndex: place.zIndex, last: end))
+    }
+    guard latest.place.row <= mark, !differing.isEmpty, version.root != latest.root else { return true }
     told.append(end)
-    conflictCount += lost.count
-    conflicts += lost.first
+    conflictCount += differing.count
+    for index in differing.prefix(Merger.maxConflicts - conflicts.count) {
+      let field = type.fields[entry.field(at: index)]
+      let value = try reader.reading { () throws(JournalError) in try latest.value(of: field) }
+      conflicts.append(
+        ObjectConflicts(entry.objectKey, of: schema).conflict(
+          field, (entry.madeValue(at: index), version), lostTo: (value, Version(stamp: latest.stamp, root: latest.root))))
+    }
     return true
   }
 

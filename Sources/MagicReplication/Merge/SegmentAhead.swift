@@ -3,7 +3,7 @@ internal import MagicJournal
 /// The segment that is probably wanted next.
 struct SegmentAhead {
   private enum Ahead: Sendable {
-    case segment(Segment)
+    case segment(EncodedSegment)
     /// Of which the entries are to be taken when it is wanted.
     case reader(SegmentReader)
   }
@@ -20,17 +20,19 @@ struct SegmentAhead {
       Aside {
         let reader = try FolderListing.reader(file)
         guard reader.mostEntries <= SegmentAhead.maxEntries else { return .reader(reader) }
-        return .segment(try FolderListing.segment(file, reader))
+        return .segment(try FolderListing.encoded(file, reader))
       }
     )
   }
 
-  mutating func take(_ file: FolderListing.File) throws -> Segment {
-    guard let reading, reading.file == file.name else { return try FolderListing.segment(file) }
+  mutating func take(_ file: FolderListing.File) throws -> EncodedSegment {
+    guard let reading, reading.file == file.name else {
+      return try FolderListing.encoded(file, FolderListing.reader(file))
+    }
     self.reading = nil
     switch try reading.work.result() {
     case .segment(let segment): return segment
-    case .reader(let reader): return try FolderListing.segment(file, reader)
+    case .reader(let reader): return try FolderListing.encoded(file, reader)
     }
   }
 }

@@ -178,10 +178,13 @@ package struct JournalReader: JournalAddresses {
     var (place, way, latest) = (last, EntryWay(), LatestEntry?.none)
     while !place.isNone {
       guard way.leads(to: place) else { throw endless }
-      let (row, range) = try part(at: place)
+      let row = try row(place.row)
+      let range = try row.part(place.index)
       let entry = try reading { () throws(JournalError) in
-        try LatestEntry(row.stamp, row.root, place, row.bytes, range, types: schema.types.count)
+        try LatestEntry(place, of: row, range, types: schema.types.count)
       }
+      // Mostly it is the first one.
+      if place.isLatest, latest == nil { return entry }
       if latest.map({ $0.stamp < entry.stamp }) ?? true { latest = entry }
       // The one that was later than those before may have been given up since.
       if place.isLatest { break }
@@ -242,8 +245,8 @@ package struct JournalReader: JournalAddresses {
     var (place, way) = (last, EntryWay())
     while !place.isNone {
       guard way.leads(to: place) else { throw endless }
-      let (row, range) = try part(at: place)
-      var part = ByteReader(row.bytes, range)
+      let row = try row(place.row)
+      var part = ByteReader(row.bytes, try row.part(place.index))
       let stored = try stored(&part)
       try body(row.stamp, row.root, place, stored)
       place = stored.previous
@@ -268,12 +271,6 @@ package struct JournalReader: JournalAddresses {
 
   // MARK: Parts
 
-  private func part(at place: EntryPlace) throws -> (row: RowCache.Row, range: Range<Int>) {
-    let row = try row(place.row)
-    guard row.parts.indices.contains(place.index) else { throw damaged("an object's entry is not there") }
-    return (row, row.parts[place.index])
-  }
-
   /// Puts other entries before some of a row's.
   func link(_ links: RowLinks, inRow id: Int64) throws {
     var select = try SQL(db, Statements.selectData)
@@ -292,7 +289,7 @@ package struct JournalReader: JournalAddresses {
     rows.row = nil
   }
 
-  private func row(_ id: Int64) throws -> RowCache.Row {
+  private func row(_ id: Int64) throws -> EntriesOfRow {
     if let row = rows.row, row.id == id { return row }
     var select = try SQL(db, Statements.selectEntryRow)
     try select.bind(id)
@@ -302,7 +299,7 @@ package struct JournalReader: JournalAddresses {
     guard let replica = rows.roots[select.integer(1)] else { throw damaged("a transaction's root is unknown") }
     let data = select.bytes(2)
     let ranges = try reading("a transaction") { () throws(JournalError) in try EntryRow.ranges(of: data) }
-    let row = RowCache.Row(id: id, stamp: select.stamp(0), root: replica, bytes: data, parts: ranges)
+    let row = EntriesOfRow(id: id, stamp: select.stamp(0), root: replica, bytes: data, parts: ranges)
     rows.row = row
     return row
   }
@@ -360,16 +357,7 @@ private struct WholeTransactions {
 
 /// The row that was read last: objects that were written together are mostly read together.
 private final class RowCache {
-  struct Row {
-    let id: Int64
-    let stamp: Stamp
-    let root: ReplicaID
-    let bytes: [UInt8]
-    /// Where its entries are.
-    let parts: [Range<Int>]
-  }
-
-  var row: Row?
+  var row: EntriesOfRow?
   /// Of the row that was asked for its stamp alone.
   var stamp: (row: Int64, stamp: Stamp)?
   var roots: [Int64: ReplicaID] = [:]

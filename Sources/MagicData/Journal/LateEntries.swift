@@ -17,7 +17,7 @@ package struct LateEntries {
   package mutating func put(_ late: EntryPlace, behind last: LatestEntry, _ reader: JournalReader) throws {
     if last.place.row != row.id {
       try write(reader)
-      row = (last.place.row, last.row)
+      row = (last.place.row, last.row.bytes)
     }
     links[last.place.index] = late
   }

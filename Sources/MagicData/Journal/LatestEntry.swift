@@ -2,12 +2,9 @@ package import MagicJournal
 
 /// The entry of an object that has the highest stamp, where it stands: nothing is made of its values.
 package struct LatestEntry {
-  package let stamp: Stamp
-  package let root: ReplicaID
   package let place: EntryPlace
   package let head: StoredHead
-  /// Of its whole row.
-  let row: [UInt8]
+  let row: EntriesOfRow
   /// Where its fields begin, behind its object's name, and where they end.
   private let fields: Range<Int>
 
@@ -15,51 +12,77 @@ package struct LatestEntry {
   ///   - range: of the row.
   ///   - count: of the types that there are.
   init(
-    _ stamp: Stamp, _ root: ReplicaID, _ place: EntryPlace, _ row: [UInt8], _ range: Range<Int>, types count: Int
+    _ place: EntryPlace, of row: EntriesOfRow, _ range: Range<Int>, types count: Int
   ) throws(JournalError) {
-    (self.stamp, self.root, self.place, self.row) = (stamp, root, place, row)
-    var reader = ByteReader(row, range)
+    (self.place, self.row) = (place, row)
+    var reader = ByteReader(row.bytes, range)
     head = try StoredHead(from: &reader, count)
     try ObjectKey.skip(&reader)
     fields = reader.offset..<range.upperBound
   }
 
   /// Whether its row is so small that to write it anew is no matter: one with an entry of more than a page or two is mostly that entry.
-  package var isInSmallRow: Bool { row.count <= 8_192 }
+  package var isInSmallRow: Bool { row.bytes.count <= 8_192 }
+
+  package var stamp: Stamp { row.stamp }
+  package var root: ReplicaID { row.root }
 
   /// Whether it sets all fields that an earlier update of the object sets, of a type in which no two fields compete for a name.
   ///
-  /// - Parameter differing: gets the indexes of the update's values that are others here.
+  /// - Parameters:
+  ///   - count: of the type's fields.
+  ///   - differing: gets the indexes of the update's values that are others here.
   package func setsAll(
-    of update: EncodedEntry, as type: LearntType, _ schema: TypeSchema, differing: inout [Int]
+    of update: EncodedEntry, as type: LearntType, fields count: Int, differing: inout [Int]
   ) throws(JournalError) -> Bool {
     differing.removeAll(keepingCapacity: true)
-    var (reader, found) = (ByteReader(row, fields), 0)
-    try update.forEachField(as: type) { index, field throws(JournalError) in
-      // Both rise.
-      while !reader.isAtEnd {
-        let own = try reader.index(below: schema.fields.count, "field")
-        let start = reader.offset
-        _ = try Value.pass(&reader)
-        guard own == field else { continue }
-        let isSame = reader.withBytes { bytes in
-          UnsafeRawBufferPointer(rebasing: bytes[start..<reader.offset]).hasSameBytes(as: update.bytes(ofValueAt: index))
-        }
-        if !isSame { differing.append(index) }
-        found += 1
-        break
+    let order = update.order(as: type)
+    var (reader, number) = (ByteReader(row.bytes, fields), 0)
+    // Both rise.
+    while number < update.fieldCount, !reader.isAtEnd {
+      let index = order?[number] ?? number
+      let field = try reader.index(below: count, "field")
+      let start = reader.offset
+      _ = try Value.pass(&reader)
+      guard field == type.fields[update.field(at: index)] else { continue }
+      let end = reader.offset
+      let isSame = row.bytes.withUnsafeBytes {
+        UnsafeRawBufferPointer(rebasing: $0[start..<end]).hasSameBytes(as: update.bytes(ofValueAt: index))
       }
+      if !isSame { differing.append(index) }
+      number += 1
     }
-    return found == update.fieldCount
+    return number == update.fieldCount
   }
 
   /// A value that it sets; else null.
   package func value(of field: Int) throws(JournalError) -> Value {
-    var reader = ByteReader(row, fields)
+    var reader = ByteReader(row.bytes, fields)
     while !reader.isAtEnd {
       let (other, value) = (try reader.varint(), try Value(from: &reader))
       if other == UInt64(field) { return value }
     }
     return .null
+  }
+}
+
+/// A row of `magic_journal`, as it was read.
+final class EntriesOfRow {
+  let id: Int64
+  let stamp: Stamp
+  let root: ReplicaID
+  let bytes: [UInt8]
+  /// Where they are.
+  private let parts: [Range<Int>]
+
+  init(id: Int64, stamp: Stamp, root: ReplicaID, bytes: [UInt8], parts: [Range<Int>]) {
+    (self.id, self.stamp, self.root, self.bytes, self.parts) = (id, stamp, root, bytes, parts)
+  }
+
+  func part(_ index: Int) throws -> Range<Int> {
+    guard parts.indices.contains(index) else {
+      throw MagicDataError(.notADatabase, "the database is damaged: an object's entry is not there")
+    }
+    return parts[index]
   }
 }

@@ -43,27 +43,29 @@ package struct StoredEntry {
   ) {
     encodeHead(type.id, entry.operation, zIndex, previous, to: &writer)
     entry.encodeKey(to: &writer)
-    entry.forEachField(as: type) { index, field in
-      writer.varint(field)
+    let order = entry.order(as: type)
+    for number in 0..<entry.fieldCount {
+      let index = order?[number] ?? number
+      writer.varint(type.fields[entry.field(at: index)])
       writer.append(entry.bytes(ofValueAt: index))
     }
   }
 
-  /// The bytes of an entry, and their length before them, with another one before it.
-  fileprivate static func link(
-    _ part: ByteReader, to previous: EntryPlace, _ writer: inout ByteWriter
-  ) throws(JournalError) {
-    var reader = part
+  /// Passes over the next entry, and its length before it.
+  ///
+  /// - Returns: where it is, and where the place of the one before it stands in it.
+  fileprivate static func pass(_ reader: inout ByteReader) throws(JournalError) -> (entry: Range<Int>, previous: Range<Int>) {
+    let count = try reader.count()
+    let start = reader.offset
     _ = try reader.varint()
     _ = try reader.byte()
     _ = try reader.varint()
-    let head = part.left - reader.left
+    let place = reader.offset
     _ = try reader.varint()
-    let bits = UInt64(bitPattern: previous.bits)
-    writer.varint(head + ByteWriter.length(ofVarint: bits) + reader.left)
-    part.rest.prefix(head).withUnsafeBytes { writer.append($0) }
-    writer.varint(bits)
-    reader.rest.withUnsafeBytes { writer.append($0) }
+    let previous = place..<reader.offset
+    guard previous.upperBound <= start + count else { throw reader.damaged("an entry ends too early", at: start) }
+    try reader.pass(start + count - previous.upperBound)
+    return (start..<start + count, previous)
   }
 
   init(entry: Entry, zIndex: Int64, previous: EntryPlace) {
@@ -166,7 +168,7 @@ package struct EntryRow: Sendable {
   static func ranges(of data: [UInt8]) throws(JournalError) -> [Range<Int>] {
     var reader = ByteReader(data)
     var ranges: [Range<Int>] = []
-    while !reader.isAtEnd { ranges.append(try reader.block(atMost: .max).indices) }
+    while !reader.isAtEnd { ranges.append(try reader.passBlock()) }
     return ranges
   }
 
@@ -189,11 +191,16 @@ package struct EntryRow: Sendable {
     var (row, reader) = (EntryRow(), ByteReader(data))
     row.bytes.reserve(data.count + links.count * MemoryLayout<EntryPlace>.size)
     while !reader.isAtEnd {
-      let part = try reader.stream()
-      if let previous = links[row.count] {
-        try StoredEntry.link(part, to: previous, &row.bytes)
+      if let place = links[row.count] {
+        let (entry, previous) = try StoredEntry.pass(&reader)
+        let bits = UInt64(bitPattern: place.bits)
+        row.bytes.varint(entry.count - previous.count + ByteWriter.length(ofVarint: bits))
+        data.withUnsafeBytes { row.bytes.append(UnsafeRawBufferPointer(rebasing: $0[entry.lowerBound..<previous.lowerBound])) }
+        row.bytes.varint(bits)
+        data.withUnsafeBytes { row.bytes.append(UnsafeRawBufferPointer(rebasing: $0[previous.upperBound..<entry.upperBound])) }
       } else {
-        row.bytes.block(part.rest)
+        let range = try reader.passBlock()
+        data.withUnsafeBytes { row.bytes.block(UnsafeRawBufferPointer(rebasing: $0[range])) }
       }
       row.count += 1
     }

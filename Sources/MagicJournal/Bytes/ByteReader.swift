@@ -94,13 +94,27 @@ package struct ByteReader: Sendable {
   }
 
   package mutating func take(_ count: Int) throws(JournalError) -> ArraySlice<UInt8> {
-    guard count <= left else { throw damaged("the bytes end too early") }
-    defer { offset += count }
-    return bytes[offset..<(offset + count)]
+    bytes[try pass(count)]
   }
 
   package mutating func block(atMost limit: Int) throws(JournalError) -> ArraySlice<UInt8> {
     try take(count(atMost: limit))
+  }
+
+  /// Passes over so many bytes.
+  ///
+  /// - Returns: where they are.
+  @discardableResult
+  package mutating func pass(_ count: Int) throws(JournalError) -> Range<Int> {
+    guard count <= left else { throw damaged("the bytes end too early") }
+    defer { offset += count }
+    return offset..<offset + count
+  }
+
+  /// Passes over a block.
+  @discardableResult
+  package mutating func passBlock(atMost limit: Int = .max) throws(JournalError) -> Range<Int> {
+    try pass(count(atMost: limit))
   }
 
   package mutating func string(atMost limit: Int) throws(JournalError) -> String {
@@ -111,7 +125,7 @@ package struct ByteReader: Sendable {
   /// Where a block stands that is UTF-8 (V-3).
   mutating func text(atMost limit: Int) throws(JournalError) -> Range<Int> {
     let start = offset
-    let range = try block(atMost: limit).indices
+    let range = try passBlock(atMost: limit)
     guard bytes.withUnsafeBytes({ UnsafeRawBufferPointer(rebasing: $0[range]).isUTF8 }) else {
       throw damaged("a text is not UTF-8", at: start)
     }
@@ -119,12 +133,11 @@ package struct ByteReader: Sendable {
   }
 
   /// All the bytes, of which offsets tell.
-  package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { bytes.withUnsafeBytes(body) }
+  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { bytes.withUnsafeBytes(body) }
 
   /// A reader of the next block alone; offsets stay those of the whole.
   package mutating func stream() throws(JournalError) -> ByteReader {
-    let slice = try block(atMost: .max)
-    return ByteReader(bytes, slice.indices)
+    ByteReader(bytes, try passBlock())
   }
 
   /// The same as far as there are bytes.

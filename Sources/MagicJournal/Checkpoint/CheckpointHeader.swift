@@ -46,7 +46,7 @@ package struct CheckpointHeader: Sendable, Equatable {
       throw JournalError(.unsupported, "format \(format) is not known to this version; use a newer one", offset: 8)
     }
     guard fixed.count >= fixedLength else { throw JournalError(.damaged, "the header is cut short", offset: fixed.count) }
-    _ = try reader.take(fixedLength - 4 - 10)
+    try reader.pass(fixedLength - 4 - 10)
     let count = try reader.fixed(UInt32.self)
     guard 1...Limits.floorReplicas ~= Int(count) else {
       throw JournalError(.damaged, "a floor of \(count) replicas", offset: fixedLength - 4)
@@ -63,7 +63,7 @@ package struct CheckpointHeader: Sendable, Equatable {
       throw JournalError(.damaged, "the header's checksum does not match", offset: length - 4)
     }
     var reader = ByteReader(Array(bytes[..<(length - 4)]))
-    _ = try reader.take(10)
+    try reader.pass(10)
     guard try reader.fixed(UInt16.self) == 0 else {
       throw JournalError(.unsupported, "the reserved bytes are in use", offset: 10)
     }

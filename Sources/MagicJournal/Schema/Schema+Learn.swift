@@ -57,16 +57,10 @@ extension Entry {
 }
 
 extension EncodedEntry {
-  /// Its fields' indexes here and their numbers in another schema, by which they rise.
+  /// Its values' indexes, as their fields rise in another schema; `nil` where they are in that order.
   ///
   /// - Parameter type: its own.
-  package func forEachField<Failure>(
-    as type: LearntType, _ body: (_ index: Int, _ field: Int) throws(Failure) -> Void
-  ) throws(Failure) {
-    guard !type.rises else {
-      for index in 0..<fieldCount { try body(index, type.fields[field(at: index)]) }
-      return
-    }
-    for (field, index) in (0..<fieldCount).map({ (type.fields[field(at: $0)], $0) }).sorted(by: <) { try body(index, field) }
+  package func order(as type: LearntType) -> [Int]? {
+    type.rises ? nil : (0..<fieldCount).sorted { type.fields[field(at: $0)] < type.fields[field(at: $1)] }
   }
 }

@@ -80,8 +80,8 @@ extension ObjectKey {
   package static func skip(_ reader: inout ByteReader) throws(JournalError) {
     switch try reader.byte() {
     case Form.integer: _ = try reader.varint()
-    case Form.text: _ = try reader.block(atMost: .max)
-    default: _ = try reader.take(16)
+    case Form.text: try reader.passBlock()
+    default: try reader.pass(16)
     }
   }
 

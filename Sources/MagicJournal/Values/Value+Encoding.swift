@@ -162,10 +162,10 @@ extension Value {
       _ = try reader.halves()
       return (.text, nil)
     case Form.bytes:
-      _ = try reader.block(atMost: Limits.valueBytes)
+      try reader.passBlock(atMost: Limits.valueBytes)
       return (.bytes, nil)
     case Form.coded:
-      _ = try reader.block(atMost: Limits.valueBytes)
+      try reader.passBlock(atMost: Limits.valueBytes)
       return (.coded, nil)
     case Form.reference:
       return (.reference, .reference(try ObjectKey(from: &reader)))

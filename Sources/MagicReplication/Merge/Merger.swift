@@ -318,15 +318,14 @@ struct Merger {
   private mutating func isBeaten(
     _ entry: EncodedEntry, _ type: LearntType, _ version: Version, _ place: ObjectPlace, _ table: ObjectTable
   ) throws -> Bool {
-    let schema = table.type.schema
-    guard !schema.hasRivals, !entry.hasElements,
+    guard !table.type.schema.hasRivals, !entry.hasElements,
       try version.stamp < reader.highestStamp(from: place.last), let latest = try reader.latestEntry(from: place.last),
       version.stamp < latest.stamp, !latest.head.operation.isRemove,
       // A place that was changed by SQL may lead to another object.
       latest.head.type == type.id, latest.head.zIndex == place.zIndex
     else { return false }
     let setsAll = try reader.reading { () throws(JournalError) in
-      try latest.setsAll(of: entry, as: type, schema, differing: &differing)
+      try latest.setsAll(of: entry, as: type, fields: table.type.columns.count, differing: &differing)
     }
     guard setsAll else { return false }
     let end: EntryPlace
@@ -345,7 +344,7 @@ struct Merger {
       let field = type.fields[entry.field(at: index)]
       let value = try reader.reading { () throws(JournalError) in try latest.value(of: field) }
       conflicts.append(
-        ObjectConflicts(entry.objectKey, of: schema).conflict(
+        ObjectConflicts(entry.objectKey, of: table.type.schema).conflict(
           field, (entry.madeValue(at: index), version), lostTo: (value, Version(stamp: latest.stamp, root: latest.root))))
     }
     return true

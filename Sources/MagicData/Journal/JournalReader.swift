@@ -180,8 +180,8 @@ package struct JournalReader: JournalAddresses {
       guard way.leads(to: place) else { throw endless }
       let row = try row(place.row)
       let range = try row.part(place.index)
-      let entry = try reading { () throws(JournalError) in
-        try LatestEntry(place, of: row, range, types: schema.types.count)
+      guard let entry = LatestEntry(place, of: row, range, types: schema.types.count) else {
+        throw damaged("an entry cannot be read")
       }
       // Mostly it is the first one.
       if place.isLatest, latest == nil { return entry }
@@ -281,11 +281,16 @@ package struct JournalReader: JournalAddresses {
 
   /// - Parameter bytes: the row's.
   func link(_ links: RowLinks, inRow id: Int64, of bytes: [UInt8]) throws {
-    let row = try reading("a transaction") { () throws(JournalError) in try EntryRow.linking(links, in: bytes) }
-    var update = try SQL(db, Statements.updateRow)
-    try update.bind(row.bytes.bytes)
-    try update.bind(id)
-    try update.run()
+    do {
+      try EntryRow.linking(links, in: bytes, types: schema.types.count) { linked in
+        var update = try SQL(db, Statements.updateRow)
+        try update.bind(copied: linked)
+        try update.bind(id)
+        try update.run()
+      }
+    } catch let error as JournalError {
+      throw damaged("a transaction cannot be read", error)
+    }
     rows.row = nil
   }
 

@@ -63,14 +63,12 @@ package struct JournalWriter: Sendable {
     return place
   }
 
-  /// The same for one that stands in a segment.
+  /// The same for an update that stands in a segment, and changes nothing.
   package mutating func append(
-    _ entry: EncodedEntry, as type: LearntType, zIndex: Int64, previous: EntryPlace, isLatest: Bool, _ db: Connection
+    late update: EncodedEntry, as type: LearntType, zIndex: Int64, previous: EntryPlace, _ db: Connection
   ) throws -> EntryPlace {
-    let place = EntryPlace(row: row, index: pending.count, isLatest: isLatest)
-    scratch.removeAll()
-    StoredEntry.encode(entry, as: type, zIndex: zIndex, previous: previous, to: &scratch)
-    pending.append(encoded: scratch.bytes)
+    let place = EntryPlace(row: row, index: pending.count, isLatest: false)
+    pending.append(update, as: type, zIndex: zIndex, previous: previous)
     try appended(db)
     return place
   }
@@ -97,7 +95,7 @@ package struct JournalWriter: Sendable {
     guard let current, !pending.isEmpty else { return }
     try write(current, entries: current.sequence == nil ? pending.count : row == current.first ? 0 : nil, db)
     row += 1
-    pending = EntryRow()
+    pending.removeAll()
   }
 
   /// After a transaction's last entry.
@@ -110,7 +108,7 @@ package struct JournalWriter: Sendable {
     if !pending.isEmpty {
       try write(current, entries: isOneRow ? current.entries : nil, db)
       row += 1
-      pending = EntryRow()
+      pending.removeAll()
     }
     if !isOneRow {
       var update = try SQL(db, Statements.updateEntryCount)

@@ -11,14 +11,17 @@ package struct LatestEntry {
   /// - Parameters:
   ///   - range: of the row.
   ///   - count: of the types that there are.
-  init(
+  /// - Returns: `nil` if it cannot be read.
+  init?(
     _ place: EntryPlace, of row: EntriesOfRow, _ range: Range<Int>, types count: Int
-  ) throws(JournalError) {
-    (self.place, self.row) = (place, row)
-    var reader = ByteReader(row.bytes, range)
-    head = try StoredHead(from: &reader, count)
-    try ObjectKey.skip(&reader)
-    fields = reader.offset..<range.upperBound
+  ) {
+    let read = row.bytes.withUnsafeBytes { bytes -> (StoredHead, Int)? in
+      guard let head = StoredHead(bytes, range, types: count) else { return nil }
+      var position = range.lowerBound + head.length
+      return ObjectKey.skip(bytes, &position, before: range.upperBound) ? (head, position) : nil
+    }
+    guard let (head, start) = read else { return nil }
+    (self.place, self.row, self.head, fields) = (place, row, head, start..<range.upperBound)
   }
 
   /// Whether its row is so small that to write it anew is no matter: one with an entry of more than a page or two is mostly that entry.
@@ -37,22 +40,41 @@ package struct LatestEntry {
   ) throws(JournalError) -> Bool {
     differing.removeAll(keepingCapacity: true)
     let order = update.order(as: type)
-    var (reader, number) = (ByteReader(row.bytes, fields), 0)
+    var (position, number) = (fields.lowerBound, 0)
     // Both rise.
-    while number < update.fieldCount, !reader.isAtEnd {
+    while number < update.fieldCount, position < fields.upperBound {
       let index = order?[number] ?? number
-      let field = try reader.index(below: count, "field")
-      let start = reader.offset
-      _ = try Value.pass(&reader)
+      let (field, value) = try next(&position, fields: count)
       guard field == type.fields[update.field(at: index)] else { continue }
-      let end = reader.offset
       let isSame = row.bytes.withUnsafeBytes {
-        UnsafeRawBufferPointer(rebasing: $0[start..<end]).hasSameBytes(as: update.bytes(ofValueAt: index))
+        UnsafeRawBufferPointer(rebasing: $0[value]).hasSameBytes(as: update.bytes(ofValueAt: index))
       }
       if !isSame { differing.append(index) }
       number += 1
     }
     return number == update.fieldCount
+  }
+
+  /// A field, and where its value is.
+  private func next(_ position: inout Int, fields count: Int) throws(JournalError) -> (Int, Range<Int>) {
+    let start = position
+    let plain = row.bytes.withUnsafeBytes { bytes -> (Int, Range<Int>)? in
+      guard let field = bytes.varint(&position, before: fields.upperBound), field < UInt64(count),
+        let length = Value.Encoded.length(bytes, at: position, before: fields.upperBound)
+      else { return nil }
+      return (Int(field), position..<position + length)
+    }
+    if let plain {
+      position = plain.1.upperBound
+      return plain
+    }
+    // One of objects, or none.
+    var reader = ByteReader(row.bytes, start..<fields.upperBound)
+    let field = try reader.index(below: count, "field")
+    let value = reader.offset
+    _ = try Value.pass(&reader)
+    position = reader.offset
+    return (field, value..<position)
   }
 
   /// A value that it sets; else null.

@@ -37,37 +37,6 @@ package struct StoredEntry {
     writer.append(fields)
   }
 
-  /// One as it stands in a segment, with the types and fields of the schema that is stored.
-  static func encode(
-    _ entry: EncodedEntry, as type: LearntType, zIndex: Int64, previous: EntryPlace, to writer: inout ByteWriter
-  ) {
-    encodeHead(type.id, entry.operation, zIndex, previous, to: &writer)
-    entry.encodeKey(to: &writer)
-    let order = entry.order(as: type)
-    for number in 0..<entry.fieldCount {
-      let index = order?[number] ?? number
-      writer.varint(type.fields[entry.field(at: index)])
-      writer.append(entry.bytes(ofValueAt: index))
-    }
-  }
-
-  /// Passes over the next entry, and its length before it.
-  ///
-  /// - Returns: where it is, and where the place of the one before it stands in it.
-  fileprivate static func pass(_ reader: inout ByteReader) throws(JournalError) -> (entry: Range<Int>, previous: Range<Int>) {
-    let count = try reader.count()
-    let start = reader.offset
-    _ = try reader.varint()
-    _ = try reader.byte()
-    _ = try reader.varint()
-    let place = reader.offset
-    _ = try reader.varint()
-    let previous = place..<reader.offset
-    guard previous.upperBound <= start + count else { throw reader.damaged("an entry ends too early", at: start) }
-    try reader.pass(start + count - previous.upperBound)
-    return (start..<start + count, previous)
-  }
-
   init(entry: Entry, zIndex: Int64, previous: EntryPlace) {
     self.entry = entry
     self.zIndex = zIndex
@@ -76,7 +45,10 @@ package struct StoredEntry {
 
   package init(from reader: inout ByteReader, _ types: [StoredType]) throws(JournalError) {
     let start = reader.offset
-    let head = try StoredHead(from: &reader, types.count)
+    guard let head = reader.withBytes({ StoredHead($0, start..<start + reader.left, types: types.count) }) else {
+      throw reader.damaged("what stands before an entry's name cannot be read")
+    }
+    try reader.pass(head.length)
     (zIndex, previous) = (head.zIndex, head.previous)
     let (type, key) = (types[head.type], try ObjectKey(from: &reader))
     guard type.schema.names(key), head.operation.fits(type.schema) else {
@@ -100,25 +72,42 @@ package struct StoredHead: Sendable {
   package let operation: Entry.Operation
   package let zIndex: Int64
   package let previous: EntryPlace
+  /// In bytes.
+  let length: Int
+  /// Where `previous` stands, from where this begins.
+  let previousRange: Range<Int>
 
-  /// - Parameter count: of the types that there are.
-  init(from reader: inout ByteReader, _ count: Int) throws(JournalError) {
-    type = try reader.index(below: count, "type")
-    let start = reader.offset
-    guard let code = Entry.Operation.Code(rawValue: try reader.byte()) else {
-      throw reader.damaged("an unknown operation", at: start)
+  /// - Parameters:
+  ///   - range: of the entry.
+  ///   - count: of the types that there are.
+  /// - Returns: `nil` if there is none.
+  init?(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, types count: Int) {
+    var position = range.lowerBound
+    let end = range.upperBound
+    guard let type = bytes.varint(&position, before: end), type < UInt64(count), position < end,
+      let code = Entry.Operation.Code(rawValue: bytes[position])
+    else { return nil }
+    position += 1
+    guard let zIndex = bytes.varint(&position, before: end) else { return nil }
+    let start = position
+    guard let place = bytes.varint(&position, before: end) else { return nil }
+    previousRange = start - range.lowerBound..<position - range.lowerBound
+    (self.type, self.zIndex) = (Int(type), Int64(bitPattern: zIndex))
+    previous = EntryPlace(bits: Int64(bitPattern: place))
+    switch code {
+    case .remove: operation = .remove
+    case .update: operation = .update
+    case .birth: operation = .birth
+    case .revival:
+      guard position + 8 <= end else { return nil }
+      operation = .revival(base: Stamp(UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))))
+      position += 8
+    case .claim, .withdrawal:
+      guard let bits = bytes.varint(&position, before: end) else { return nil }
+      let number = Int64(clamping: bits)
+      operation = code == .claim ? .claim(number: number) : .withdrawal(number: number)
     }
-    zIndex = Int64(bitPattern: try reader.varint())
-    previous = EntryPlace(bits: Int64(bitPattern: try reader.varint()))
-    operation =
-      switch code {
-      case .remove: .remove
-      case .update: .update
-      case .revival: .revival(base: Stamp(try reader.fixed(UInt64.self)))
-      case .birth: .birth
-      case .claim: .claim(number: Int64(clamping: try reader.varint()))
-      case .withdrawal: .withdrawal(number: Int64(clamping: try reader.varint()))
-      }
+    length = position - range.lowerBound
   }
 }
 
@@ -132,6 +121,13 @@ package struct EntryRow: Sendable {
 
   var isEmpty: Bool { count == 0 }
   var isFull: Bool { count == EntryPlace.perRow || bytes.count >= EntryRow.cut }
+
+  /// Begins anew, with the memory that it has, unless that is much.
+  mutating func removeAll() {
+    guard bytes.count <= 4 * EntryRow.cut else { return self = EntryRow() }
+    bytes.removeAll()
+    count = 0
+  }
 
   mutating func append(_ entry: borrowing StoredEntry, _ scratch: inout ByteWriter) {
     scratch.removeAll()
@@ -168,6 +164,8 @@ package struct EntryRow: Sendable {
   static func ranges(of data: [UInt8]) throws(JournalError) -> [Range<Int>] {
     var reader = ByteReader(data)
     var ranges: [Range<Int>] = []
+    // Small ones are the most.
+    ranges.reserveCapacity(min(EntryPlace.perRow, data.count / 20 + 1))
     while !reader.isAtEnd { ranges.append(try reader.passBlock()) }
     return ranges
   }
@@ -186,26 +184,58 @@ package struct EntryRow: Sendable {
     return row
   }
 
-  /// The same row with other entries before some of its own.
-  static func linking(_ links: RowLinks, in data: [UInt8]) throws(JournalError) -> EntryRow {
-    var (row, reader) = (EntryRow(), ByteReader(data))
-    row.bytes.reserve(data.count + links.count * MemoryLayout<EntryPlace>.size)
-    while !reader.isAtEnd {
-      if let place = links[row.count] {
-        let (entry, previous) = try StoredEntry.pass(&reader)
-        let bits = UInt64(bitPattern: place.bits)
-        row.bytes.varint(entry.count - previous.count + ByteWriter.length(ofVarint: bits))
-        data.withUnsafeBytes { row.bytes.append(UnsafeRawBufferPointer(rebasing: $0[entry.lowerBound..<previous.lowerBound])) }
-        row.bytes.varint(bits)
-        data.withUnsafeBytes { row.bytes.append(UnsafeRawBufferPointer(rebasing: $0[previous.upperBound..<entry.upperBound])) }
-      } else {
-        let range = try reader.passBlock()
-        data.withUnsafeBytes { row.bytes.block(UnsafeRawBufferPointer(rebasing: $0[range])) }
-      }
-      row.count += 1
+  /// An update as it stands in a segment, with the types and fields of the schema that is stored.
+  mutating func append(_ update: EncodedEntry, as type: LearntType, zIndex: Int64, previous: EntryPlace) {
+    let (id, zIndex) = (UInt64(type.id), UInt64(bitPattern: zIndex))
+    let previous = UInt64(bitPattern: previous.bits)
+    let length =
+      1 + [id, zIndex, previous].reduce(0) { $0 + ByteWriter.length(ofVarint: $1) } + update.length(as: type)
+    withUnsafeTemporaryAllocation(byteCount: length + EntryRow.mostOfLength, alignment: 1) { buffer in
+      var position = 0
+      buffer.put(UInt64(length), &position)
+      buffer.put(id, &position)
+      buffer[position] = Entry.Operation.Code.update.rawValue
+      position += 1
+      buffer.put(zIndex, &position)
+      buffer.put(previous, &position)
+      update.put(as: type, to: buffer, &position)
+      bytes.append(UnsafeRawBufferPointer(rebasing: buffer[..<position]))
     }
-    guard row.count >= links.count else { throw reader.damaged("an entry is not where it was put") }
-    return row
+    count += 1
+  }
+
+  /// What a varint takes at most.
+  private static let mostOfLength = 10
+
+  /// Hands out the same row with other entries before some of its own, if it is a row that has them.
+  static func linking(
+    _ links: RowLinks, in row: [UInt8], types: Int, _ body: (UnsafeRawBufferPointer) throws -> Void
+  ) throws {
+    let ranges = try ranges(of: row)
+    guard ranges.count >= links.count else { throw JournalError(.damaged, "an entry is not where it was put") }
+    try row.withUnsafeBytes { bytes in
+      let most = bytes.count + 2 * EntryRow.mostOfLength * links.count
+      try withUnsafeTemporaryAllocation(byteCount: most, alignment: 1) { buffer in
+        var (position, written) = (0, 0)
+        for (index, range) in ranges.enumerated() {
+          defer { written = range.upperBound }
+          guard let link = links[index] else {
+            buffer.put(UnsafeRawBufferPointer(rebasing: bytes[written..<range.upperBound]), &position)
+            continue
+          }
+          guard let head = StoredHead(bytes, range, types: types) else {
+            throw JournalError(.damaged, "what stands before an entry's name cannot be read", offset: range.lowerBound)
+          }
+          let (before, bits) = (head.previousRange, UInt64(bitPattern: link.bits))
+          buffer.put(UInt64(range.count - before.count + ByteWriter.length(ofVarint: bits)), &position)
+          let (start, rest) = (range.lowerBound + before.lowerBound, range.lowerBound + before.upperBound)
+          buffer.put(UnsafeRawBufferPointer(rebasing: bytes[range.lowerBound..<start]), &position)
+          buffer.put(bits, &position)
+          buffer.put(UnsafeRawBufferPointer(rebasing: bytes[rest..<range.upperBound]), &position)
+        }
+        try body(UnsafeRawBufferPointer(rebasing: buffer[..<position]))
+      }
+    }
   }
 }
 

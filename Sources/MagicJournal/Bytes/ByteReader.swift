@@ -133,7 +133,7 @@ package struct ByteReader: Sendable {
   }
 
   /// All the bytes, of which offsets tell.
-  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { bytes.withUnsafeBytes(body) }
+  package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { bytes.withUnsafeBytes(body) }
 
   /// A reader of the next block alone; offsets stay those of the whole.
   package mutating func stream() throws(JournalError) -> ByteReader {

@@ -1,6 +1,6 @@
 /// Reads what a `ByteWriter` of this program has just written, or what a `ByteReader` has passed over: nothing of it can be damaged.
 extension UnsafeRawBufferPointer {
-  package func varint(_ position: inout Int) -> UInt64 {
+  @inlinable package func varint(_ position: inout Int) -> UInt64 {
     var (number, shift): (UInt64, UInt64) = (0, 0)
     while true {
       let byte = self[position]
@@ -24,8 +24,22 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeRawBufferPointer {
+  /// One in bytes that nobody vouches for, as `ByteReader.varint` finds it; `nil` if there is none before `end`.
+  @inlinable package func varint(_ position: inout Int, before end: Int) -> UInt64? {
+    var (number, shift): (UInt64, UInt64) = (0, 0)
+    while position < end {
+      let byte = self[position]
+      position += 1
+      guard shift < 63 || byte <= 1 else { return nil }
+      number |= UInt64(byte & 0x7f) << shift
+      if byte < 0x80 { return byte != 0 || shift == 0 ? number : nil }
+      shift += 7
+    }
+    return nil
+  }
+
   /// Eight at a time.
-  package func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
+  @inlinable package func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
     guard count == other.count else { return false }
     var offset = 0
     while offset + 8 <= count {
@@ -65,5 +79,24 @@ extension String {
       other.utf8.withContiguousStorageIfAvailable { UnsafeRawBufferPointer(own).hasSameBytes(as: UnsafeRawBufferPointer($0)) }
     }
     return (isSame ?? nil) ?? utf8.elementsEqual(other.utf8)
+  }
+}
+
+/// Writes where room was made for all that comes.
+extension UnsafeMutableRawBufferPointer {
+  @inlinable package func put(_ value: UInt64, _ position: inout Int) {  // V-2
+    var rest = value
+    while rest >= 0x80 {
+      self[position] = UInt8(truncatingIfNeeded: rest) | 0x80
+      position += 1
+      rest >>= 7
+    }
+    self[position] = UInt8(rest)
+    position += 1
+  }
+
+  @inlinable package func put(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) {
+    UnsafeMutableRawBufferPointer(rebasing: self[position..<position + bytes.count]).copyMemory(from: bytes)
+    position += bytes.count
   }
 }

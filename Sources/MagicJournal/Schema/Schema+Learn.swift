@@ -63,4 +63,24 @@ extension EncodedEntry {
   package func order(as type: LearntType) -> [Int]? {
     type.rises ? nil : (0..<fieldCount).sorted { type.fields[field(at: $0)] < type.fields[field(at: $1)] }
   }
+
+  /// What `put` writes.
+  package func length(as type: LearntType) -> Int {
+    var length = keyLength
+    for index in 0..<fieldCount {
+      length += ByteWriter.length(ofVarint: UInt64(type.fields[field(at: index)])) + self.length(ofValueAt: index)
+    }
+    return length
+  }
+
+  /// Writes its object's key (V-12), and each field's number in another schema with its value, by which they rise (J-18).
+  package func put(as type: LearntType, to buffer: UnsafeMutableRawBufferPointer, _ position: inout Int) {
+    putKey(to: buffer, &position)
+    let order = order(as: type)
+    for number in 0..<fieldCount {
+      let index = order?[number] ?? number
+      buffer.put(UInt64(type.fields[field(at: index)]), &position)
+      buffer.put(bytes(ofValueAt: index), &position)
+    }
+  }
 }

@@ -172,10 +172,12 @@ package struct EncodedEntry {
     return length(at: name)
   }
 
-  /// Its object's key, as `ObjectKey.encode` writes it.
-  package func encodeKey(to writer: inout ByteWriter) {
-    if code.isFirst || name & EncodedEntries.mark != 0 { return objectKey.encode(to: &writer) }
-    writer.append(UnsafeRawBufferPointer(rebasing: body[nameOffset..<nameOffset + length(at: name)]))
+  /// Writes that.
+  func putKey(to buffer: UnsafeMutableRawBufferPointer, _ position: inout Int) {
+    guard code.isFirst || name & EncodedEntries.mark != 0 else {
+      return buffer.put(UnsafeRawBufferPointer(rebasing: body[nameOffset..<nameOffset + length(at: name)]), &position)
+    }
+    objectKey.encoded.withUnsafeBytes { buffer.put($0, &position) }
   }
 
   /// What a value takes (`Value.encodedLength`).

@@ -76,12 +76,20 @@ extension ObjectKey {
     }
   }
 
-  /// Passes over one that was written here.
-  package static func skip(_ reader: inout ByteReader) throws(JournalError) {
-    switch try reader.byte() {
-    case Form.integer: _ = try reader.varint()
-    case Form.text: try reader.passBlock()
-    default: try reader.pass(16)
+  /// Passes over one in bytes that nobody vouches for; `false` if there is none before `end`.
+  package static func skip(_ bytes: UnsafeRawBufferPointer, _ position: inout Int, before end: Int) -> Bool {
+    guard position < end else { return false }
+    let form = bytes[position]
+    position += 1
+    switch form {
+    case Form.integer: return bytes.varint(&position, before: end) != nil
+    case Form.text:
+      guard let count = bytes.varint(&position, before: end), count <= UInt64(end - position) else { return false }
+      position += Int(count)
+      return true
+    default:
+      position += 16
+      return position <= end
     }
   }
 

@@ -44,6 +44,8 @@ extension Merger {
   struct Kind {
     /// Whether the last object was new.
     var isNew = true
+    /// Whether the last update lost.
+    var isLosing = false
     /// Whether every object that was ever named has a row; `nil` if that is to be looked up.
     var isWhole: Bool?
     var found = FoundObjects()

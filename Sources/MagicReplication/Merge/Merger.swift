@@ -228,7 +228,8 @@ struct Merger {
     if entry.isUpdate, unfolded[type.id].map({ $0[entry.objectKey] == nil }) ?? true,
       let place = try kinds[type.id].found.place(of: entry, table)
     {
-      if try isBeaten(entry, type, version, place, table) { return }
+      kinds[type.id].isLosing = try isBeaten(entry, type, version, place, table)
+      if kinds[type.id].isLosing { return }
       mayReserve(table)
       return try merge(entry.made().translated(type), version, place, table)
     }
@@ -318,8 +319,9 @@ struct Merger {
   private mutating func isBeaten(
     _ entry: EncodedEntry, _ type: LearntType, _ version: Version, _ place: ObjectPlace, _ table: ObjectTable
   ) throws -> Bool {
+    // What follows one that loses mostly loses too, and then the stamp alone tells nothing that the entry does not.
     guard !table.type.schema.hasRivals, !entry.hasElements,
-      try version.stamp < reader.highestStamp(from: place.last), let latest = try reader.latestEntry(from: place.last),
+      try kinds[type.id].isLosing || version.stamp < reader.highestStamp(from: place.last), let latest = try reader.latestEntry(from: place.last),
       version.stamp < latest.stamp, !latest.head.operation.isRemove,
       // A place that was changed by SQL may lead to another object.
       latest.head.type == type.id, latest.head.zIndex == place.zIndex
@@ -330,11 +332,10 @@ struct Merger {
     guard setsAll else { return false }
     let end: EntryPlace
     if areMany, latest.place == place.last, latest.place.isLatest, latest.isInSmallRow {
-      end = try writer.append(
-        entry, as: type, zIndex: place.zIndex, previous: late.previous(of: latest), isLatest: false, db)
+      end = try writer.append(late: entry, as: type, zIndex: place.zIndex, previous: late.previous(of: latest), db)
       try late.put(end, behind: latest, reader)
     } else {
-      end = try writer.append(entry, as: type, zIndex: place.zIndex, previous: place.last, isLatest: false, db)
+      end = try writer.append(late: entry, as: type, zIndex: place.zIndex, previous: place.last, db)
       try table.setLast(entry.objectKey, ObjectPlace(zIndex: place.zIndex, last: end))
     }
     guard latest.place.row <= mark, !differing.isEmpty, version.root != latest.root else { return true }

@@ -15,6 +15,12 @@ package struct Neighbours {
 
   package init() {}
 
+  /// - Parameter count: how many come at most.
+  init(atMost count: Int) {
+    rows.reserveCapacity(count)
+    names.reserveCapacity(count * UUIDText.length)
+  }
+
   package var isEmpty: Bool { taken == rows.count }
 
   /// No more are taken into memory at once: names may be long (V-7).

@@ -53,7 +53,7 @@ package struct ObjectTable {
     var select = try SQL(db, type.selectKeysAfter)
     try select.bind(zIndex)
     try select.bind(count)
-    var neighbours = Neighbours()
+    var neighbours = Neighbours(atMost: count)
     while try !neighbours.isFull && select.step() {
       let place = ObjectPlace(zIndex: select.integer(0), last: select.place(2))
       select.withBytes(1) { neighbours.append($0, isText: $1, place) }

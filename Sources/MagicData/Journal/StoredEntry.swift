@@ -124,7 +124,7 @@ package struct EntryRow: Sendable {
 
   /// Begins anew, with the memory that it has, unless that is much.
   mutating func removeAll() {
-    guard bytes.count <= 4 * EntryRow.cut else { return self = EntryRow() }
+    if bytes.count > 4 * EntryRow.cut { bytes = ByteWriter() }
     bytes.removeAll()
     count = 0
   }
@@ -162,11 +162,20 @@ package struct EntryRow: Sendable {
 
   /// Where these are.
   static func ranges(of data: [UInt8]) throws(JournalError) -> [Range<Int>] {
-    var reader = ByteReader(data)
     var ranges: [Range<Int>] = []
-    // Small ones are the most.
+    // Most are small.
     ranges.reserveCapacity(min(EntryPlace.perRow, data.count / 20 + 1))
-    while !reader.isAtEnd { ranges.append(try reader.passBlock()) }
+    let end = data.withUnsafeBytes { bytes in
+      var position = 0
+      while position < bytes.count {
+        let start = position
+        guard let count = bytes.varint(&position, before: bytes.count), count <= UInt64(bytes.count - position) else { return start }
+        ranges.append(position..<position + Int(count))
+        position += Int(count)
+      }
+      return position
+    }
+    guard end == data.count else { throw JournalError(.damaged, "an entry ends too early", offset: end) }
     return ranges
   }
 

@@ -321,8 +321,8 @@ struct Merger {
   ) throws -> Bool {
     // What follows one that loses mostly loses too, and then the stamp alone tells nothing that the entry does not.
     guard !table.type.schema.hasRivals, !entry.hasElements,
-      try kinds[type.id].isLosing || version.stamp < reader.highestStamp(from: place.last), let latest = try reader.latestEntry(from: place.last),
-      version.stamp < latest.stamp, !latest.head.operation.isRemove,
+      try kinds[type.id].isLosing || version.stamp < reader.highestStamp(from: place.last),
+      let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, !latest.head.operation.isRemove,
       // A place that was changed by SQL may lead to another object.
       latest.head.type == type.id, latest.head.zIndex == place.zIndex
     else { return false }

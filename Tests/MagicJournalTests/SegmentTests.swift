@@ -22,6 +22,43 @@ import Testing
     }
   }
 
+  /// What a journal takes over as it stands is what it would write of the entry that is made of it, whatever numbers its fields have there.
+  @Test(arguments: seeds(40)) func entriesAreTakenOverAsTheyStand(seed: UInt64) throws {
+    let history = try History(seed: seed, transactions: 30)
+    var chance = Seeded(seed)
+    for replica in Set(history.transactions.map(\.replica)) {
+      let run = history.transactions.filter { $0.replica == replica }
+      let bytes = try SegmentVectorTests.segment(run, history.schema, run).finish().bytes
+      let segment = try EncodedSegment(SegmentReader(bytes))
+      let isSame = try segment.transactions.map { $0.made() } == Segment(bytes).transactions
+      #expect(isSame, "MAGIC_SEED=\(seed)")
+      let here = segment.schema.types.map { type in
+        LearntType(
+          id: 7, fields: chance.below(2) == 0 ? Array(type.fields.indices) : type.fields.indices.shuffled(using: &chance))
+      }
+      for transaction in segment.transactions {
+        transaction.entries.forEachEntry { entry in
+          let type = here[entry.type]
+          let made = entry.made().translated(type)
+          var writer = ByteWriter()
+          made.key.encode(to: &writer)
+          for field in made.fields {
+            writer.varint(field.field)
+            field.value.encode(to: &writer)
+          }
+          let written = withUnsafeTemporaryAllocation(byteCount: entry.length(as: type), alignment: 1) { buffer in
+            var position = 0
+            entry.put(as: type, to: buffer, &position)
+            return Array(buffer[..<position])
+          }
+          #expect(written == writer.bytes && written.count == entry.length(as: type), "MAGIC_SEED=\(seed)")
+          #expect(entry.isUpdate == (made.operation == .update) && entry.objectKey == made.key)
+          #expect(entry.hasElements == made.fields.contains { $0.value.kind?.hasElements ?? false })
+        }
+      }
+    }
+  }
+
   /// H-32, S-9: an error with an offset, whatever the bytes are; never a crash. With right checksums, so that the parser is reached.
   @Test(arguments: seeds(30)) func mutatedSegmentsAreRefusedOrRead(seed: UInt64) throws {
     let history = try History(seed: seed, transactions: 12)

@@ -97,6 +97,109 @@ import Testing
     try await expectEqual(replicas)
   }
 
+  private enum First {
+    struct Page: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var title: String = "a page"
+      @MagicValue var number: Int = 0
+      @OptionMagicValue var parent: Page?
+    }
+  }
+
+  private enum Second {
+    struct Page: MagicObject {
+      @PrimaryMagicValue var id: String
+      @OptionMagicValue var parent: Page?
+      @MagicValue var number: Int = 0
+      @MagicValue var title: String = "a page"
+    }
+  }
+
+  /// Where an app declares its properties in another order, their fields have other numbers (J-14), and entries list them by those.
+  @Test func fieldsMayHaveOtherNumbersWhereTheyLose() async throws {
+    let (folder, world) = (try TemporaryFolder(), World(seed: 1))
+    let replicas = try (0..<2).map { try Replica(folder["\($0)"], folder["remote"], world) }
+    let own = Second.Page()
+    own.id = "own"
+    try await replicas[1].magic.update(own)
+    try await replicas[0].magic.update(
+      contentsOf: (0..<40).map {
+        let page = First.Page()
+        page.id = "p\($0)"
+        return page
+      })
+    try await settle(replicas)
+    world.advance(10)
+    let first = try await replicas[0].magic.object(of: First.Page.self)
+    for page in first {
+      (page.title, page.number) = ("first", 1)
+      page.parent = first[3]
+    }
+    try await replicas[0].magic.update(contentsOf: first)
+    world.advance(10)
+    let second = try await replicas[1].magic.object(of: Second.Page.self)
+    for page in second {
+      (page.title, page.number) = ("second", 1)
+      // Of four of them another one than the first app chose.
+      page.parent = second.first { $0.id == (page.id.hasSuffix("1") ? "p4" : first[3].id) }
+    }
+    try await replicas[1].magic.update(contentsOf: second)
+    try await replicas[0].replicator.push()
+    let before = try await replicas[1].magic.store.read { db in
+      try Int64.fetchAll(db, sql: "SELECT magic_last FROM Page ORDER BY z_index")
+    }
+    let report = try await replicas[1].replicator.pull()
+    #expect(report.changes == 41)
+    // The title of each, and what is not the same beside it.
+    #expect(report.conflicts == 41 + 4)
+    let after = try await replicas[1].magic.store.read { db in
+      try Int64.fetchAll(db, sql: "SELECT magic_last FROM Page ORDER BY z_index")
+    }
+    #expect(before == after)
+    for page in try await replicas[1].magic.object(of: Second.Page.self) {
+      #expect(page.title == "second" && page.number == 1 && page.parent != nil)
+    }
+    try await settle(replicas)
+    try await expectEqual(replicas)
+    for replica in replicas {
+      #expect(try await DatabaseCheck(replica.magic).faults == [])
+      let history = try await MagicHistory(replica.magic).history(of: "Page", "p7")
+      let titles = history.changes.filter { $0.property == "title" }.compactMap(\.value)
+      #expect(titles == ["\"a page\"", "\"first\"", "\"second\""])
+    }
+  }
+
+  /// H-32: what stands behind what, when somebody has changed the journal.
+  @Test func aJournalThatWasChangedIsReadOrRefused() async throws {
+    let folder = try TemporaryFolder()
+    let replicas = try await replicas(folder, notes: 20)
+    try await replicas[0].replicator.push()
+    let (row, bytes) = try await replicas[1].magic.store.read { db in
+      let row = try Row.fetchOne(db, sql: "SELECT id, data FROM magic_journal ORDER BY id DESC LIMIT 1")
+      return (row?["id"] as Int64?, [UInt8]((row?["data"] as Data?) ?? Data()))
+    }
+    try await replicas[1].magic.close()
+    let remote = FolderRemote(folder["remote"])
+    let faults = try await Fuzz("a journal that is pulled into", [bytes], inputs: 120).faults { input in
+      let copy = try TemporaryFolder()
+      try FileManager.default.copyItem(at: folder["1"], to: copy["1"])
+      let magic = try await MagicData(path: copy["1"])
+      _ = try await magic.store.change { db in
+        try db.execute(sql: "UPDATE magic_journal SET data = ? WHERE id = ?", arguments: [Data(input), row])
+        return []
+      }
+      do {
+        try await MagicReplicator(magic, remote: remote).pull()
+      } catch {
+        try await magic.close()
+        throw error
+      }
+      try await magic.close()
+      return .read
+    }
+    #expect(faults == [])
+  }
+
   /// A history of many changes at once, of which most lose somewhere.
   @Test(arguments: seeds(12)) func whateverComesWhenAllEndEqual(seed: UInt64) async throws {
     var chance = Seeded(seed)

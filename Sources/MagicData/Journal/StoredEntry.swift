@@ -169,7 +169,9 @@ package struct EntryRow: Sendable {
       var position = 0
       while position < bytes.count {
         let start = position
-        guard let count = bytes.varint(&position, before: bytes.count), count <= UInt64(bytes.count - position) else { return start }
+        guard let count = bytes.varint(&position, before: bytes.count), count <= UInt64(bytes.count - position) else {
+          return start
+        }
         ranges.append(position..<position + Int(count))
         position += Int(count)
       }

@@ -97,6 +97,29 @@ import Testing
     try await expectEqual(replicas)
   }
 
+  /// M-21, whether an object is folded for it or not.
+  @Test(arguments: [false, true]) func eachValueThatComesTooLateIsTold(isFolded: Bool) async throws {
+    let (folder, world) = (try TemporaryFolder(), World(seed: 1))
+    let replicas = try (0..<2).map { try Replica(folder["\($0)"], folder["remote"], world) }
+    try await replicas[0].magic.update(Note("n", "a note"))
+    try await settle(replicas)
+    for number in 1...3 {
+      world.advance(10)
+      let note = try await replicas[0].magic.object(of: Note.self, primary: "n")
+      note.stars = number
+      if isFolded { note.title = "title \(number)" }
+      try await replicas[0].magic.update(note)
+    }
+    world.advance(10)
+    let note = try await replicas[1].magic.object(of: Note.self, primary: "n")
+    note.stars = 9
+    try await replicas[1].magic.update(note)
+    try await replicas[0].replicator.push()
+    #expect(try await replicas[1].replicator.pull().conflicts == 3)
+    try await settle(replicas)
+    try await expectEqual(replicas)
+  }
+
   private enum First {
     struct Page: MagicObject {
       @PrimaryMagicValue var id: String

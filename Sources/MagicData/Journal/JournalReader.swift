@@ -178,8 +178,7 @@ package struct JournalReader: JournalAddresses {
     var (place, way, latest) = (last, EntryWay(), LatestEntry?.none)
     while !place.isNone {
       guard way.leads(to: place) else { throw endless }
-      let row = try row(place.row)
-      let range = try row.part(place.index)
+      let (row, range) = try part(at: place)
       guard let entry = LatestEntry(place, of: row, range, types: schema.types.count) else {
         throw damaged("an entry cannot be read")
       }
@@ -245,8 +244,8 @@ package struct JournalReader: JournalAddresses {
     var (place, way) = (last, EntryWay())
     while !place.isNone {
       guard way.leads(to: place) else { throw endless }
-      let row = try row(place.row)
-      var part = ByteReader(row.bytes, try row.part(place.index))
+      let (row, range) = try part(at: place)
+      var part = ByteReader(row.bytes, range)
       let stored = try stored(&part)
       try body(row.stamp, row.root, place, stored)
       place = stored.previous
@@ -271,6 +270,12 @@ package struct JournalReader: JournalAddresses {
 
   // MARK: Parts
 
+  private func part(at place: EntryPlace) throws -> (row: EntriesOfRow, range: Range<Int>) {
+    let row = try row(place.row)
+    guard let range = row.part(place.index) else { throw damaged("an object's entry is not there") }
+    return (row, range)
+  }
+
   /// Puts other entries before some of a row's.
   func link(_ links: RowLinks, inRow id: Int64) throws {
     var select = try SQL(db, Statements.selectData)
@@ -291,7 +296,7 @@ package struct JournalReader: JournalAddresses {
     } catch let error as JournalError {
       throw damaged("a transaction cannot be read", error)
     }
-    rows.row = nil
+    if rows.row?.id == id { rows.row = nil }
   }
 
   private func row(_ id: Int64) throws -> EntriesOfRow {

@@ -30,13 +30,21 @@ package struct LatestEntry {
   package var stamp: Stamp { row.stamp }
   package var root: ReplicaID { row.root }
 
-  /// Whether it sets all fields that an earlier update of the object sets, of a type in which no two fields compete for a name.
+  /// A value that is another one in an update.
+  package struct Difference {
+    /// Of the update's value.
+    package let index: Int
+    /// Where its own one is.
+    fileprivate let value: Range<Int>
+  }
+
+  /// Whether it sets all fields that an earlier update of the object sets.
   ///
   /// - Parameters:
   ///   - count: of the type's fields.
-  ///   - differing: gets the indexes of the update's values that are others here.
+  ///   - differing: gets what is not the same.
   package func setsAll(
-    of update: EncodedEntry, as type: LearntType, fields count: Int, differing: inout [Int]
+    of update: EncodedEntry, as type: LearntType, fields count: Int, differing: inout [Difference]
   ) throws(JournalError) -> Bool {
     differing.removeAll(keepingCapacity: true)
     let order = update.order(as: type)
@@ -49,7 +57,7 @@ package struct LatestEntry {
       let isSame = row.bytes.withUnsafeBytes {
         UnsafeRawBufferPointer(rebasing: $0[value]).hasSameBytes(as: update.bytes(ofValueAt: index))
       }
-      if !isSame { differing.append(index) }
+      if !isSame { differing.append(Difference(index: index, value: value)) }
       number += 1
     }
     return number == update.fieldCount
@@ -77,14 +85,10 @@ package struct LatestEntry {
     return (field, value..<position)
   }
 
-  /// A value that it sets; else null.
-  package func value(of field: Int) throws(JournalError) -> Value {
-    var reader = ByteReader(row.bytes, fields)
-    while !reader.isAtEnd {
-      let (other, value) = (try reader.varint(), try Value(from: &reader))
-      if other == UInt64(field) { return value }
-    }
-    return .null
+  /// What it sets in place of an update's value.
+  package func value(of difference: Difference) throws(JournalError) -> Value {
+    var reader = ByteReader(row.bytes, difference.value)
+    return try Value(from: &reader)
   }
 }
 
@@ -101,10 +105,6 @@ final class EntriesOfRow {
     (self.id, self.stamp, self.root, self.bytes, self.parts) = (id, stamp, root, bytes, parts)
   }
 
-  func part(_ index: Int) throws -> Range<Int> {
-    guard parts.indices.contains(index) else {
-      throw MagicDataError(.notADatabase, "the database is damaged: an object's entry is not there")
-    }
-    return parts[index]
-  }
+  /// `nil` if there is none.
+  func part(_ index: Int) -> Range<Int>? { parts.indices.contains(index) ? parts[index] : nil }
 }

@@ -199,8 +199,8 @@ package struct EntryRow: Sendable {
   mutating func append(_ update: EncodedEntry, as type: LearntType, zIndex: Int64, previous: EntryPlace) {
     let (id, zIndex) = (UInt64(type.id), UInt64(bitPattern: zIndex))
     let previous = UInt64(bitPattern: previous.bits)
-    let length =
-      1 + [id, zIndex, previous].reduce(0) { $0 + ByteWriter.length(ofVarint: $1) } + update.length(as: type)
+    let head = 1 + ByteWriter.length(ofVarint: id) + ByteWriter.length(ofVarint: zIndex) + ByteWriter.length(ofVarint: previous)
+    let length = head + update.length(as: type)
     withUnsafeTemporaryAllocation(byteCount: length + EntryRow.mostOfLength, alignment: 1) { buffer in
       var position = 0
       buffer.put(UInt64(length), &position)

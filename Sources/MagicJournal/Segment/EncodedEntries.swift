@@ -74,7 +74,7 @@ package struct EncodedEntries: Sendable {
       let key: ObjectKey
     }
     var objects: Set<Object> = []
-    forEachEntry { objects.insert(Object(type: $0.type, key: $0.made().key)) }
+    forEachEntry { objects.insert(Object(type: $0.type, key: $0.objectKey)) }
     return objects.count == count
   }
 

@@ -55,16 +55,26 @@ struct ObjectConflicts {
   func merged(
     after mark: Int64, own: ReplicaID, unsent: Int64, isTold: (EntryPlace) -> Bool
   ) -> [MagicConflict] {
-    func pair(_ writes: [Write]) -> (lost: Write, won: Write)? {
-      guard let here = writes.filter({ $0.place.row <= mark }).max(by: { $0.version < $1.version }),
-        let come = writes.filter({ $0.place.row > mark }).max(by: { $0.version < $1.version }),
-        here.version.root != come.version.root, here.value != come.value
-      else { return nil }
-      if come.version < here.version { return isTold(come.place) ? nil : (come, here) }
-      return here.version.root == own && here.place.row >= unsent ? (here, come) : nil
+    func hasLost(_ lost: Write, to won: Write) -> Bool {
+      guard lost.version < won.version, lost.version.root != won.version.root, lost.value != won.value else { return false }
+      return lost.place.row > mark ? !isTold(lost.place) : lost.version.root == own && lost.place.row >= unsent
     }
-    if let (lost, won) = pair(lives), let conflict = wholes(lost, won) { return [conflict] }
-    return sortedPlaces.compactMap { place, writes in pair(writes).map { conflict(place, $0.lost, $0.won) } }
+    /// The last write that was held, and those that came, rising.
+    func sides(_ writes: [Write]) -> (here: Write, come: [Write])? {
+      let here = writes.filter { $0.place.row <= mark }.max { $0.version < $1.version }
+      return here.map { ($0, writes.filter { $0.place.row > mark }.sorted { $0.version < $1.version }) }
+    }
+    if let (here, come) = sides(lives), let last = come.last {
+      let (lost, won) = last.version < here.version ? (last, here) : (here, last)
+      if hasLost(lost, to: won), let conflict = wholes(lost, won) { return [conflict] }
+    }
+    return sortedPlaces.flatMap { place, writes -> [MagicConflict] in
+      guard let (here, come) = sides(writes) else { return [] }
+      // M-21
+      var conflicts = come.filter { hasLost($0, to: here) }.map { conflict(place, $0, here) }
+      if let last = come.last, hasLost(here, to: last) { conflicts.append(conflict(place, here, last)) }
+      return conflicts
+    }
   }
 
   /// Of a field without elements.

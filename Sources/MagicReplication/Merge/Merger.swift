@@ -26,8 +26,8 @@ struct Merger {
   private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
   var reader: JournalReader
   private var late = LateEntries()
-  /// Of an update that loses, the indexes of its values that another write took the place of.
-  private var differing: [Int] = []
+  /// Of an update that loses, the values that another write took the place of.
+  private var differing: [LatestEntry.Difference] = []
   /// Whether the transaction has so many entries that to write a row of the journal anew for those that lose takes less than to write their objects' rows.
   private var areMany = false
   /// By type.
@@ -224,29 +224,52 @@ struct Merger {
   /// One that stands in a segment. Of most updates no entry need be made to find out that they lose.
   private mutating func merge(_ entry: EncodedEntry, _ type: LearntType, _ version: Version) throws {
     let table = ObjectTable(schema.types[type.id], db)
-    if expectsNew(table), try insertNew(entry.made().translated(type), table) { return }
-    if entry.isUpdate, unfolded[type.id].map({ $0[entry.objectKey] == nil }) ?? true,
-      let place = try kinds[type.id].found.place(of: entry, table)
-    {
+    if !entry.isRemove, try expectsNew(table), try insertNew(entry.made().translated(type), table) { return }
+    guard entry.isUpdate, unfolded[type.id].map({ $0[entry.objectKey] == nil }) ?? true else {
+      return try merge(entry.made().translated(type), version)
+    }
+    let place = try kinds[type.id].found.place(of: entry, table)
+    if let place {
       kinds[type.id].isLosing = try isBeaten(entry, type, version, place, table)
       if kinds[type.id].isLosing { return }
-      mayReserve(table)
-      return try merge(entry.made().translated(type), version, place, table)
     }
-    try merge(entry.made().translated(type), version)
+    mayReserve(table)
+    try merge(entry.made().translated(type), version, place, table)
   }
 
   private mutating func merge(_ entry: Entry, _ version: Version) throws {
-    let stamp = version.stamp
     let table = ObjectTable(schema.types[entry.type], db)
     mayReserve(table)
-    if try insertNew(entry, table) { return }
+    if !entry.operation.isRemove, try expectsNew(table), try insertNew(entry, table) { return }
     if let object = unfolded[entry.type]?[entry.key] {
       try number(entry, object.place, table)
-      return try setAside(entry, stamp, object)
+      return try setAside(entry, version.stamp, object)
     }
-    if let place = try kinds[entry.type].found.place(of: entry.key, table) {
-      try merge(entry, version, place, table)
+    try merge(entry, version, kinds[entry.type].found.place(of: entry.key, table), table)
+  }
+
+  /// One of an object of which nothing waits to be folded.
+  ///
+  /// - Parameter place: of its row, if it has one.
+  private mutating func merge(_ entry: Entry, _ version: Version, _ place: ObjectPlace?, _ table: ObjectTable) throws {
+    let stamp = version.stamp
+    if let place {
+      // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
+      let highest = try reader.highestStamp(from: place.last)
+      guard highest < stamp, entry.operation == .remove || (entry.operation == .update && !table.type.needsFold(entry.fields))
+      else {
+        try number(entry, place, table)
+        return try setAside(entry, stamp, Unfolded(place: place, highest: highest))
+      }
+      let last = try append(entry, place, isLatest: true)
+      if unsent <= mark, place.last.row >= unsent { contested[entry.type, default: [:]][entry.key] = last }
+      if entry.operation == .remove {
+        kinds[entry.type].isWhole = nil
+        return try table.remove(entry.key, last)
+      }
+      guard try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last) else {
+        throw MagicDataError(.notADatabase, "the database is damaged: a row is not as it was read")
+      }
     } else if let place = try table.absentPlace(of: entry.key) {
       try number(entry, place, table)
       try setAside(entry, stamp, Unfolded(place: place, highest: reader.highestStamp(from: place.last)))
@@ -265,46 +288,23 @@ struct Merger {
     }
   }
 
-  /// One of an object that has a row.
-  private mutating func merge(_ entry: Entry, _ version: Version, _ place: ObjectPlace, _ table: ObjectTable) throws {
-    // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
-    let highest = try reader.highestStamp(from: place.last)
-    guard highest < version.stamp,
-      entry.operation == .remove || (entry.operation == .update && !table.type.needsFold(entry.fields))
-    else {
-      try number(entry, place, table)
-      return try setAside(entry, version.stamp, Unfolded(place: place, highest: highest))
-    }
-    let last = try append(entry, place, isLatest: true)
-    if unsent <= mark, place.last.row >= unsent { contested[entry.type, default: [:]][entry.key] = last }
-    if entry.operation == .remove {
-      kinds[entry.type].isWhole = nil
-      return try table.remove(entry.key, last)
-    }
-    guard try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last) else {
-      throw MagicDataError(.notADatabase, "the database is damaged: a row is not as it was read")
-    }
-  }
-
   /// What objects lead to may get a z index and no row.
   private mutating func mayReserve(_ table: ObjectTable) {
     guard table.type.hasRelations else { return }
     for relation in table.type.relations { if let relation { kinds[relation.target.id].isWhole = nil } }
   }
 
-  /// Whether what comes is inserted without being looked for.
-  private func expectsNew(_ table: ObjectTable) -> Bool {
-    !table.type.hasRelations && !table.type.schema.hasNumbers && kinds[table.type.id].isNew
+  /// What new objects mostly come after: others. They are inserted without being looked for, where every object that was ever named has a row.
+  private mutating func expectsNew(_ table: ObjectTable) throws -> Bool {
+    let type = table.type.id
+    guard !table.type.hasRelations, !table.type.schema.hasNumbers, kinds[type].isNew else { return false }
+    let isWhole = try kinds[type].isWhole ?? !table.hasAbsent()
+    kinds[type].isWhole = isWhole
+    return isWhole
   }
 
-  /// What new objects mostly come after: others. They are inserted without being looked for.
-  ///
-  /// - Returns: `false` if there is such an object, or none is expected.
+  /// - Returns: `false` if there is such an object.
   private mutating func insertNew(_ entry: Entry, _ table: ObjectTable) throws -> Bool {
-    guard expectsNew(table), !entry.operation.isRemove else { return false }
-    let isWhole = try kinds[entry.type].isWhole ?? !table.hasAbsent()
-    kinds[entry.type].isWhole = isWhole
-    guard isWhole else { return false }
     let last = writer.next
     guard let zIndex = try table.insert(new: entry.key, entry.fields, last: last) else {
       kinds[entry.type].isNew = false
@@ -320,7 +320,7 @@ struct Merger {
     _ entry: EncodedEntry, _ type: LearntType, _ version: Version, _ place: ObjectPlace, _ table: ObjectTable
   ) throws -> Bool {
     // What follows one that loses mostly loses too, and then the stamp alone tells nothing that the entry does not.
-    guard !table.type.schema.hasRivals, !entry.hasElements,
+    guard !entry.hasElements,
       try kinds[type.id].isLosing || version.stamp < reader.highestStamp(from: place.last),
       let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, !latest.head.operation.isRemove,
       // A place that was changed by SQL may lead to another object.
@@ -341,12 +341,12 @@ struct Merger {
     guard latest.place.row <= mark, !differing.isEmpty, version.root != latest.root else { return true }
     told.append(end)
     conflictCount += differing.count
-    for index in differing.prefix(Merger.maxConflicts - conflicts.count) {
-      let field = type.fields[entry.field(at: index)]
-      let value = try reader.reading { () throws(JournalError) in try latest.value(of: field) }
+    for difference in differing.prefix(Merger.maxConflicts - conflicts.count) {
+      let value = try reader.reading { () throws(JournalError) in try latest.value(of: difference) }
       conflicts.append(
         ObjectConflicts(entry.objectKey, of: table.type.schema).conflict(
-          field, (entry.madeValue(at: index), version), lostTo: (value, Version(stamp: latest.stamp, root: latest.root))))
+          type.fields[entry.field(at: difference.index)], (entry.madeValue(at: difference.index), version),
+          lostTo: (value, Version(stamp: latest.stamp, root: latest.root))))
     }
     return true
   }

@@ -10,7 +10,7 @@ struct SegmentAhead {
 
   private var reading: (file: SegmentFileName, work: Aside<Ahead>)?
 
-  /// What a cut mostly leaves (S-8): of more, two at once may be more than memory has room for. Small entries take ten times as much there as in a body.
+  /// What a cut mostly leaves (S-8): of more, two at once may be more than memory has room for. Small entries take several times as much there as in a body.
   private static let (maxBytes, maxEntries) = (Limits.segmentCut / 4 * 5, 1 << 17)
 
   mutating func read(_ file: FolderListing.File) {

@@ -93,7 +93,7 @@ extension EncodedEntry: EntryView {
     case .primary(.uuid(let high, let low)): writer.uuid(high, low, isQuoted)
     case .primary(.integer(let number)) where !isQuoted: writer.decimal(number)
     default:
-      let text = made().key.text
+      let text = objectKey.text
       isQuoted ? writer.quoted(text) : writer.printable(text)
     }
   }

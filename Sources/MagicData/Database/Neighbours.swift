@@ -13,10 +13,8 @@ package struct Neighbours {
   private var names: [UInt8] = []
   private var taken = 0
 
-  package init() {}
-
   /// - Parameter count: how many come at most.
-  init(atMost count: Int) {
+  package init(atMost count: Int = 0) {
     rows.reserveCapacity(count)
     names.reserveCapacity(count * UUIDText.length)
   }

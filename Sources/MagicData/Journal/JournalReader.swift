@@ -175,19 +175,14 @@ package struct JournalReader: JournalAddresses {
 
   /// The entry with the highest stamp; `nil` of an object that has none.
   package func latestEntry(from last: EntryPlace) throws -> LatestEntry? {
-    var (place, way, latest) = (last, EntryWay(), LatestEntry?.none)
-    while !place.isNone {
-      guard way.leads(to: place) else { throw endless }
-      let (row, range) = try part(at: place)
+    var latest: LatestEntry?
+    try follow(from: last) { place, row, range in
       guard let entry = LatestEntry(place, of: row, range, types: schema.types.count) else {
         throw damaged("an entry cannot be read")
       }
-      // Mostly it is the first one.
-      if place.isLatest, latest == nil { return entry }
       if latest.map({ $0.stamp < entry.stamp }) ?? true { latest = entry }
       // The one that was later than those before may have been given up since.
-      if place.isLatest { break }
-      place = entry.head.previous
+      return place.isLatest ? .none : entry.head.previous
     }
     return latest
   }
@@ -241,19 +236,29 @@ package struct JournalReader: JournalAddresses {
 
   /// The same with where each stands.
   func walk(from last: EntryPlace, _ body: (Stamp, ReplicaID, EntryPlace, StoredEntry) throws -> Void) throws {
-    var (place, way) = (last, EntryWay())
-    while !place.isNone {
-      guard way.leads(to: place) else { throw endless }
-      let (row, range) = try part(at: place)
+    try follow(from: last) { place, row, range in
       var part = ByteReader(row.bytes, range)
       let stored = try stored(&part)
       try body(row.stamp, row.root, place, stored)
-      place = stored.previous
+      return stored.previous
     }
   }
 
-  /// A circle.
-  private var endless: MagicDataError { damaged("an object's entries have no beginning") }
+  /// From place to place.
+  ///
+  /// - Parameter next: where the one behind an entry is, whose part of a row it gets; `EntryPlace.none` if there is none, or none is wanted.
+  private func follow(
+    from last: EntryPlace, _ next: (EntryPlace, EntriesOfRow, Range<Int>) throws -> EntryPlace
+  ) throws {
+    var (place, way) = (last, EntryWay())
+    while !place.isNone {
+      // A circle would have no end.
+      guard way.leads(to: place) else { throw damaged("an object's entries have no beginning") }
+      let row = try row(place.row)
+      guard let range = row.part(place.index) else { throw damaged("an object's entry is not there") }
+      place = try next(place, row, range)
+    }
+  }
 
   /// Every object that the journal speaks of, folded, alive or not. Memory holds one object at a time.
   package func forEachObject(_ body: (StoredType, ObjectKey, ObjectState) throws -> Void) throws {
@@ -269,12 +274,6 @@ package struct JournalReader: JournalAddresses {
   }
 
   // MARK: Parts
-
-  private func part(at place: EntryPlace) throws -> (row: EntriesOfRow, range: Range<Int>) {
-    let row = try row(place.row)
-    guard let range = row.part(place.index) else { throw damaged("an object's entry is not there") }
-    return (row, range)
-  }
 
   /// Puts other entries before some of a row's.
   func link(_ links: RowLinks, inRow id: Int64) throws {

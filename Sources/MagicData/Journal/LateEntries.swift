@@ -3,29 +3,28 @@
 /// Objects that were written together mostly lose together: one row of the journal is written anew for all of them.
 package struct LateEntries {
   /// The row whose entries get others behind them.
-  private var row: (id: Int64, bytes: [UInt8]) = (0, [])
+  private var row: EntriesOfRow?
   private var links = RowLinks()
 
   package init() {}
 
   /// What stands behind an entry; that of its row may not be written yet.
   package func previous(of entry: LatestEntry) -> EntryPlace {
-    (entry.place.row == row.id ? links[entry.place.index] : nil) ?? entry.head.previous
+    (entry.place.row == row?.id ? links[entry.place.index] : nil) ?? entry.head.previous
   }
 
   /// - Parameter last: an object's last entry, of a transaction that is finished.
   package mutating func put(_ late: EntryPlace, behind last: LatestEntry, _ reader: JournalReader) throws {
-    if last.place.row != row.id {
+    if last.place.row != row?.id {
       try write(reader)
-      row = (last.place.row, last.row.bytes)
+      row = last.row
     }
     links[last.place.index] = late
   }
 
   /// Nothing is left to be written.
   package mutating func write(_ reader: JournalReader) throws {
-    defer { row = (0, []) }
-    guard links.count > 0 else { return }
+    guard let row = row.take() else { return }
     try reader.link(links, inRow: row.id, of: row.bytes)
     links.removeAll()
   }

@@ -17,8 +17,8 @@ package struct LatestEntry {
   ) {
     let read = row.bytes.withUnsafeBytes { bytes -> (StoredHead, Int)? in
       guard let head = StoredHead(bytes, range, types: count) else { return nil }
-      var position = range.lowerBound + head.length
-      return ObjectKey.skip(bytes, &position, before: range.upperBound) ? (head, position) : nil
+      let name = range.lowerBound + head.length
+      return ObjectKey.length(bytes, at: name, before: range.upperBound).map { (head, name + $0) }
     }
     guard let (head, start) = read else { return nil }
     (self.place, self.row, self.head, fields) = (place, row, head, start..<range.upperBound)
@@ -98,7 +98,7 @@ final class EntriesOfRow {
   let stamp: Stamp
   let root: ReplicaID
   let bytes: [UInt8]
-  /// Where they are.
+  /// Where its entries are.
   private let parts: [Range<Int>]
 
   init(id: Int64, stamp: Stamp, root: ReplicaID, bytes: [UInt8], parts: [Range<Int>]) {

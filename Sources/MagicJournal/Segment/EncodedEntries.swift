@@ -44,7 +44,7 @@ package struct EncodedEntries: Sendable {
   }
 
   /// Memory is not asked for on the word of a body that is small and says that it has many.
-  private static let mostReserved = 1 << 17
+  static let mostReserved = 1 << 17
 
   /// - Parameter base: where it begins, of a revival.
   mutating func begin(_ shape: SegmentShape, nameAt offset: Int, isBirth: Bool, base: Int) {
@@ -197,7 +197,10 @@ package struct EncodedEntry {
   private func relation(_ place: UInt32) -> EncodedEntries.Relation { relations[Int(place & ~EncodedEntries.mark)] }
 
   private func length(at place: UInt32) -> Int {
-    Value.Encoded.length(body, at: Int(place))
+    guard let length = Value.Encoded.length(body, at: Int(place), before: body.count) else {
+      preconditionFailure("a body was checked before its entries are handed out")
+    }
+    return length
   }
 
   package func value(at index: Int) -> Content {

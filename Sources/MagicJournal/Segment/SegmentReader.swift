@@ -74,7 +74,7 @@ package struct SegmentReader: Sendable {
       let part = try nextEncoded(atMost: min(most - taken, SegmentReader.atOnce))
       if transaction == nil {
         transaction = part?.head
-        transaction?.entries.reserveCapacity(min(most, body.left + (part?.entries.count ?? 0), SegmentReader.mostReserved))
+        transaction?.entries.reserveCapacity(min(most, body.left + (part?.entries.count ?? 0), EncodedEntries.mostReserved))
       }
       if let part { part.entries.forEachEntry { transaction?.entries.append($0.made()) } }
     } while body.isWithinTransaction && (transaction?.entries.count ?? 0) < most
@@ -101,8 +101,6 @@ package struct SegmentReader: Sendable {
 
   /// Few enough for a cache of the machine.
   private static let atOnce = 1_024
-  /// Memory is not asked for on the word of a body that is small and says that it has many.
-  private static let mostReserved = 1 << 17
 
   /// The names of all transactions (S-3), without their entries.
   package func names() throws(JournalError) -> [TransactionName] {

@@ -76,21 +76,10 @@ extension ObjectKey {
     }
   }
 
-  /// Passes over one in bytes that nobody vouches for; `false` if there is none before `end`.
-  package static func skip(_ bytes: UnsafeRawBufferPointer, _ position: inout Int, before end: Int) -> Bool {
-    guard position < end else { return false }
-    let form = bytes[position]
-    position += 1
-    switch form {
-    case Form.integer: return bytes.varint(&position, before: end) != nil
-    case Form.text:
-      guard let count = bytes.varint(&position, before: end), count <= UInt64(end - position) else { return false }
-      position += Int(count)
-      return true
-    default:
-      position += 16
-      return position <= end
-    }
+  /// How many bytes one takes that stands in bytes that nobody vouches for; `nil` if none ends before `end`.
+  package static func length(_ bytes: UnsafeRawBufferPointer, at start: Int, before end: Int) -> Int? {
+    guard start < end, bytes[start] == birthForm else { return Value.Encoded.length(bytes, at: start, before: end) }
+    return start + birthLength <= end ? birthLength : nil
   }
 
   /// The length of `encoded`.

@@ -104,22 +104,7 @@ extension Value {
       }
     }
 
-    /// How many bytes it takes.
-    static func length(_ bytes: UnsafeRawBufferPointer, at start: Int) -> Int {
-      var position = start + 1
-      switch bytes[start] {
-      case Form.null: break
-      case Form.integer: _ = bytes.varint(&position)
-      case Form.real: position += 8
-      case Form.uuid: position += 16
-      default:
-        let count = Int(bytes.varint(&position))
-        position += count
-      }
-      return position - start
-    }
-
-    /// The same in bytes that nobody vouches for: `nil` of what is none of these, or does not end before `end`.
+    /// How many bytes one takes that stands in bytes that nobody vouches for; `nil` of what is none of these, or does not end before `end`.
     package static func length(_ bytes: UnsafeRawBufferPointer, at start: Int, before end: Int) -> Int? {
       guard start < end else { return nil }
       var position = start + 1

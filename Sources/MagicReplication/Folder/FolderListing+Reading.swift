@@ -31,14 +31,12 @@ extension FolderListing {
   /// The same for who takes its transactions one by one.
   static func reader(_ file: File) throws -> SegmentReader {
     let bytes = try DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)
-    do {
+    return try reading(file) { () throws(JournalError) in
       let reader = try SegmentReader(bytes)
       guard reader.header == file.header, Segment.name(of: try reader.names()) == file.name.name else {
         throw JournalError(.damaged, "it holds other transactions than its name says")
       }
       return reader
-    } catch let error as JournalError {
-      throw MagicDataError(error, file.url.path)
     }
   }
 

@@ -233,13 +233,11 @@ struct Merger {
       kinds[type.id].isLosing = try isBeaten(entry, type, version, place, table)
       if kinds[type.id].isLosing { return }
     }
-    mayReserve(table)
     try merge(entry.made().translated(type), version, place, table)
   }
 
   private mutating func merge(_ entry: Entry, _ version: Version) throws {
     let table = ObjectTable(schema.types[entry.type], db)
-    mayReserve(table)
     if !entry.operation.isRemove, try expectsNew(table), try insertNew(entry, table) { return }
     if let object = unfolded[entry.type]?[entry.key] {
       try number(entry, object.place, table)
@@ -253,6 +251,8 @@ struct Merger {
   /// - Parameter place: of its row, if it has one.
   private mutating func merge(_ entry: Entry, _ version: Version, _ place: ObjectPlace?, _ table: ObjectTable) throws {
     let stamp = version.stamp
+    // What objects lead to may get a z index and no row.
+    for relation in table.type.relations { if let relation { kinds[relation.target.id].isWhole = nil } }
     if let place {
       // With nothing at its stamp or above, the entry wins as a whole, and there is nothing to compare.
       let highest = try reader.highestStamp(from: place.last)
@@ -286,12 +286,6 @@ struct Merger {
       try writer.append(entry, zIndex: zIndex, previous: .none, db)
       kinds[entry.type].isNew = true
     }
-  }
-
-  /// What objects lead to may get a z index and no row.
-  private mutating func mayReserve(_ table: ObjectTable) {
-    guard table.type.hasRelations else { return }
-    for relation in table.type.relations { if let relation { kinds[relation.target.id].isWhole = nil } }
   }
 
   /// What new objects mostly come after: others. They are inserted without being looked for, where every object that was ever named has a row.

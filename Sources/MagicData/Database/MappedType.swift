@@ -39,14 +39,13 @@ final class MappedType: Sendable {
     // Before the fields stand the z index, the key and the last entry.
     var column: Int32 = 2
     let reads = zip(layout.properties, fields).map { property, field -> ColumnRead in
-      let isUUID = if case .uuid = property.codec { true } else { false }
-      if property.kind.isLinked { return ColumnRead(column: -1, kind: property.kind, isUUID: false, isRequired: false) }
+      if property.kind.isLinked { return ColumnRead(column: -1, kind: property.kind, property.codec, isRequired: false) }
       // An object whose claim has not arrived has no number (M-19).
       guard field != nil else {
-        return ColumnRead(column: 1, kind: stored.keyKind, isUUID: isUUID, isRequired: stored.schema.hasNumbers)
+        return ColumnRead(column: 1, kind: stored.keyKind, property.codec, isRequired: stored.schema.hasNumbers)
       }
       column += 1
-      return ColumnRead(column: column, kind: property.kind, isUUID: isUUID, isRequired: !property.canBeAbsent)
+      return ColumnRead(column: column, kind: property.kind, property.codec, isRequired: !property.canBeAbsent)
     }
     columnNames = stored.columns(columns)
     selectAll = stored.select(columns)

@@ -196,15 +196,14 @@ package struct SQL: ~Copyable {
   }
 
   func birth(_ column: Int32) throws -> Birth {
-    // Without an array for each.
-    guard sqlite3_column_bytes(pointer, column) == 16, let start = sqlite3_column_blob(pointer, column),
-      case let stamp = Stamp(UInt64(bigEndian: start.loadUnaligned(as: UInt64.self))), stamp <= .latest
+    // Without an array for each, and without a look-up of the column for each call.
+    let value = sqlite3_column_value(pointer, column)
+    guard sqlite3_value_bytes(value) == 16, let start = sqlite3_value_blob(value),
+      let birth = Birth(
+        UInt64(bigEndian: start.loadUnaligned(as: UInt64.self)),
+        UInt64(bigEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
     else { return try Birth(bytes: bytes(column)) }
-    let (tag, ordinal) = (
-      start.loadUnaligned(fromByteOffset: 8, as: UInt32.self), start.loadUnaligned(fromByteOffset: 12, as: UInt32.self)
-    )
-    return Birth(
-      transaction: TransactionName(stamp: stamp, tag: UInt32(bigEndian: tag)), ordinal: UInt32(bigEndian: ordinal))
+    return birth
   }
 
   package func identifier(_ column: Int32) throws -> Identifier {
@@ -221,11 +220,21 @@ package struct SQL: ~Copyable {
     Value(stored: sqlite3_column_value(pointer, column), kind)
   }
 
-  /// The same in the form in which an instance holds it.
-  func slot(_ read: ColumnRead) -> Slot {
+  /// The same in the form in which an instance holds it, and whether that is what the property's slot holds in any case.
+  @inline(__always) func slot(_ read: ColumnRead) -> (slot: Slot, isPlain: Bool) {
     // One look-up of the column for all that is asked of its value. SQLite calls that unsafe where several threads use the connection.
     let value = sqlite3_column_value(pointer, read.column)
-    return switch sqlite3_value_type(value) {
+    let type = sqlite3_value_type(value)
+    guard type == read.plain else { return (SQL.slot(value, type, read), false) }
+    return switch type {
+    case SQLITE_INTEGER: (.integer(sqlite3_value_int64(value)), true)
+    case SQLITE_FLOAT: (.real(sqlite3_value_double(value)), true)
+    default: (.text(Value.text(value)), true)
+    }
+  }
+
+  private static func slot(_ value: OpaquePointer?, _ type: Int32, _ read: ColumnRead) -> Slot {
+    switch type {
     case SQLITE_INTEGER: .integer(sqlite3_value_int64(value))
     case SQLITE_FLOAT: .real(sqlite3_value_double(value))
     case SQLITE_NULL: .null

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import GRDBSQLite
 internal import MagicJournal
 
 /// Rows on their way to instances: each is a storage already, which most become that of their instance as it is. So a value goes from the database to its
@@ -109,9 +110,11 @@ final class FetchedRows: @unchecked Sendable {
       var (isIncomplete, isHeld) = (false, true)
       let storage = Storage.make(reads.count, first, instances?.record(place, born)) { properties in
         for index in 0..<reads.count {
-          let slot = reads[index].column < 0 ? .null : select.slot(reads[index])
-          if case .null = slot, reads[index].isRequired { isIncomplete = true }
-          if !fetches[index].holds(slot) { isHeld = false }
+          let (slot, isPlain) = reads[index].column < 0 ? (.null, false) : select.slot(reads[index])
+          if !isPlain {
+            if case .null = slot, reads[index].isRequired { isIncomplete = true }
+            if !fetches[index].holds(slot) { isHeld = false }
+          }
           (properties + index).initialize(
             to: Storage.Property(slot: slot, isStored: true, edits: fetches[index].initialEdits))
         }
@@ -138,7 +141,7 @@ final class FetchedRows: @unchecked Sendable {
   private func takeApart(_ instances: InstanceBuffer, isNamed: Bool) {
     self.instances = nil
     for storage in instances.takeStorages() {
-      guard let record = storage.header.record else { preconditionFailure("an instance of a row has a record") }
+      guard let record = storage.record else { preconditionFailure("an instance of a row has a record") }
       add(storage, record.place, record.birth, isNamed: isNamed)
     }
   }
@@ -176,4 +179,18 @@ struct ColumnRead: Sendable {
   let isUUID: Bool
   /// Whether an object without it is not shown.
   let isRequired: Bool
+  /// SQLite's type of values that the property's slot holds whatever they are; 0, which is none, if it has to be looked at them.
+  let plain: Int32
+
+  init(column: Int32, kind: Value.Kind, _ codec: Codec, isRequired: Bool) {
+    (self.column, self.kind, self.isRequired) = (column, kind, isRequired)
+    isUUID = if case .uuid = codec { true } else { false }
+    plain =
+      switch codec {
+      case .integer where Int.bitWidth == 64: SQLITE_INTEGER
+      case .real, .date: SQLITE_FLOAT
+      case .text: SQLITE_TEXT
+      case .integer, .bool, .uuid, .held: 0
+      }
+  }
 }

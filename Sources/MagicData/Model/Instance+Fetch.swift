@@ -9,7 +9,7 @@ extension Instance {
     let record = Record(
       database: database.id, keeper: layout.asks ? database : nil, place: rows.places[row], birth: rows.birth(row))
     if layout.holds(rows[row]) {
-      rows[row].header.record = record
+      rows[row].record = record
       return layout.compose(UnsafeMutableRawPointer(object), of: rows[row])
     }
     object.initialize(to: Object())
@@ -37,7 +37,7 @@ extension Instance {
         if storage.properties[fetch.slot].take(&row.properties[index].slot, as: fetch.codec) { continue }
         try Instance(at: object, layout).fetched(index, &row.properties[index].slot, in: database)
       }
-      storage.header.record = record
+      storage.record = record
     }
   }
 

@@ -208,7 +208,7 @@ extension Instance {
       storage.forget(at: slot, isEdited: true)
     }
     record = nil
-    first.header.removed = removed
+    first.removed = removed
   }
 
   /// What a remove leaves of an object with a number from the database.

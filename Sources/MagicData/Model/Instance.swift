@@ -57,13 +57,13 @@ struct Instance {
   // MARK: The object it is
 
   var record: Record? {
-    get { first.header.record }
+    get { first.record }
     nonmutating set {
-      first.header.record = newValue
-      first.header.removed = nil
+      first.record = newValue
+      first.removed = nil
       // A reverse that stands alone has to know as well.
       if case .apart(let properties) = places {
-        for reverse in properties.dropFirst(layout.properties.count) { reverse.storage.header.record = newValue }
+        for reverse in properties.dropFirst(layout.properties.count) { reverse.storage.record = newValue }
       }
     }
   }
@@ -118,7 +118,7 @@ struct Instance {
 
   /// The object that the instance was until it was removed, if the app has set no other number since.
   var removed: RemovedNumber? {
-    guard let removed = first.header.removed, let index = layout.primary else { return nil }
+    guard let removed = first.removed, let index = layout.primary else { return nil }
     let (storage, slot) = property(index)
     return storage[slot].edits == removed.edits ? removed : nil
   }

@@ -33,7 +33,7 @@ final class InstanceBuffer {
   }
 
   /// - Parameter row: one with a record, and with values that are what their properties' slots hold.
-  func append(_ row: Storage) {
+  func append(_ row: consuming Storage) {
     if count == capacity { grow() }
     layout.compose(start + count * stride, of: row)
     count += 1

@@ -28,7 +28,7 @@ struct InstanceMemory {
   /// - Returns: whether an instance of which nothing else is known still means its object.
   func restore(_ undone: UndoneEntries) -> Bool {
     instance.restore(content, of: database, undone)
-    if instance.record == nil { instance.first.header.removed = removed }
+    if instance.record == nil { instance.first.removed = removed }
     return if case .nothing = content { instance.record?.database == database.id } else { false }
   }
 }
@@ -59,7 +59,7 @@ extension Instance {
       if storage[slot].isStored { isNew = false }
     }
     guard !isNew else {
-      return InstanceMemory(instance: self, database: database, content: .new(edited), removed: first.header.removed)
+      return InstanceMemory(instance: self, database: database, content: .new(edited), removed: first.removed)
     }
     var properties: [InstanceMemory.Property] = []
     for index in layout.properties.indices {
@@ -73,7 +73,7 @@ extension Instance {
           number: layout.isAutomatic(index) ? storage[slot].slot : nil))
     }
     return InstanceMemory(
-      instance: self, database: database, content: .known(record, properties), removed: first.header.removed)
+      instance: self, database: database, content: .known(record, properties), removed: first.removed)
   }
 
   /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: the row may never have

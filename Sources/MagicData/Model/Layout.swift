@@ -298,11 +298,12 @@ final class Layout: Sendable {
   /// Puts an instance together that shows what a row holds, as `init()` and an assignment of each value would.
   ///
   /// The struct is its wrappers and nothing else (`firstPlace`), and a wrapper is a `PropertySlot`, so to initialize these is to initialize it.
-  func compose(_ object: UnsafeMutableRawPointer, of row: Storage) {
+  func compose(_ object: UnsafeMutableRawPointer, of row: consuming Storage) {
     let wrappers = object.bindMemory(to: PropertySlot.self, capacity: fetches.count)
-    for index in 0..<fetches.count {
-      (wrappers + index).initialize(to: PropertySlot(storage: row, slot: Int32(index)))
+    for index in 1..<fetches.count {
+      (wrappers + index).initialize(to: PropertySlot(storage: copy row, slot: Int32(truncatingIfNeeded: index)))
     }
+    wrappers.initialize(to: PropertySlot(storage: row, slot: 0))
   }
 
   /// Takes an instance apart that `compose` has put together: it is no more.

@@ -118,7 +118,7 @@ struct SavedRun: Sendable {
 extension Instance {
   /// Adds its values to a run; returns the mark that each of them carries until it is set anew. `nil` if the instance has to go its way alone.
   func save(into run: inout ObjectRun) throws -> UInt8? {
-    guard first.header.removed == nil else { return nil }
+    guard first.removed == nil else { return nil }
     let record = record
     guard try record.map({ try $0.database == run.database && isAsRecorded() }) ?? true else { return nil }
     let type = run.type

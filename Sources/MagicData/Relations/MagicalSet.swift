@@ -111,7 +111,7 @@ struct Member {
 
   /// Once it is saved. Of two databases' objects the z indexes mean nothing to each other.
   var saved: SavedMember? {
-    storage?.header.record.map { SavedMember(database: $0.database, zIndex: $0.place.zIndex) }
+    storage?.record.map { SavedMember(database: $0.database, zIndex: $0.place.zIndex) }
   }
 }
 

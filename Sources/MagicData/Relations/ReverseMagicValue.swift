@@ -30,7 +30,7 @@ public struct ReverseMagicValue<Owner: MagicObject> {
 
   /// The owners. None for an object that was neither saved nor fetched.
   public var wrappedValue: AsyncReverseMagicSet<Owner> {
-    AsyncReverseMagicSet(property.storage.header.record, relation)
+    AsyncReverseMagicSet(property.storage.record, relation)
   }
 
   public var projectedValue: Self { self }

@@ -2,20 +2,31 @@ internal import MagicJournal
 
 /// Where an object stands in a database: what the storage of its first property knows.
 struct Record {
-  /// The database file; a copy of a file has the same, so an object's key is checked as well.
-  let database: Identifier
-  /// Stays open for an object that may ask it for more of itself.
-  let keeper: Store?
-  let place: ObjectPlace
-  private let named: Birth
-
-  init(database: Identifier, keeper: Store?, place: ObjectPlace, birth: Birth?) {
-    (self.database, self.keeper, self.place) = (database, keeper, place)
-    named = birth ?? Record.unnamed
+  /// All of it but what it refers to.
+  fileprivate struct Bits {
+    let database: Identifier
+    let place: ObjectPlace
+    let named: Birth
   }
 
+  fileprivate let bits: Bits
+  /// Stays open for an object that may ask it for more of itself.
+  let keeper: Store?
+
+  fileprivate init(_ bits: Bits, keeper: Store?) {
+    (self.bits, self.keeper) = (bits, keeper)
+  }
+
+  init(database: Identifier, keeper: Store?, place: ObjectPlace, birth: Birth?) {
+    self.init(Bits(database: database, place: place, named: birth ?? Record.unnamed), keeper: keeper)
+  }
+
+  /// The database file; a copy of a file has the same, so an object's key is checked as well.
+  var database: Identifier { bits.database }
+  var place: ObjectPlace { bits.place }
+
   /// Of an object that no primary value names.
-  var birth: Birth? { named == Record.unnamed ? nil : named }
+  var birth: Birth? { bits.named == Record.unnamed ? nil : bits.named }
 
   /// Without a byte that says whether there is one: each fetched object has a record. No object is born in the transaction before the first.
   private static let unnamed = Birth(transaction: .none, ordinal: 0)
@@ -59,28 +70,33 @@ final class RemovedNumber: Sendable {
 ///
 /// Copies of an instance share it. It belongs to the instance's owner and is touched by nobody else.
 @usableFromInline final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
-  // In an order that leaves no gaps: each instance has one.
+  // In an order that leaves no gaps: each instance has one. Of bits alone, it is made where it stands, and goes with its memory; with references in it
+  // Swift would copy it there and destroy it again. So the storage holds by hand what it refers to.
   @usableFromInline struct Header {
     /// For who reads what was never set.
     let place: Place
-    /// Only in the storage of an object's first property, and only once it was saved or fetched.
-    var record: Record?
-    /// In the same place, once it was removed.
-    var removed: RemovedNumber?
-    /// What the database holds, as far as this instance knows, where that is not what the slot holds.
-    var originals: [(slot: Int, stored: Slot)] = []
-    /// The run of objects in which it was saved last (`SaveRuns`).
-    var run: UInt32 = 0
-    private let properties: UInt16
+    fileprivate var keeper: Unmanaged<Store>?
+    fileprivate var rest: Unmanaged<Rest>?
+    fileprivate var record: Record.Bits?
     /// Of the save that began last.
     fileprivate var mark: UInt8 = 0
+    private let properties: UInt16
+    /// The run of objects in which it was saved last (`SaveRuns`).
+    var run: UInt32 = 0
 
     /// Of its properties.
     var count: Int { Int(properties) }
 
-    init(count: Int, place: Place, _ record: Record?) {
-      (properties, self.place, self.record) = (UInt16(count), place, record)
+    fileprivate init(count: Int, place: Place, _ record: Record?) {
+      (properties, self.place) = (UInt16(count), place)
+      (self.record, keeper) = (record?.bits, record?.keeper.map { .passRetained($0) })
     }
+  }
+
+  /// What few storages have.
+  fileprivate final class Rest {
+    var removed: RemovedNumber?
+    var originals: [(slot: Int, stored: Slot)] = []
   }
 
   @usableFromInline struct Property {
@@ -120,26 +136,58 @@ final class RemovedNumber: Sendable {
 
   deinit {
     let isDeep = withUnsafeMutablePointers { header, properties in
-      let count = header.pointee.count
       var isDeep = false
-      for index in 0..<count {
-        guard case .held(let held) = properties[index].slot, held.holdsInstances else { continue }
+      func queue(_ slot: Slot) {
+        guard case .held(let held) = slot, held.holdsInstances else { return }
         ReleaseQueue.add(held)
         isDeep = true
       }
-      // What was fetched and has given way holds instances as well.
-      if !header.pointee.originals.isEmpty {
-        for original in header.pointee.originals {
-          guard case .held(let held) = original.stored, held.holdsInstances else { continue }
-          ReleaseQueue.add(held)
-          isDeep = true
+      for index in 0..<header.pointee.count {
+        switch properties[index].slot {
+        case .unset, .null, .integer, .real, .uuid: continue
+        case .text: break
+        case .held: queue(properties[index].slot)
         }
-        header.pointee.originals = []
+        (properties + index).deinitialize(count: 1)
       }
-      properties.deinitialize(count: count)
+      // What was fetched and has given way holds instances as well.
+      if let rest = header.pointee.rest?.takeRetainedValue() {
+        for original in rest.originals { queue(original.stored) }
+      }
+      header.pointee.keeper?.release()
       return isDeep
     }
     if isDeep { ReleaseQueue.drain() }
+  }
+
+  // MARK: The object
+
+  /// Only in the storage of an object's first property, and only once it was saved or fetched.
+  var record: Record? {
+    get { header.record.map { Record($0, keeper: header.keeper?.takeUnretainedValue()) } }
+    set {
+      let before = header.keeper
+      (header.record, header.keeper) = (newValue?.bits, newValue?.keeper.map { .passRetained($0) })
+      before?.release()
+    }
+  }
+
+  /// In the same place, once it was removed.
+  var removed: RemovedNumber? {
+    get { rest?.removed }
+    set { if rest != nil || newValue != nil { madeRest().removed = newValue } }
+  }
+
+  /// What the database holds, as far as this instance knows, where that is not what the slot holds.
+  private var originals: [(slot: Int, stored: Slot)] { rest?.originals ?? [] }
+
+  private var rest: Rest? { header.rest?.takeUnretainedValue() }
+
+  private func madeRest() -> Rest {
+    if let rest { return rest }
+    let rest = Rest()
+    header.rest = .passRetained(rest)
+    return rest
   }
 
   // MARK: One property
@@ -184,26 +232,26 @@ final class RemovedNumber: Sendable {
   /// What the database holds of it, as far as the instance knows.
   func stored(at slot: Int) -> Slot? {
     guard self[slot].isStored else { return nil }
-    return header.originals.first { $0.slot == slot }?.stored ?? self[slot].slot
+    return originals.first { $0.slot == slot }?.stored ?? self[slot].slot
   }
 
   private func keepOriginal(_ slot: Int) {
     // One that could not be read has its original already.
-    guard !header.originals.contains(where: { $0.slot == slot }) else { return }
-    header.originals.append((slot, self[slot].slot))
+    guard !originals.contains(where: { $0.slot == slot }) else { return }
+    madeRest().originals.append((slot, self[slot].slot))
   }
 
   /// The database holds what the slot holds.
   func setStored(at slot: Int) {
     self[slot].isStored = true
     self[slot].isEdited = false
-    if !header.originals.isEmpty { header.originals.removeAll { $0.slot == slot } }
+    rest?.originals.removeAll { $0.slot == slot }
   }
 
   /// The database holds something else than the slot.
   func setStored(_ stored: Slot, at slot: Int, isEdited: Bool) {
     setStored(at: slot)
-    header.originals.append((slot, stored))
+    madeRest().originals.append((slot, stored))
     self[slot].isEdited = isEdited
   }
 

@@ -40,6 +40,7 @@ extension Scope {
           return
         }
         count = instances.move(to: start)
+        guard case .transaction = self else { return }
         for index in 0..<count { try remember(start + index, layout, in: store) }
       }
     }

@@ -14,6 +14,14 @@ public struct Birth: Hashable, Sendable {
     self.ordinal = ordinal
   }
 
+  /// Of the two halves of `bytes`; `nil` if they are none of a birth.
+  package init?(_ high: UInt64, _ low: UInt64) {
+    let stamp = Stamp(high)
+    guard stamp <= .latest else { return nil }
+    self.init(
+      transaction: TransactionName(stamp: stamp, tag: UInt32(low >> 32)), ordinal: UInt32(truncatingIfNeeded: low))
+  }
+
   /// 16 bytes, as a table and a digest have them (J-18, M-11).
   package var bytes: [UInt8] {
     var writer = ByteWriter()

@@ -299,20 +299,28 @@ final class Layout: Sendable {
   ///
   /// The struct is its wrappers and nothing else (`firstPlace`), and a wrapper is a `PropertySlot`, so to initialize these is to initialize it.
   func compose(_ object: UnsafeMutableRawPointer, of row: consuming Storage) {
-    let wrappers = object.bindMemory(to: PropertySlot.self, capacity: fetches.count)
-    for index in 1..<fetches.count {
-      (wrappers + index).initialize(to: PropertySlot(storage: copy row, slot: Int32(truncatingIfNeeded: index)))
-    }
-    wrappers.initialize(to: PropertySlot(storage: row, slot: 0))
+    compose(object, ofHeld: hold(row))
   }
 
-  /// Takes an instance apart that `compose` has put together: it is no more.
-  @discardableResult
-  func decompose(_ object: UnsafeMutableRawPointer) -> Storage {
-    let wrappers = object.assumingMemoryBound(to: PropertySlot.self)
-    let storage = wrappers.pointee.storage
-    wrappers.deinitialize(count: fetches.count)
-    return storage
+  /// The same of a row that is held already.
+  func compose(_ object: UnsafeMutableRawPointer, ofHeld row: Unmanaged<Storage>) {
+    let wrappers = object.bindMemory(to: PropertySlot.self, capacity: fetches.count)
+    for index in 0..<fetches.count {
+      (wrappers + index).initialize(
+        to: PropertySlot(storage: row.takeRetainedValue(), slot: Int32(truncatingIfNeeded: index)))
+    }
+  }
+
+  /// Holds a row once for each wrapper of its instance to come.
+  func hold(_ row: consuming Storage) -> Unmanaged<Storage> {
+    let row = Unmanaged.passRetained(row)
+    for _ in 1..<fetches.count { _ = row.retain() }
+    return row
+  }
+
+  /// Undoes `hold`.
+  func letGo(_ row: Unmanaged<Storage>) {
+    for _ in 0..<fetches.count { row.release() }
   }
 
   /// Whether instances are put together of rows, and there is nothing else to be fetched for them.

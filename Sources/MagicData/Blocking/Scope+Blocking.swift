@@ -77,7 +77,8 @@ extension Scope {
   private func blockingMapped<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> QueryTypes? {
     try query.plan.check()
     guard let type = try blockingMappedForReading(Object.self) else { return nil }
-    return QueryTypes(type, related: try query.plan.targets.compactMap { try blockingMappedForReading($0) }, in: store)
+    let related = try query.plan.targets.compactMap { try blockingMappedForReading($0) }
+    return QueryTypes(query.plan, type, related: related, in: store)
   }
 
   private func blockingFetch(_ type: MappedType, key: ObjectKey? = nil) throws -> Fetched {

@@ -75,11 +75,12 @@ extension Store {
 
   /// For what mostly takes little and may take long: on a thread of Swift's pool for a while, and what is not done by then once more as `read`. `body` only reads,
   /// and keeps nothing of what it read the first time.
-  @inline(never) package func readBriefly<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result)
-    async throws
-    -> Result
-  {
-    if let result = try await lookUpNow(within: surroundings.brief, body) { return result }
+  ///
+  /// - Parameter isOneStatement: then it sees one moment without a transaction, which takes as long as a few rows.
+  @inline(never) package func readBriefly<Result: Sendable>(
+    isOneStatement: Bool = false, _ body: @Sendable @escaping (Database) throws -> Result
+  ) async throws -> Result {
+    if let result = try await lookUpNow(within: surroundings.brief, isOneStatement, body) { return result }
     return try await read(body)
   }
 
@@ -96,12 +97,15 @@ extension Store {
 
   /// `nil` if its statements took longer, or there is no connection.
   @inline(never) @concurrent private func lookUpNow<Result: Sendable>(
-    within duration: Duration, _ body: @Sendable @escaping (Database) throws -> Result
+    within duration: Duration, _ isOneStatement: Bool, _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result? {
     await turns.take()
     try Task.checkCancellation()
     return try Store.failing("the database could not be read") {
-      try lookUps?.read { db in try db.atOneMoment { db in try db.within(duration, body) } } ?? nil
+      try lookUps?.read { db in
+        if isOneStatement { return try db.within(duration, body) }
+        return try db.atOneMoment { db in try db.within(duration, body) }
+      } ?? nil
     }
   }
 

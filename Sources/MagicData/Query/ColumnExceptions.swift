@@ -6,65 +6,77 @@ internal import MagicJournal
 /// That is rare, and what it asks for (`OR c IS NULL`, a `CASE` in the order) keeps SQLite from reading an index in its order. Where there is
 /// an index, it can be asked.
 struct ColumnExceptions {
-  /// By type: the properties of a query with columns that have none.
-  private var plain: [ObjectIdentifier: PropertySet] = [:]
+  /// A property of a type.
+  struct Column {
+    let type: MappedType
+    let property: Int
 
-  init(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws {
-    for (type, properties) in plan.properties(types) {
-      try ColumnExceptions.checkKinds(of: properties, type, db)
-      plain[ObjectIdentifier(type)] = try ColumnExceptions.none(of: properties, type, db)
+    func isSame(as other: Column) -> Bool { type === other.type && property == other.property }
+  }
+
+  /// Those that were looked at and have none.
+  private var plain: [Column] = []
+
+  /// - Parameter doubtful: the query's columns of which only the database can tell.
+  init(_ doubtful: [Column], _ db: Connection) throws {
+    for column in doubtful {
+      try ColumnExceptions.checkKinds(of: column, db)
+      if try ColumnExceptions.areNone(in: column, db) { plain.append(column) }
     }
   }
 
   func arePossible(in property: Int, of type: MappedType) -> Bool {
-    !(plain[ObjectIdentifier(type)]?.contains(property) ?? false)
+    let column = Column(type: type, property: property)
+    return column.mayHaveExceptions && !plain.contains { $0.isSame(as: column) }
   }
 
   /// A value that is stored in a former kind is converted by Swift, where SQL cannot see it.
-  private static func checkKinds(of properties: Set<Int>, _ type: MappedType, _ db: Connection) throws {
-    guard !type.former.isEmpty else { return }
-    for property in properties {
-      guard let field = type.fields[property], let group = type.formerFields[property] else { continue }
-      let own = Statements.quoted(type.stored.columns[field])
-      let former = group.map { "\(Statements.quoted(type.stored.columns[$0])) IS NOT NULL" }.joined(separator: " OR ")
-      var select = try SQL(
-        db, "SELECT EXISTS (SELECT 1 FROM \(Statements.quoted(type.stored.table)) WHERE \(own) IS NULL AND (\(former)))")
-      if try select.step(), select.integer(0) != 0 {
-        let name = "\(type.layout.name).\(type.layout.properties[property].name)"
-        throw MagicDataError(
-          .query, "\(name) has values of a former kind, which a query cannot compare; set them anew in all objects first")
-      }
+  private static func checkKinds(of column: Column, _ db: Connection) throws {
+    let (type, property) = (column.type, column.property)
+    guard let field = type.fields[property], let group = type.formerFields[property] else { return }
+    let own = Statements.quoted(type.stored.columns[field])
+    let former = group.map { "\(Statements.quoted(type.stored.columns[$0])) IS NOT NULL" }.joined(separator: " OR ")
+    var select = try SQL(
+      db, "SELECT EXISTS (SELECT 1 FROM \(Statements.quoted(type.stored.table)) WHERE \(own) IS NULL AND (\(former)))")
+    if try select.step(), select.integer(0) != 0 {
+      let name = "\(type.layout.name).\(type.layout.properties[property].name)"
+      throw MagicDataError(
+        .query, "\(name) has values of a former kind, which a query cannot compare; set them anew in all objects first")
     }
   }
 
-  private static func none(of properties: Set<Int>, _ type: MappedType, _ db: Connection) throws -> PropertySet {
-    var plain = PropertySet()
-    for property in properties {
-      let isReal = type.layout.properties[property].kind == .real
-      let hasDefault = type.standing(property) != nil
-      guard let field = type.fields[property], isReal || hasDefault else {
-        plain.insert(property)
-        continue
-      }
-      guard type.isIndexed(property) else { continue }
-      let (table, column) = (Statements.quoted(type.stored.table), Statements.quoted(type.stored.columns[field]))
-      var exceptions: [String] = []
-      if isReal { exceptions.append("EXISTS (SELECT 1 FROM \(table) WHERE \(column) >= X'')") }
-      if hasDefault { exceptions.append("EXISTS (SELECT 1 FROM \(table) WHERE \(column) IS NULL)") }
-      var select = try SQL(db, "SELECT \(exceptions.joined(separator: " OR "))")
-      if try select.step(), select.integer(0) == 0 { plain.insert(property) }
+  private static func areNone(in column: Column, _ db: Connection) throws -> Bool {
+    let type = column.type
+    guard column.mayHaveExceptions, type.isIndexed(column.property), let field = type.fields[column.property] else {
+      return false
     }
-    return plain
+    let (table, name) = (Statements.quoted(type.stored.table), Statements.quoted(type.stored.columns[field]))
+    var exceptions: [String] = []
+    if column.isReal { exceptions.append("EXISTS (SELECT 1 FROM \(table) WHERE \(name) >= X'')") }
+    if column.hasDefault { exceptions.append("EXISTS (SELECT 1 FROM \(table) WHERE \(name) IS NULL)") }
+    var select = try SQL(db, "SELECT \(exceptions.joined(separator: " OR "))")
+    return try select.step() && select.integer(0) == 0
+  }
+}
+
+extension ColumnExceptions.Column {
+  fileprivate var isReal: Bool { type.layout.properties[property].kind == .real }
+  fileprivate var hasDefault: Bool { type.standing(property) != nil }
+  fileprivate var mayHaveExceptions: Bool { type.fields[property] != nil && (isReal || hasDefault) }
+
+  fileprivate var isDoubtful: Bool {
+    type.formerFields[property] != nil || mayHaveExceptions && type.isIndexed(property)
   }
 }
 
 extension QueryPlan {
-  /// The values that it asks about, by type.
-  fileprivate func properties(_ types: QueryTypes) -> [(MappedType, Set<Int>)] {
-    var seen: [ObjectIdentifier: (MappedType, Set<Int>)] = [:]
+  /// The columns that it asks about of which only the database can tell whether they have exceptions.
+  func doubtful(_ types: QueryTypes) -> [ColumnExceptions.Column] {
+    var doubtful: [ColumnExceptions.Column] = []
     func see(_ route: PropertyRoute, of type: MappedType) {
       guard let hop = route.hops.first else {
-        seen[ObjectIdentifier(type), default: (type, [])].1.insert(route.property)
+        let column = ColumnExceptions.Column(type: type, property: route.property)
+        if column.isDoubtful, !doubtful.contains(where: { $0.isSame(as: column) }) { doubtful.append(column) }
         return
       }
       if let target = types.target(of: hop) {
@@ -77,7 +89,7 @@ extension QueryPlan {
     }
     visit(condition, of: types.type)
     for key in order { see(key.route, of: types.type) }
-    return Array(seen.values)
+    return doubtful
   }
 }
 

@@ -23,7 +23,7 @@ extension MagicQuery {
   public nonisolated(nonsending) func count() async throws -> Int {
     guard let (scope, types) = try await mapped(in: try scope) else { return 0 }
     let plan = plan
-    return try await scope.read { db in
+    return try await scope.read(isOneStatement: types.doubtful.isEmpty) { db in
       var select = try QueryText.count(plan, types, db).statement(db)
       return try select.step() ? select.int(0) : 0
     }
@@ -59,7 +59,7 @@ extension MagicQuery {
   nonisolated(nonsending) func all(in scope: Scope) async throws -> [Object] {
     guard let (scope, types) = try await mapped(in: scope) else { return [] }
     let (plan, type, store) = (plan, types.type, scope.store)
-    let fetched = try await scope.fetch(type) { db in
+    let fetched = try await scope.fetch(type, isOneStatement: types.doubtful.isEmpty) { db in
       try FetchedRows(type, db, .objects(plan, types, db), asInstancesIn: store)
     }
     return try scope.objects(Object.self, fetched)
@@ -73,7 +73,7 @@ extension MagicQuery {
     for target in plan.targets {
       if let target = try await scope.mappedForReading(target) { related.append(target) }
     }
-    return (scope, QueryTypes(type, related: related, in: scope.store))
+    return (scope, QueryTypes(plan, type, related: related, in: scope.store))
   }
 }
 

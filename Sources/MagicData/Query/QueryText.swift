@@ -7,7 +7,7 @@ struct QueryText {
   private var values: [Value] = []
   let types: QueryTypes
   let exceptions: ColumnExceptions
-  /// The names of the tables in whose scope the text is, in lower case.
+  /// The names of the tables in whose scope the text is.
   var names: [String] = []
 
   /// SQLite's own limit on question marks (https://sqlite.org/limits.html, 9).
@@ -16,7 +16,9 @@ struct QueryText {
   private init(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws {
     try plan.check()
     self.types = types
-    exceptions = try ColumnExceptions(plan, types, db)
+    exceptions = try ColumnExceptions(types.doubtful, db)
+    // So that it need not grow.
+    sql.reserveCapacity(300)
   }
 
   func statement(_ db: Connection) throws -> SQL {

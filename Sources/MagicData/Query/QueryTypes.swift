@@ -6,15 +6,18 @@ struct QueryTypes: Sendable {
   let database: Identifier
   let type: MappedType
   /// Those behind relations, without those of which the database has never had objects.
-  private let related: [ObjectIdentifier: MappedType]
+  private let related: [MappedType]
+  /// The columns at which the query has to look first.
+  private(set) var doubtful: [ColumnExceptions.Column] = []
 
-  init(_ type: MappedType, related: [MappedType], in store: Store) {
+  init(_ plan: QueryPlan, _ type: MappedType, related: [MappedType], in store: Store) {
     database = store.id
     self.type = type
-    self.related = Dictionary(related.map { (ObjectIdentifier($0.layout.type), $0) }, uniquingKeysWith: { known, _ in known })
+    self.related = related
+    doubtful = plan.doubtful(self)
   }
 
-  func target(of hop: Hop) -> MappedType? { related[ObjectIdentifier(hop.target)] }
+  func target(of hop: Hop) -> MappedType? { related.first { $0.layout.type == hop.target } }
 
   /// How a condition finds the objects of a type that fulfil it.
   func access(_ condition: Condition, of type: MappedType) -> Access {

@@ -62,15 +62,19 @@ extension Scope {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
     if key != nil, types.isEmpty { return try await lookUp { [store] db in try Fetched(type, [], db, in: store, key: key) } }
-    return try await read { [store] db in try Fetched(type, types, db, in: store, key: key) }
+    return try await read(isOneStatement: types.isEmpty) { [store] db in
+      try Fetched(type, types, db, in: store, key: key)
+    }
   }
 
   /// The objects of rows that are read by whoever asks.
+  ///
+  /// - Parameter isOneStatement: whether the rows are.
   nonisolated(nonsending) func fetch(
-    _ type: MappedType, _ rows: @Sendable @escaping (Connection) throws -> FetchedRows
+    _ type: MappedType, isOneStatement: Bool, _ rows: @Sendable @escaping (Connection) throws -> FetchedRows
   ) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
-    return try await read { db in try Fetched(rows(db), type, types, db) }
+    return try await read(isOneStatement: isOneStatement && types.isEmpty) { db in try Fetched(rows(db), type, types, db) }
   }
 
   nonisolated(nonsending) func objects<Object: MagicObject>(of: Object.Type) async throws -> [Object] {

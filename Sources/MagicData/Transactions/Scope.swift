@@ -55,12 +55,14 @@ enum Scope {
   // (`IsolationTests`).
 
   /// What mostly takes little, and may take long.
+  ///
+  /// - Parameter isOneStatement: then it sees one moment by itself.
   nonisolated(nonsending) func read<Result: Sendable>(
-    _ body: @Sendable @escaping (Connection) throws -> Result
+    isOneStatement: Bool = false, _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     let result: Result
     switch self {
-    case .database(let store): result = try await store.readBriefly(body)
+    case .database(let store): result = try await store.readBriefly(isOneStatement: isOneStatement, body)
     case .observed(let store, let note): result = try await store.readBriefly(note.noting(body))
     case .transaction(let open, _): result = try await open.access(body)
     }

@@ -16,9 +16,22 @@ package struct SHA256: Sendable {
   }
 
   package static func hash(_ message: UnsafeRawBufferPointer) -> [UInt8] {
+    whole(message).bytes
+  }
+
+  /// The first 16 bytes, as two numbers.
+  static func halves(_ message: [UInt8]) -> (high: UInt64, low: UInt64) {
+    let state = message.withUnsafeBytes { whole($0).state }
+    return (UInt64(state.0) << 32 | UInt64(state.1), UInt64(state.2) << 32 | UInt64(state.3))
+  }
+
+  private static func whole(_ message: UnsafeRawBufferPointer) -> SHA256 {
     var hash = SHA256()
-    hash.update(message)
-    return hash.finish()
+    hash.count = message.count
+    let whole = message.count / 64 * 64
+    for start in stride(from: 0, to: whole, by: 64) { hash.absorb(message, start) }
+    hash.close(UnsafeRawBufferPointer(rebasing: message[whole...]))
+    return hash
   }
 
   /// Goes on with a message that comes in pieces.
@@ -38,24 +51,38 @@ package struct SHA256: Sendable {
 
   /// The hash of all pieces, after the last of them.
   package mutating func finish() -> [UInt8] {
-    tail.append(0x80)
-    while tail.count % 64 != 56 { tail.append(0) }
-    withUnsafeBytes(of: UInt64(count * 8).bigEndian) { tail += $0 }
-    absorbTail()
+    let rest = tail
+    tail = []
+    rest.withUnsafeBytes { close($0) }
     return bytes
   }
 
-  private mutating func absorbTail() {
-    let blocks = tail
-    tail = []
-    blocks.withUnsafeBytes { bytes in
-      for start in stride(from: 0, to: bytes.count, by: 64) { absorb(bytes, start) }
+  /// The last of the message, less than a block, with what stands behind it.
+  private mutating func close(_ rest: UnsafeRawBufferPointer) {
+    let length = rest.count < 56 ? 64 : 128
+    withUnsafeTemporaryAllocation(byteCount: length, alignment: 8) { blocks in
+      blocks.initializeMemory(as: UInt8.self, repeating: 0)
+      blocks.copyMemory(from: rest)
+      blocks[rest.count] = 0x80
+      blocks.storeBytes(of: UInt64(count * 8).bigEndian, toByteOffset: length - 8, as: UInt64.self)
+      for start in stride(from: 0, to: length, by: 64) { absorb(UnsafeRawBufferPointer(blocks), start) }
     }
   }
 
+  private mutating func absorbTail() {
+    let block = tail
+    tail = []
+    block.withUnsafeBytes { absorb($0, 0) }
+  }
+
   private var bytes: [UInt8] {
-    withUnsafeBytes(of: state) { words in
-      words.bindMemory(to: UInt32.self).flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
+    withUnsafeBytes(of: state) { state in
+      Array(unsafeUninitializedCapacity: 32) { bytes, count in
+        for (place, word) in state.bindMemory(to: UInt32.self).enumerated() {
+          for index in 0..<4 { bytes[4 * place + index] = UInt8(truncatingIfNeeded: word >> (24 - 8 * UInt32(index))) }
+        }
+        count = 32
+      }
     }
   }
 

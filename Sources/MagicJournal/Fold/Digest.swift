@@ -7,47 +7,50 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
 
   package mutating func add(_ object: ObjectState, _ key: ObjectKey, of type: TypeSchema) {
     guard object.isAlive else { return }
-    let number = add(Digest.name(of: key, type))
+    var writer = ByteWriter()
+    let number = Digest.number(of: key, type, &writer)
+    add(number)
     for write in object.values where !write.isTombstone {
-      var writer = ByteWriter()
+      writer.removeAll()
       writer.byte(UInt8(ascii: "V"))
-      writer.append(number)
+      number.encode(to: &writer)
       writer.string(type.fields[write.field].name.text)
       writer.fixed(write.version.stamp.bits)
       write.version.root.encode(to: &writer)
       write.value.encode(to: &writer)
-      add(writer.bytes)
+      add(Digest.number(writer))
     }
   }
 
   /// The claim of an object that is alive.
   package mutating func add(_ claim: Claim, isLost: Bool, of type: TypeSchema) {
     var writer = ByteWriter()
+    let number = Digest.number(of: .birth(claim.birth), type, &writer)
+    writer.removeAll()
     writer.byte(UInt8(ascii: "C"))
-    writer.append(Digest.number(Digest.name(of: .birth(claim.birth), type)))
+    number.encode(to: &writer)
     writer.byte(isLost ? 1 : 0)
     writer.varint(UInt64(claim.number))
-    add(writer.bytes)
+    add(Digest.number(writer))
   }
 
-  private static func name(of key: ObjectKey, _ type: TypeSchema) -> [UInt8] {
-    var writer = ByteWriter()
+  private static func number(of key: ObjectKey, _ type: TypeSchema, _ writer: inout ByteWriter) -> Identifier {
     writer.byte(UInt8(ascii: "O"))
     writer.string(type.name.text)
     writer.byte(type.primary?.kind.rawValue ?? 0)
     key.encode(to: &writer)
-    return writer.bytes
+    return number(writer)
   }
 
-  private static func number(_ message: [UInt8]) -> ArraySlice<UInt8> { SHA256.hash(message).prefix(16) }
+  private static func number(_ message: ByteWriter) -> Identifier {
+    let (high, low) = SHA256.halves(message.bytes)
+    return Identifier(high, low)
+  }
 
-  @discardableResult
-  private mutating func add(_ message: [UInt8]) -> ArraySlice<UInt8> {
-    let number = Digest.number(message)
-    let sum = low.addingReportingOverflow(number.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
-    low = sum.partialValue
-    high = high &+ number.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } &+ (sum.overflow ? 1 : 0)
-    return number
+  private mutating func add(_ number: Identifier) {
+    let (sum, isOver) = low.addingReportingOverflow(number.low)
+    low = sum
+    high = high &+ number.high &+ (isOver ? 1 : 0)
   }
 
   package var identifier: Identifier { Identifier(high, low) }

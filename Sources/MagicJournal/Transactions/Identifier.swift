@@ -1,7 +1,7 @@
 /// 16 random bytes that name a replica or a data set (J-1).
 package struct Identifier: Hashable, Comparable, Sendable, CustomStringConvertible {
-  private let high: UInt64
-  private let low: UInt64
+  let high: UInt64
+  let low: UInt64
 
   package init(_ high: UInt64, _ low: UInt64) {
     self.high = high

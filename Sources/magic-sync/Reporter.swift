@@ -90,6 +90,12 @@ actor Reporter {
         two databases have written under the id \(replica), a copy of one or a backup: what both wrote is held under ids of \
         their own from here on. Nothing is lost
         """)
+    case .differed(let replica):
+      trouble(
+        """
+        \(replica) holds the same transactions and came to other values: one of the two databases is damaged; `magic-sync sync` says \
+        what to do
+        """)
     case .missing(let gap):
       trouble(
         """
@@ -147,6 +153,7 @@ actor Reporter {
       case .unread(let file): try line("unread", Trouble(file))
       case .becameReplica(let replica): try line("becameReplica", ["replica": replica])
       case .closed(let replica): try line("closed", ["replica": replica])
+      case .differed(let replica): try line("differed", ["replica": replica])
       case .missing(let gap): try line("missing", Gap(gap))
       case .lacking(let assets): try line("lacking", Lacking(assets: assets))
       case .forked(let error): try line("forked", Trouble(error))

@@ -26,7 +26,7 @@ import Testing
       case .parked(let replica): show("the clock of", replica.replica, "runs ahead")
       case .forked(let error), .retrying(let error, _): show(error.message)
       case .inStep: syncing.cancel()
-      case .applied, .sent, .unread, .missing, .lacking, .becameReplica, .closed: break
+      case .applied, .sent, .unread, .missing, .lacking, .becameReplica, .closed, .differed: break
       }
       if syncing.isCancelled { break }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import MagicJournal
 import MagicReplication
@@ -64,6 +65,24 @@ import Testing
     let writing = try replicator(c, server, "post")
     await expectCode(.unauthorized, naming: "no right to read") { try await writing.pull() }
     #expect(try await c.statistics().transactions == 0)
+    try await server.stop()
+  }
+
+  /// L-25, K-22, W-16: whoever may only read says no digest, and asks for one.
+  @Test func aReaderHearsOfWhatDiffers() async throws {
+    let (served, b) = (try await MagicData(path: folder["a"]), try await MagicData(path: folder["b"]))
+    try await served.update(Note("1", "one"))
+    var options = RunningServer.quiet
+    options.tokens = try secret("tokens", "look reader read\n")
+    let server = try await RunningServer(MagicServer(served, at: ["tcp://127.0.0.1:0"], options: options))
+    let reading = try replicator(b, server, "look")
+    try await reading.pull()
+    _ = try await b.store.write { db in
+      try db.execute(sql: "UPDATE magic_journal SET data = CAST(replace(CAST(data AS TEXT), 'one', 'two') AS BLOB)")
+    }
+    await expectCode(.failed, naming: server.address) { try await reading.sync() }
+    // It is asked anew when it is time.
+    try await reading.sync()
     try await server.stop()
   }
 

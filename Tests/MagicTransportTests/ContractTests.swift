@@ -339,12 +339,12 @@ import Testing
     try await place.stop()
   }
 
-  /// H-43, L-24, L-25, W-16: sides that hold the same transactions and yet are not equal are told so. Here a value in a peer's journal was changed by hand.
+  /// H-43, L-24, L-25, W-16, K-21, K-22: sides that hold the same transactions and yet are not equal are told so. Here a value in a peer's journal was changed by hand.
   @Test func whatHoldsTheSameAndDiffersIsAnAlarm() async throws {
     let place = try await Place(.peer)
     let a = try place.replica("a")
     try await a.magic.update(Note("1", "one"))
-    try await a.replicator.sync()
+    try await a.replicator.push()
     let served = try #require(place.served)
     _ = try await served.store.write { db in
       try db.execute(sql: "UPDATE magic_journal SET data = CAST(replace(CAST(data AS TEXT), 'one', 'off') AS BLOB)")

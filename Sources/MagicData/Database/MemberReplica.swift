@@ -12,10 +12,11 @@ package struct MemberReplica: Sendable, Equatable {
   package struct Acknowledgement: Sendable, Equatable {
     package let time: Int64
     package let frontier: NamedFrontier
+    /// What it folds to (K-21), if it has looked.
+    package let digest: Identifier?
 
-    package init(time: Int64, frontier: NamedFrontier) {
-      self.time = time
-      self.frontier = frontier
+    package init(time: Int64, frontier: NamedFrontier, digest: Identifier? = nil) {
+      (self.time, self.frontier, self.digest) = (time, frontier, digest)
     }
   }
 
@@ -28,6 +29,7 @@ package struct MemberReplica: Sendable, Equatable {
 
   /// All that the database knows of, in the order of their ids.
   package static func all(_ db: Database) throws -> [MemberReplica] {
+    let digests = try digests(db)
     var select = try SQL(db, Statements.selectMembers)
     var members: [MemberReplica] = []
     while try select.step() {
@@ -36,8 +38,10 @@ package struct MemberReplica: Sendable, Equatable {
         let bytes = select.bytes(2)
         var reader = ByteReader(bytes)
         do {
+          let digest = digests[member.replica].flatMap { $0.time == select.integer(1) ? $0.digest : nil }
           member.acknowledged = Acknowledgement(
-            time: select.integer(1), frontier: try NamedFrontier(from: &reader, count: bytes.count / NamedFrontier.endLength))
+            time: select.integer(1), frontier: try NamedFrontier(from: &reader, count: bytes.count / NamedFrontier.endLength),
+            digest: digest)
           try reader.expectEnd("an acknowledgement")
         } catch {
           throw MagicDataError(.notADatabase, "the database is damaged: an acknowledgement cannot be read", cause: error)
@@ -47,6 +51,15 @@ package struct MemberReplica: Sendable, Equatable {
       members.append(member)
     }
     return members
+  }
+
+  /// With the time of the acknowledgement that each belongs to.
+  private static func digests(_ db: Database) throws -> [ReplicaID: (time: Int64, digest: Identifier)] {
+    guard try db.has("magic_digest") else { return [:] }
+    var select = try SQL(db, Statements.selectDigests)
+    var digests: [ReplicaID: (time: Int64, digest: Identifier)] = [:]
+    while try select.step() { digests[try select.identifier(0)] = (select.integer(1), try select.identifier(2)) }
+    return digests
   }
 
   /// Of an id under which nobody writes, and so nobody acknowledges (K-8).
@@ -67,6 +80,16 @@ package struct MemberReplica: Sendable, Equatable {
       try insert.bindNull()
     }
     if let expired { try insert.bind(expired) } else { try insert.bindNull() }
+    try insert.run()
+    if let acknowledged, let digest = acknowledged.digest { try store(digest, of: acknowledged, db) }
+  }
+
+  private func store(_ digest: Identifier, of acknowledged: Acknowledgement, _ db: Database) throws {
+    try db.execute(sql: Statements.createDigests)
+    var insert = try SQL(db, Statements.insertDigest)
+    try insert.bind(replica)
+    try insert.bind(acknowledged.time)
+    try insert.bind(digest)
     try insert.run()
   }
 }

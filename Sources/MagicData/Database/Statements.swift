@@ -201,6 +201,21 @@ enum Statements {
   static let selectBranches = "SELECT replica, first, branch FROM magic_branch"
   static let insertBranch = "INSERT INTO magic_branch (replica, first, branch) VALUES (?, ?, ?)"
 
+  static let createDigests = """
+    CREATE TABLE IF NOT EXISTS magic_digest (
+      replica BLOB PRIMARY KEY, time INTEGER NOT NULL, digest BLOB NOT NULL
+    ) WITHOUT ROWID
+    """
+  static let selectDigests = "SELECT replica, time, digest FROM magic_digest"
+  static let insertDigest = "INSERT OR REPLACE INTO magic_digest (replica, time, digest) VALUES (?, ?, ?)"
+  static let createLook = """
+    CREATE TABLE IF NOT EXISTS magic_look (
+      id INTEGER PRIMARY KEY CHECK (id = 1), due INTEGER NOT NULL, bytes INTEGER NOT NULL
+    )
+    """
+  static let selectLook = "SELECT due, bytes FROM magic_look"
+  static let setLook = "INSERT OR REPLACE INTO magic_look (id, due, bytes) VALUES (1, ?, (\(selectSize)))"
+
   static let createAcceptedTime =
     "CREATE TABLE IF NOT EXISTS magic_accepted (id INTEGER PRIMARY KEY CHECK (id = 1), milliseconds INTEGER NOT NULL)"
   static let selectAcceptedTime = "SELECT milliseconds FROM magic_accepted"

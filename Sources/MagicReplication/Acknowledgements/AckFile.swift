@@ -39,6 +39,8 @@ struct AckFile: Equatable, Sendable {
     struct Acknowledged: Codable {
       let time: Int64
       let frontier: [String: String]
+      /// Not there if it was not looked at.
+      var digest: String?
     }
 
     let format: Int
@@ -59,7 +61,8 @@ struct AckFile: Equatable, Sendable {
         for replica in acknowledged.frontier.replicas {
           frontier[replica.description] = acknowledged.frontier[replica].map(AckFile.text)
         }
-        content.acknowledged[member.replica.description] = .init(time: acknowledged.time, frontier: frontier)
+        content.acknowledged[member.replica.description] = .init(
+          time: acknowledged.time, frontier: frontier, digest: acknowledged.digest?.description)
       }
       content.expired[member.replica.description] = member.expired
     }
@@ -132,7 +135,10 @@ struct AckFile: Equatable, Sendable {
         guard let replica = Identifier(text), let end = AckFile.end(end) else { return nil }
         frontier[replica] = end
       }
-      members[replica, default: MemberReplica(replica)].acknowledged = .init(time: said.time, frontier: frontier)
+      let digest = said.digest.flatMap { Identifier($0) }
+      guard digest?.description == said.digest else { return nil }
+      members[replica, default: MemberReplica(replica)].acknowledged = .init(
+        time: said.time, frontier: frontier, digest: digest)
     }
     for (text, time) in content.expired {
       guard let replica = Identifier(text), AckFile.times ~= time else { return nil }

@@ -49,13 +49,39 @@ struct Members {
   }
 
   /// The own acknowledgement is later than all that is known of oneself.
-  mutating func acknowledge(_ frontier: NamedFrontier, at now: Int64) {
+  ///
+  /// - Parameter digest: what the database folds to at that frontier (K-21), if it has looked just now. What was said of the same frontier before stays.
+  mutating func acknowledge(_ frontier: NamedFrontier, digest: Identifier? = nil, at now: Int64) {
     var member = all[own] ?? MemberReplica(own)
-    if let said = member.acknowledged, said.frontier == frontier, now - said.time < Members.day, !member.isExpired { return }
+    let said = member.acknowledged.flatMap { $0.frontier == frontier ? $0 : nil }
+    let digest = digest ?? said?.digest
+    if let said, said.digest == digest, now - said.time < Members.day, !member.isExpired { return }
     let last = max(member.acknowledged?.time ?? -1, member.expired ?? -1)
     // Whatever others say of this replica, its own file is to be read.
-    member.acknowledged = .init(time: min(max(now, last + 1), AckFile.times.upperBound), frontier: frontier)
+    member.acknowledged = .init(time: min(max(now, last + 1), AckFile.times.upperBound), frontier: frontier, digest: digest)
     learn([member])
+  }
+
+  /// Whether it is time to look what a frontier folds to (K-21).
+  func owesDigest(of frontier: NamedFrontier, at now: Int64, _ db: Connection) throws -> Bool {
+    guard !frontier.isEmpty else { return false }
+    if try DigestSchedule.isDue(at: now, db) { return true }
+    return digest(of: frontier) == nil
+      && all.values.contains { !$0.isExpired && $0.acknowledged?.frontier == frontier && $0.acknowledged?.digest != nil }
+  }
+
+  /// What the database has said of a frontier.
+  func digest(of frontier: NamedFrontier) -> Identifier? {
+    all[own]?.acknowledged.flatMap { $0.frontier == frontier ? $0.digest : nil }
+  }
+
+  /// Who folds a frontier to something else than this database (K-22), as far as both have said.
+  func differing(at frontier: NamedFrontier) -> [ReplicaID] {
+    guard let digest = digest(of: frontier) else { return [] }
+    return all.values.filter { member in
+      guard !member.isExpired, let said = member.acknowledged, let others = said.digest else { return false }
+      return said.frontier == frontier && others != digest
+    }.map(\.replica).sorted()
   }
 
   mutating func expire(_ replica: ReplicaID, at now: Int64) {
@@ -144,8 +170,12 @@ extension MemberReplica {
   /// Takes what is later than what is known (K-7). `false` if nothing is.
   mutating func learn(_ said: MemberReplica) -> Bool {
     let before = self
-    if let acknowledged = said.acknowledged, acknowledged.time > self.acknowledged?.time ?? -1 {
-      self.acknowledged = acknowledged
+    if let said = said.acknowledged, let known = acknowledged {
+      // Who carried it here may have known of no digests.
+      let hasMore = said.time == known.time && said.digest != nil && known.digest == nil
+      if said.time > known.time || hasMore { acknowledged = said }
+    } else {
+      acknowledged = acknowledged ?? said.acknowledged
     }
     if let expired = said.expired { self.expired = max(self.expired ?? expired, expired) }
     return self != before

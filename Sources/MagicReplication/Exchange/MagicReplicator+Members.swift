@@ -11,13 +11,22 @@ extension FolderRemote {
   }
 
   /// Says what was pushed.
-  func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData) async throws {
+  func sayPushed(_ pushed: NamedFrontier, _ magic: MagicData) async throws {
     // A closing that is heard of now would be said before what it moves was sent: the next pull hears of it.
     try await magic.storeMembers(from: self, closing: false) { [isForTheTime] members, now in
       // To say it in what may come to nobody shows nothing of what others have (K-5).
       if !isForTheTime { members.acknowledge(pushed, at: now) }
     }
     try await writeAcknowledgement(of: magic, pushed: pushed)
+  }
+
+  package func acknowledge(_ pushed: NamedFrontier, for magic: MagicData) async throws -> Bool {
+    do {
+      try await sayPushed(pushed, magic)
+      return true
+    } catch let error as MagicDataError where error.code == .notAllowed {
+      return false
+    }
   }
 
   /// - Parameter pushed: what was pushed just now. Without that no closing is said that was not said before, since what it moves may not be in the folder.

@@ -10,20 +10,22 @@ extension MagicReplicator {
   ///   before stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
-    try await telling { try await remote.opened(for: magic) { try await push($0, made($0)) } }
+    try await telling { try await remote.opened(for: magic) { try await push($0, made($0)).report } }
   }
 
-  func push(_ remote: any OpenRemote, _ dataSet: DataSetID) async throws -> PushReport {
-    var report = try await remote.deliver(magic, dataSet, source)
-    if try await magic.store.readBriefly({ db in try StoredSchema(db).hasAssets }) { try await sendAssets(remote, &report) }
-    if report.transactions > 0 || report.assets > 0 { source.tell(.sent(report)) }
-    for file in report.unread { source.tell(.unread(file)) }
-    return report
+  func push(_ remote: any OpenRemote, _ dataSet: DataSetID) async throws -> Delivery {
+    var delivery = try await remote.deliver(magic, dataSet, source)
+    if try await magic.store.readBriefly({ db in try StoredSchema(db).hasAssets }) {
+      try await sendAssets(remote, &delivery.report)
+    }
+    if delivery.report.transactions > 0 || delivery.report.assets > 0 { source.tell(.sent(delivery.report)) }
+    for file in delivery.report.unread { source.tell(.unread(file)) }
+    return delivery
   }
 }
 
 extension FolderRemote {
-  package func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
+  package func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> Delivery {
     let store = magic.store
     if try await !store.readBriefly({ db in try DatabaseState(db).isSettled }) {
       try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { _, _ in }
@@ -31,7 +33,7 @@ extension FolderRemote {
       // From here on something may flow, so both sides stand for one data set.
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
-    let (report, pushed) = try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { db, snapshot in
+    let delivery = try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { db, snapshot in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       try makeSegments()
@@ -42,14 +44,18 @@ extension FolderRemote {
         floor: try snapshot.journal.floor(), listing: snapshot.listing)
       try push.send()
       push.tidy()
-      return (push.report, try snapshot.journal.named(snapshot.held))
+      var delivery = Delivery()
+      (delivery.report, delivery.pushed) = (push.report, try snapshot.journal.named(held))
+      return delivery
     }
     do {
-      try await acknowledge(pushed, magic)
-    } catch let error as MagicDataError where error.code == .notAllowed && report.segments + report.checkpoints == 0 {
+      try await sayPushed(delivery.pushed, magic)
+    } catch let error as MagicDataError
+      where error.code == .notAllowed && delivery.report.segments + delivery.report.checkpoints == 0
+    {
       // Who may only read and has nothing to send is in step all the same; not to be known keeps history where it is, and nothing else.
     }
-    return report
+    return delivery
   }
 }
 

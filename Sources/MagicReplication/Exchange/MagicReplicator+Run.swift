@@ -14,9 +14,16 @@ extension MagicReplicator {
   /// - Throws: `MagicDataError` for what another try does not mend: `fork`, `incompatible`, `notADatabase`, `tooLarge`, `unauthorized`, `transaction`, `model`,
   ///   `value`, `query`, `unsetValue`, `notSaved`.
   public func run(every interval: Duration = .seconds(1)) async throws {
+    var told: [String] = []
     try await keepExchanging(every: interval) { remote in
       let report = try await sync(remote)
-      return (report.pull.transactions + report.push.transactions, report.pull.missingAssets)
+      // While nothing else is to be done.
+      if report.transactions == 0 {
+        let differing = try await differing(remote, after: report)
+        for other in differing where !told.contains(other) { source.tell(.differed(from: other)) }
+        told = differing
+      }
+      return (report.transactions, report.pull.missingAssets)
     }
   }
 

@@ -40,11 +40,12 @@ public struct MagicReplicator: Sendable {
     let report = try await telling {
       try await remote.opened(for: magic) { remote in
         let report = try await replicator.sync(remote)
-        try await compareDigests(remote, moved: report.pull.transactions + report.push.transactions)
+        let differing = try await replicator.differing(remote, after: report)
+        guard differing.isEmpty else { throw MagicDataError.differing(from: differing) }
         return report
       }
     }
-    return (pull: report.pull, push: report.push)
+    return (pull: report.pull, push: report.delivery.report)
   }
 
   func accepting(_ replicas: Set<String>) -> MagicReplicator {
@@ -55,31 +56,17 @@ public struct MagicReplicator: Sendable {
 
   struct SyncReport: Sendable {
     let pull: PullReport
-    let push: PushReport
+    let delivery: Delivery
+
+    var transactions: Int { pull.transactions + delivery.report.transactions }
   }
 
   func sync(_ remote: any OpenRemote) async throws -> SyncReport {
     let pulled = try await pull(remote, made(remote))
     // A pull can take long, and others may have settled database or remote meanwhile.
-    let report = SyncReport(pull: pulled, push: try await push(remote, made(remote)))
+    let report = SyncReport(pull: pulled, delivery: try await push(remote, made(remote)))
     if report.pull.isComplete { source.tell(.inStep) }
     return report
-  }
-
-  /// L-24, where it costs no more than the changes did.
-  private func compareDigests(_ remote: any OpenRemote, moved: Int) async throws {
-    let frontier = try await magic.store.readBriefly { db in try JournalIndex(db).frontier() }
-    let held = Int(clamping: frontier.replicas.map { frontier[$0] }.clampedSum)
-    guard moved > 0, moved >= held / 8, let theirs = try await remote.digest(at: frontier),
-      let ours = try await magic.digest(at: frontier), ours != theirs
-    else { return }
-    // L-25
-    throw MagicDataError(
-      .failed,
-      """
-      the database and \(remote.text) hold the same transactions and differ nevertheless (digests \(ours) and \(theirs)): one of them is \
-      damaged. Run magic-sync verify on both, and clone the one that is whole
-      """)
   }
 
   func state() async throws -> DatabaseState {

@@ -1,6 +1,6 @@
 internal import Foundation
 public import MagicData
-internal import MagicJournal
+package import MagicJournal
 
 /// What a push did.
 public struct PushReport: Sendable, Equatable {
@@ -22,6 +22,15 @@ public struct PushReport: Sendable, Equatable {
   public package(set) var missingAssets = 0
   /// Files of this database's own assets that do not hold what they should, and were not sent.
   public package(set) var unread: [UnreadFile] = []
+
+  package init() {}
+}
+
+/// A push, but for the contents of assets.
+package struct Delivery: Sendable {
+  package var report = PushReport()
+  /// What the database held, which the remote has now.
+  package var pushed = NamedFrontier()
 
   package init() {}
 }

@@ -32,7 +32,7 @@ package protocol OpenRemote: Sendable {
   func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals
 
   /// Sends the transactions that the database has and the remote lacks. When this returns, the remote has them for good.
-  func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport
+  func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> Delivery
 
   /// Some of these contents of assets, where they can be read if the remote has them; and how many of the names were looked for.
   func contents(_ names: ArraySlice<String>, for magic: MagicData) async throws -> (folder: FolderRemote, asked: Int)
@@ -47,6 +47,9 @@ package protocol OpenRemote: Sendable {
   ///
   /// - Parameter names: of assets that rows name.
   func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport
+
+  /// Says at once what was pushed (K-7), and takes what others say. `false` if nobody there would hear of it.
+  func acknowledge(_ pushed: NamedFrontier, for magic: MagicData) async throws -> Bool
 
   /// The digest of what the remote folds, if it folds anything and holds just what a frontier says (L-24).
   func digest(at frontier: Frontier) async throws -> String?

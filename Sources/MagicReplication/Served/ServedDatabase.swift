@@ -76,9 +76,15 @@ package final class ServedDatabase: Served {
       let journal = JournalIndex(db)
       return try journal.named(journal.frontier())
     }
+    // Whoever says what that folds to there wants to know whether it does here (K-21).
+    let isAsked = file?.members[client]?.acknowledged.map { $0.digest != nil && $0.frontier == held } ?? false
+    let digest = try await store.read { db in
+      guard isAsked, try Members(db).digest(of: held) == nil else { return Identifier?.none }
+      return try JournalReader(db).digest(at: held.frontier)
+    }
     try await magic.storeMembers { members, now in
       if let file { members.learn(file) }
-      members.acknowledge(held, at: now)
+      members.acknowledge(held, digest: digest, at: now)
     }
     return try await store.read { db in
       try store.syncToDisk(db)

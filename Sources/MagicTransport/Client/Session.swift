@@ -304,18 +304,18 @@ extension Session: OpenRemote {
 
   // MARK: Push
 
-  func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
-    var report = PushReport()
+  func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> Delivery {
+    var delivery = Delivery()
     // What was found before the push may not have been so any more: then it is asked for, once.
-    if try await !deliver(magic, dataSet, events, compareForPush(magic), &report) {
-      _ = try await deliver(magic, dataSet, events, compare(magic), &report)
+    if try await !deliver(magic, dataSet, events, compareForPush(magic), &delivery) {
+      _ = try await deliver(magic, dataSet, events, compare(magic), &delivery)
     }
-    return report
+    return delivery
   }
 
   /// - Returns: `false` if the server lacks what it was remembered to have.
   private func deliver(
-    _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource, _ compared: Compared, _ report: inout PushReport
+    _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource, _ compared: Compared, _ delivery: inout Delivery
   ) async throws -> Bool {
     if compared.isBranch || !compared.suspects.isEmpty {
       try await arrivalsNow(for: magic, dataSet).part(magic, from: compared.suspects, dataSet, events)
@@ -324,7 +324,7 @@ extension Session: OpenRemote {
         guard compared.suspects.isEmpty else {
           throw MagicDataError(.fork, "\(text) has other transactions of a replica than the database; pull first")
         }
-        return try await deliver(magic, dataSet, events, compared, &report)
+        return try await deliver(magic, dataSet, events, compared, &delivery)
       }
     }
     let (held, there, store) = (compared.held, compared.there, magic.store)
@@ -345,6 +345,7 @@ extension Session: OpenRemote {
     }
     guard lacksCheckpoint || !holes.isEmpty else {
       remember(compared, there: there)
+      delivery.pushed = compared.named
       try await acknowledge(compared.named, magic, dataSet)
       return true
     }
@@ -352,7 +353,7 @@ extension Session: OpenRemote {
       throw MagicDataError(
         .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
     }
-    if lacksCheckpoint { try await sendCheckpoint(magic, dataSet, &report) }
+    if lacksCheckpoint { try await sendCheckpoint(magic, dataSet, &delivery.report) }
     let meter = ProgressMeter(events, .push, of: holes.reduce(0) { $0 + $1.1.count })
     for (replica, hole) in holes {
       var first = hole.lowerBound
@@ -363,7 +364,7 @@ extension Session: OpenRemote {
       {
         try await send(.segment(cut.name, cut.bytes[..<SegmentHeader.length]))
         try await send(cut.bytes[SegmentHeader.length...])
-        report.count(cut)
+        delivery.report.count(cut)
         try meter.moved(changes: cut.changes, transactions: cut.run.count)
         first = cut.run.upperBound + 1
       }
@@ -377,6 +378,7 @@ extension Session: OpenRemote {
       return false
     }
     if isSame { remember(compared, there: settled) }
+    delivery.pushed = compared.named
     try await acknowledge(compared.named, magic, dataSet)
     return true
   }
@@ -406,13 +408,23 @@ extension Session: OpenRemote {
       return !last.isOwed
     }
     guard isDue else { return }
+    try await say(pushed, magic, dataSet)
+    // A closing that it was told of has moved something, and no commit to the journal says so.
+    let held = try await magic.store.readBriefly { db in try JournalIndex(db).frontier() }
+    if pushed.replicas.contains(where: { held[$0] < pushed[$0]?.sequence ?? 0 }) { changes.tell() }
+  }
+
+  private func say(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
     try await magic.acknowledge(dataSet, pushed, atMost: WireLimits.saidBytes) { said in
       let answer = try await ask(.blocks(.members, [said]), for: .said)
       return try reading { () throws(WireError) in try answer.blocks() }
     }
-    // A closing that it was told of has moved something, and no commit to the journal says so.
-    let held = try await magic.store.readBriefly { db in try JournalIndex(db).frontier() }
-    if pushed.replicas.contains(where: { held[$0] < pushed[$0]?.sequence ?? 0 }) { changes.tell() }
+  }
+
+  func acknowledge(_ pushed: NamedFrontier, for magic: MagicData) async throws -> Bool {
+    guard offers("members"), welcome.rights.contains(.write) else { return false }
+    try await say(pushed, magic, dataSet())
+    return true
   }
 
   private static let pause = Duration.seconds(1)

@@ -57,7 +57,7 @@ private struct BreakingOpenRemote: OpenRemote {
     try await call { try await remote.arrivals(for: magic, dataSet) }
   }
 
-  func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> PushReport {
+  func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> Delivery {
     try await call { try await remote.deliver(magic, dataSet, events) }
   }
 
@@ -67,6 +67,10 @@ private struct BreakingOpenRemote: OpenRemote {
 
   func forget(contents names: ArraySlice<String>, for magic: MagicData) async throws {
     try await call { try await remote.forget(contents: names, for: magic) }
+  }
+
+  func acknowledge(_ pushed: NamedFrontier, for magic: MagicData) async throws -> Bool {
+    try await call { try await remote.acknowledge(pushed, for: magic) }
   }
 
   func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport {

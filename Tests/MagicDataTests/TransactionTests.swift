@@ -55,6 +55,42 @@ import Testing
     #expect(try await journal().map(\.count) == [1, 3])
   }
 
+  /// J-17: also of the object that had the highest, whatever comes next and however it is saved.
+  @Test func noZIndexIsGivenTwice() async throws {
+    struct Thing: MagicObject {
+      @MagicValue var number: Int
+      init() {}
+      init(_ number: Int) { self.number = number }
+    }
+    var given: Set<Int> = []
+    func save(_ cats: [Cat], _ things: [Thing], atOnce: Bool) async throws {
+      if atOnce {
+        try await magic.update(contentsOf: cats)
+        try await magic.update(contentsOf: things)
+      } else {
+        for cat in cats { try await magic.update(cat) }
+        for thing in things { try await magic.update(thing) }
+      }
+      for zIndex in cats.map({ magic.zIndex(of: $0) }) { #expect(given.insert(try #require(zIndex)).inserted) }
+      for zIndex in things.map({ magic.zIndex(of: $0) }) { #expect(given.insert(-(try #require(zIndex))).inserted) }
+    }
+    for round in 0..<6 {
+      let (cats, things) = ((0..<3).map { Cat("\(round).\($0)", 1) }, (0..<3).map { Thing($0) })
+      try await save(cats, things, atOnce: round % 2 == 0)
+      for cat in cats.dropFirst(round % 3) { try await magic.remove(cat) }
+      for thing in things.dropFirst(round % 3) { try await magic.remove(thing) }
+      // Within one transaction, too.
+      let (other, last) = (Cat("\(round)", 2), Cat("\(round).last", 3))
+      try await magic.transaction { tx in
+        try await tx.update(other)
+        try await tx.remove(other)
+        try await tx.update(contentsOf: [last])
+      }
+      #expect(given.insert(try #require(magic.zIndex(of: last))).inserted)
+    }
+    #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
+  }
+
   /// All of them in one transaction, or none: H-5.
   @Test func manyAreRemovedAsOne() async throws {
     let all = (0..<2_500).map { Cat("\($0)", Double($0)) }
@@ -656,7 +692,7 @@ import Testing
     var done: [Int] = []
     let repeated = Cat("0", 0)
     try await magic.update(contentsOf: (0..<2_500).map { Cat("\($0)", Double($0)) } + [repeated, repeated]) { done.append($0) }
-    #expect(done == [1_000, 2_000, 2_502])
+    #expect(done == [250, 500, 1_000, 2_000, 2_502])
     #expect(try await cats().count == 2_500)
     #expect(try await journal().map(\.count) == [2_500])
     await #expect(throws: MagicDataError.self) {

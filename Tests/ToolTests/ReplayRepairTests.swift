@@ -87,6 +87,9 @@ private struct Ticket: MagicObject {
     #expect(try Tool.sync.run("status", path("a"), path("remote"), "--check").status == 0)
     try await fixture.write("later", to: "a", id: "deleted")
     try await fixture.write("made", to: "a", id: "inserted")
+    // SQL gives a row what the object had that is removed.
+    try await fixture.write("back", to: "a", id: "removed")
+    #expect(try await titles("a").count == 5)
     #expect(try Tool.replay.run("verify", path("a")).status == 0)
   }
 
@@ -103,6 +106,8 @@ private struct Ticket: MagicObject {
     #expect(try digest("a") == digest("b"))
     try await fixture.write("later", to: "a", id: "inserted")
     try await fixture.write("again", to: "a", id: "deleted")
+    try await fixture.write("back", to: "a", id: "removed")
+    #expect(try await titles("a").count == 5)
     #expect(try Tool.replay.run("verify", path("a")).status == 0)
     #expect(try Tool.replay.run("verify", path("remote"), "--repair", "journal").status == 64)
   }

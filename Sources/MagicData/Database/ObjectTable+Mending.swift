@@ -44,6 +44,14 @@ extension ObjectTable {
     return try select.step() && name(select, 0) != key
   }
 
+  /// Whether an object without a row has a z index.
+  package func isAbsents(_ zIndex: Int64) throws -> Bool {
+    var select = try SQL(db, Statements.selectAbsentKey)
+    try select.bind(type.id)
+    try select.bind(zIndex)
+    return try select.step()
+  }
+
   /// Gives a row another z index, with its links.
   ///
   /// - Returns: `false`, and nothing is changed, if it has that one already, or another object does.

@@ -61,6 +61,19 @@ package struct ObjectTable {
     return neighbours
   }
 
+  /// For a new object: no object here ever had it (J-17). SQLite would count on from the highest row, and give out anew what a removed object has.
+  package func nextZIndex() throws -> Int64 {
+    var select = try SQL(db, type.selectHighestZIndex)
+    try select.bind(type.id)
+    guard try select.step() else { return 1 }
+    let highest = max(select.isNull(0) ? 0 : select.integer(0), select.isNull(1) ? 0 : select.integer(1))
+    guard highest < .max else {
+      throw MagicDataError(
+        .tooLarge, "table \(type.table) has no z index left above the highest; give the object at \(highest) another")
+    }
+    return highest + 1
+  }
+
   func hasRows() throws -> Bool {
     var select = try SQL(db, type.selectAny)
     return try select.step()
@@ -112,13 +125,20 @@ package struct ObjectTable {
     }
   }
 
-  /// The row of an object that was never named here; `nil` if it has one.
+  /// The row of an object that was never named here, of a type of which every object has one; `nil` if it has one.
   package func insert(new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace) throws -> Int64? {
-    try insert(RowName(key), fields, nil, last)
+    try insert(RowName(key), fields, nil, last, hasAbsent: false)
   }
 
-  private func insert(_ name: RowName, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace) throws -> Int64? {
+  /// - Parameters:
+  ///   - zIndex: `nil` for the next one.
+  ///   - hasAbsent: whether an object without a row may have the one above the highest row, which SQLite would give.
+  private func insert(
+    _ name: RowName, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace, hasAbsent: Bool = true
+  ) throws -> Int64? {
+    // Objects that it names and that are unknown get z indexes, too.
     let columns = try columns(fields, of: name.key, at: zIndex)
+    let zIndex = try zIndex ?? (hasAbsent ? nextZIndex() : nil)
     var insert = try SQL(db, type.insert(columns.map(\.field)))
     if let zIndex { try insert.bind(zIndex) } else { try insert.bindNull() }
     if type.schema.hasNumbers {

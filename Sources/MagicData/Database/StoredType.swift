@@ -88,14 +88,14 @@ package final class StoredType: Sendable {
     if schema.hasNumbers {
       return """
         CREATE TABLE \(quotedTable) (
-          z_index INTEGER PRIMARY KEY AUTOINCREMENT, \(quotedKey) INTEGER UNIQUE, magic_birth BLOB, magic_last INTEGER NOT NULL);
+          z_index INTEGER PRIMARY KEY, \(quotedKey) INTEGER UNIQUE, magic_birth BLOB, magic_last INTEGER NOT NULL);
         CREATE UNIQUE INDEX \(Statements.quoted(try free("magic_birth.\(table)"))) ON \(quotedTable) (magic_birth) WHERE magic_birth IS NOT NULL
         """
     }
     let key = schema.primary == nil ? "BLOB" : keyKind.columnType
     return """
       CREATE TABLE \(quotedTable) (
-        z_index INTEGER PRIMARY KEY AUTOINCREMENT, \(quotedKey) \(key) NOT NULL UNIQUE, magic_last INTEGER NOT NULL)
+        z_index INTEGER PRIMARY KEY, \(quotedKey) \(key) NOT NULL UNIQUE, magic_last INTEGER NOT NULL)
       """
   }
 
@@ -209,6 +209,12 @@ package final class StoredType: Sendable {
   var count: String { "SELECT count(*) FROM \(quotedTable)" }
   var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
   var updateLast: String { texts[.last] { "UPDATE \(quotedTable) SET magic_last = ? WHERE z_index = ?" } }
+  /// The highest z index of an object with a row, and of one without.
+  var selectHighestZIndex: String {
+    texts[.highest] {
+      "SELECT (SELECT max(z_index) FROM \(quotedTable)), (SELECT max(z_index) FROM magic_absent WHERE type = ?)"
+    }
+  }
   var delete: String { texts[.delete] { "DELETE FROM \(quotedTable) WHERE z_index = ?" } }
 
   func insert(_ fields: [Int]) -> String {
@@ -290,6 +296,7 @@ private final class StatementTexts: Sendable {
     case shown(Int)
     case owners(Int, required: [[Int]])
     case last
+    case highest
     case insert([Int])
     case update([Int], isBirth: Bool)
     case select([Int], StoredType.Condition)

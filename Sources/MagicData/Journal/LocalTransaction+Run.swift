@@ -27,6 +27,7 @@ extension LocalTransaction {
         }
         let alone = run.object(number)
         let other = try save(alone, as: type, isTaken: isTaken)
+        writer.forgetHighest()
         saved.others[number] = (other, alone)
         saved.places.append(other.place)
         if writer.isBorn { saved.births.append(nil) }
@@ -76,6 +77,8 @@ struct RunWriter: ~Copyable {
   /// What names it, encoded, if that is its birth: no run has that of a new object.
   private var birth = ByteWriter()
   private let type: MappedType
+  /// Of the next new object, while nobody else makes any.
+  private var nextZIndex: Int64?
   private var statement: SQL?
   /// What the statement is for.
   private var use: (written: UInt64, isNew: Bool) = (0, false)
@@ -107,9 +110,10 @@ struct RunWriter: ~Copyable {
     }
     operation = isBorn && object.place == nil ? .birth : .update
     let isNew = object.place == nil
+    let zIndex = try object.place?.zIndex ?? nextZIndex ?? table.nextZIndex()
     if statement == nil || use.written != object.written || use.isNew != isNew { try prepare(object.written, isNew) }
     if isNew {
-      try statement!.bindNull()
+      try statement!.bind(zIndex)
       try bindKey(object)
       if type.hasNumbers { try statement!.bindNull() }
     }
@@ -121,8 +125,12 @@ struct RunWriter: ~Copyable {
       try statement!.bind(before.last)
     }
     guard try statement!.runOnce() > 0 else { return nil }
-    return object.place?.zIndex ?? table.db.lastInsertedRowID
+    if isNew { nextZIndex = zIndex + 1 }
+    return zIndex
   }
+
+  /// Objects were made by another way.
+  mutating func forgetHighest() { nextZIndex = nil }
 
   private mutating func prepare(_ written: UInt64, _ isNew: Bool) throws {
     let fields = type.inOrder.filter { written & 1 << UInt64($0.index) != 0 }.map(\.field)

@@ -77,7 +77,7 @@ extension MagicTransaction {
     _ objects: some Sequence<Object>, _ progress: ((_ saved: Int) -> Void)?
   ) async throws {
     let open = place.open
-    var parts = Parts(objects)
+    var parts = Parts(objects, first: try SaveLine.first(of: Object.self))
     var line = SaveLine(.transaction(open, isPart: true), open)
     do {
       while let part = parts.next() {

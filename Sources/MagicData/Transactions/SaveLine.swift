@@ -55,6 +55,13 @@ struct SaveLine {
   /// Whether the last part may not be written yet.
   var isOnItsWay: Bool { started != nil }
 
+  /// How many objects to begin with; `nil` for as many as go at once. The database waits for the first part, and nobody works beside it while it writes the last. Numbers that
+  /// are set among objects without are looked for in one part.
+  static func first<Object: MagicObject>(of type: Object.Type) throws -> Int? {
+    let layout = try Layout.of(type)
+    return layout.isPlain && !layout.schema.hasNumbers ? 250 : nil
+  }
+
   /// Saves a part. One of objects that hold neither others nor assets is on its way afterwards, another is done.
   nonisolated(nonsending) mutating func save<Object: MagicObject>(_ objects: [Object]) async throws {
     let type = try await scope.mapped(Object.self)

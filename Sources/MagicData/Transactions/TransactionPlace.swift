@@ -32,15 +32,19 @@ struct Parts<Objects: Sequence> {
   /// How many were given out.
   private(set) var taken = 0
 
-  private static var size: Int { 1_000 }
+  private let first: Int
+  private static var most: Int { 1_000 }
 
-  init(_ objects: Objects) {
+  /// - Parameter first: how many the first part has at most, if that is less than the others have; those behind it grow.
+  init(_ objects: Objects, first: Int? = nil) {
     rest = objects.makeIterator()
+    self.first = first ?? Self.most
   }
 
   mutating func next() -> [Objects.Element]? {
     var part: [Objects.Element] = []
-    while part.count < Self.size, let object = rest.next() { part.append(object) }
+    let size = min(max(taken, first), Self.most)
+    while part.count < size, let object = rest.next() { part.append(object) }
     taken += part.count
     return part.isEmpty ? nil : part
   }

@@ -99,7 +99,12 @@ private struct Repairer {
     for stray in check.strays {
       try ObjectTable(journal.schema.types[stray.type], db).drop(stray.zIndex, isShown: stray.isShown)
     }
-    let faults = Array(zip(check.found, try places(of: check.found)))
+    let faults = try zip(check.found, try places(of: check.found)).map { fault, place in
+      // To a row that nobody has journaled SQL may have given the z index of an object without one.
+      guard fault.isShown, place.last.isNone, try table(fault).isAbsents(place.zIndex) else { return (fault, place) }
+      let own = try table(fault).nextZIndex()
+      return (fault, try table(fault).move(place.zIndex, to: own) ? ObjectPlace(zIndex: own, last: place.last) : place)
+    }
     if !keepsRows {
       // They may stand where others belong.
       for (fault, place) in faults where fault.isShown && place.last.isNone { try table(fault).remove(fault.key, place) }

@@ -688,6 +688,54 @@ import Testing
     #expect(try await magic.object(of: Session.self).count == 1)
   }
 
+  /// Many new objects go with one statement: whichever of them are held already, it comes to the same as one by one.
+  @Test(arguments: 0..<20) func manyComeToTheSameAsOneByOne(seed: UInt64) async throws {
+    struct Thing: MagicObject {
+      @MagicValue var number: Int
+      @OptionMagicValue var text: String?
+      init() {}
+      init(_ number: Int, _ text: String?) {
+        self.number = number
+        if let text { self.text = text }
+      }
+    }
+    var chance = Seeded(seed)
+    let other = try await MagicData(path: folder["other"])
+    for _ in 0..<6 {
+      let numbers = (0..<chance.below(80)).map { _ in chance.below(400) }
+      let texts = numbers.map { $0 % 7 == 0 ? nil : String(repeating: "x", count: $0) }
+      let removed = chance.below(400)
+      for magic in [magic, other] {
+        let cats = numbers.map { Cat("\($0)", Double($0)) }
+        let things = zip(numbers, texts).map { Thing($0, $1) }
+        if magic === other {
+          for cat in cats { try await magic.update(cat) }
+          for thing in things { try await magic.update(thing) }
+        } else {
+          try await magic.update(contentsOf: cats)
+          try await magic.update(contentsOf: things)
+          for (cat, number) in zip(cats, numbers) { #expect(magic.zIndex(of: cat) != nil, "\(number)") }
+        }
+        for cat in cats { cat.weight += 1 }
+        for thing in things { thing.number += 1 }
+        if magic === other {
+          for cat in cats { try await magic.update(cat) }
+          for thing in things { try await magic.update(thing) }
+        } else {
+          try await magic.update(contentsOf: cats)
+          try await magic.update(contentsOf: things)
+        }
+        for cat in try await magic.object(of: Cat.self) where cat.name == "\(removed)" { try await magic.remove(cat) }
+      }
+      #expect(try await cats() == cats(other))
+      func things(_ magic: MagicData) async throws -> [String] {
+        try await magic.object(of: Thing.self).map { "\($0.number) \($0.text ?? "-")" }
+      }
+      #expect(try await things(magic) == things(other))
+      #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump, "\(seed)")
+    }
+  }
+
   @Test func manyObjectsAreSavedAtOnce() async throws {
     var done: [Int] = []
     let repeated = Cat("0", 0)

@@ -217,12 +217,13 @@ package final class StoredType: Sendable {
   }
   var delete: String { texts[.delete] { "DELETE FROM \(quotedTable) WHERE z_index = ?" } }
 
-  func insert(_ fields: [Int]) -> String {
-    texts[.insert(fields)] {
+  func insert(_ fields: [Int], rows: Int = 1) -> String {
+    texts[.insert(fields, rows: rows)] {
       let columns =
         ["z_index", quotedKey] + (schema.hasNumbers ? ["magic_birth"] : []) + ["magic_last"] + fields.map { quotedColumns[$0] }
-      let marks = columns.map { _ in "?" }.joined(separator: ", ")
-      return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES (\(marks)) ON CONFLICT DO NOTHING"
+      let marks = "(" + columns.map { _ in "?" }.joined(separator: ", ") + ")"
+      let values = Array(repeating: marks, count: rows).joined(separator: ", ")
+      return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES \(values) ON CONFLICT DO NOTHING"
     }
   }
 
@@ -297,7 +298,7 @@ private final class StatementTexts: Sendable {
     case owners(Int, required: [[Int]])
     case last
     case highest
-    case insert([Int])
+    case insert([Int], rows: Int)
     case update([Int], isBirth: Bool)
     case select([Int], StoredType.Condition)
   }

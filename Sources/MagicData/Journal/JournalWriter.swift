@@ -85,6 +85,27 @@ package struct JournalWriter: Sendable {
     try appended(db)
   }
 
+  /// The same for an entry that stands as `StoredEntry` encodes it.
+  mutating func append(encoded entry: ArraySlice<UInt8>, _ db: Connection) throws {
+    pending.append(encoded: entry)
+    try appended(db)
+  }
+
+  /// Where entries will be that are appended next.
+  ///
+  /// - Parameter lengths: in bytes, of each.
+  func places(of lengths: [Int]) -> [EntryPlace] {
+    var (row, count, bytes) = (row, pending.count, pending.bytes.count)
+    return lengths.map { length in
+      defer {
+        bytes += ByteWriter.length(ofVarint: UInt64(length)) + length
+        count += 1
+        if EntryRow.isFull(count, bytes) { (row, count, bytes) = (row + 1, 0, 0) }
+      }
+      return EntryPlace(row: row, index: count, isLatest: true)
+    }
+  }
+
   private mutating func appended(_ db: Connection) throws {
     current?.entries += 1
     if pending.isFull { try flush(db) }

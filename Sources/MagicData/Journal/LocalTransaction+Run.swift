@@ -12,7 +12,14 @@ extension LocalTransaction {
     let isKnown = type === run.type && !type.stored.schema.hasRivals
     try run.bytes.withUnsafeBytes { bytes in
       var writer = RunWriter(type, bytes, db)
-      for number in run.objects.indices {
+      var insertion = RunInsertion(writer.table, type, bytes)
+      var number = 0
+      while number < run.objects.count {
+        if isKnown, try insert(run, from: number, &insertion, &writer, &saved) {
+          number += RunInsertion.count
+          continue
+        }
+        defer { number += 1 }
         var isTaken = false
         let object = run.objects[number]
         var birth: Birth?
@@ -27,13 +34,35 @@ extension LocalTransaction {
         }
         let alone = run.object(number)
         let other = try save(alone, as: type, isTaken: isTaken)
-        writer.forgetHighest()
+        // It may have made others.
+        writer.nextZIndex = nil
         saved.others[number] = (other, alone)
         saved.places.append(other.place)
         if writer.isBorn { saved.births.append(nil) }
       }
     }
     return saved
+  }
+
+  /// Inserts as many new objects as go at once.
+  ///
+  /// - Returns: `false`, and nothing is done, if what follows is something else, or one of them is held already.
+  private mutating func insert(
+    _ run: ObjectRun, from number: Int, _ insertion: inout RunInsertion, _ writer: inout RunWriter, _ saved: inout SavedRun
+  ) throws -> Bool {
+    let numbers = number..<number + RunInsertion.count
+    guard insertion.takes(numbers, of: run), try writer.isBorn || !hasAbsent(writer.table) else { return false }
+    let zIndex = try writer.firstZIndex()
+    insertion.encode(run, numbers, from: zIndex, writer.isBorn ? Birth(transaction: name, ordinal: ordinal) : nil)
+    let places = places(of: insertion.objects.map(\.entry.count))
+    guard try insertion.insert(run, numbers, places) else { return false }
+    writer.nextZIndex = zIndex + Int64(numbers.count)
+    for (object, last) in zip(insertion.objects, places) {
+      try append(insertion.entries.bytes[object.entry], size: object.size)
+      saved.places.append(ObjectPlace(zIndex: object.zIndex, last: last))
+      if writer.isBorn { saved.births.append(object.birth) }
+    }
+    return true
   }
 
   /// `nil` if the object has to go its way alone.
@@ -78,7 +107,7 @@ struct RunWriter: ~Copyable {
   private var birth = ByteWriter()
   private let type: MappedType
   /// Of the next new object, while nobody else makes any.
-  private var nextZIndex: Int64?
+  var nextZIndex: Int64?
   private var statement: SQL?
   /// What the statement is for.
   private var use: (written: UInt64, isNew: Bool) = (0, false)
@@ -110,7 +139,7 @@ struct RunWriter: ~Copyable {
     }
     operation = isBorn && object.place == nil ? .birth : .update
     let isNew = object.place == nil
-    let zIndex = try object.place?.zIndex ?? nextZIndex ?? table.nextZIndex()
+    let zIndex = try object.place?.zIndex ?? firstZIndex()
     if statement == nil || use.written != object.written || use.isNew != isNew { try prepare(object.written, isNew) }
     if isNew {
       try statement!.bind(zIndex)
@@ -129,8 +158,8 @@ struct RunWriter: ~Copyable {
     return zIndex
   }
 
-  /// Objects were made by another way.
-  mutating func forgetHighest() { nextZIndex = nil }
+  /// Of the next new object.
+  func firstZIndex() throws -> Int64 { try nextZIndex ?? table.nextZIndex() }
 
   private mutating func prepare(_ written: UInt64, _ isNew: Bool) throws {
     let fields = type.inOrder.filter { written & 1 << UInt64($0.index) != 0 }.map(\.field)

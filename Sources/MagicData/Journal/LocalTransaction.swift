@@ -151,6 +151,16 @@ struct LocalTransaction {
     }
   }
 
+  /// The same of an object that was inserted with others.
+  mutating func append(_ entry: ArraySlice<UInt8>, size: Int) throws {
+    progress.ordinal += 1
+    try count(size)
+    try progress.writer.append(encoded: entry, db)
+  }
+
+  /// Where entries of these lengths, in bytes, will be.
+  func places(of lengths: [Int]) -> [EntryPlace] { progress.writer.places(of: lengths) }
+
   /// The net effect of the entry that the transaction has of an object and of one more (J-2).
   mutating func join(_ entry: Entry, at place: EntryPlace) throws {
     var schema = try schema(of: entry)

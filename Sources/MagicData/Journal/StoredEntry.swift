@@ -120,7 +120,9 @@ package struct EntryRow: Sendable {
   private static let cut = 1_300
 
   var isEmpty: Bool { count == 0 }
-  var isFull: Bool { count == EntryPlace.perRow || bytes.count >= EntryRow.cut }
+  var isFull: Bool { EntryRow.isFull(count, bytes.count) }
+
+  static func isFull(_ count: Int, _ bytes: Int) -> Bool { count == EntryPlace.perRow || bytes >= cut }
 
   /// Begins anew, with the memory that it has, unless that is much.
   mutating func removeAll() {

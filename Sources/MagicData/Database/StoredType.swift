@@ -217,13 +217,16 @@ package final class StoredType: Sendable {
   }
   var delete: String { texts[.delete] { "DELETE FROM \(quotedTable) WHERE z_index = ?" } }
 
+  /// Inserts rows, without those whose object has one.
   func insert(_ fields: [Int], rows: Int = 1) -> String {
     texts[.insert(fields, rows: rows)] {
       let columns =
         ["z_index", quotedKey] + (schema.hasNumbers ? ["magic_birth"] : []) + ["magic_last"] + fields.map { quotedColumns[$0] }
       let marks = "(" + columns.map { _ in "?" }.joined(separator: ", ") + ")"
       let values = Array(repeating: marks, count: rows).joined(separator: ", ")
-      return "INSERT INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES \(values) ON CONFLICT DO NOTHING"
+      let into = "INTO \(quotedTable) (\(columns.joined(separator: ", "))) VALUES \(values)"
+      // Of several rows SQLite keeps each page that it writes, so as to undo them, unless nothing can stop it halfway.
+      return rows > 1 ? "INSERT OR IGNORE \(into)" : "INSERT \(into) ON CONFLICT DO NOTHING"
     }
   }
 

@@ -142,6 +142,25 @@ private final class Hoop: Circular {
     try await magic.store.read { db in try Int.fetchOne(db, sql: sql) ?? -1 }
   }
 
+  /// J-17: what a relation names and is not there gets a z index, and the new object another.
+  @Test func whatSQLDeletedAndAnInstanceNamesSharesNoZIndex() async throws {
+    struct Branch: MagicObject {
+      @PrimaryMagicValue var name: String
+      @OptionMagicValue var next: Branch?
+      init() {}
+      init(_ name: String) { self.name = name }
+    }
+    let (gone, new) = (Branch("gone"), Branch("new"))
+    try await magic.update(gone)
+    _ = try await magic.store.write { db in try db.execute(sql: "DELETE FROM Branch") }
+    new.next = gone
+    try await magic.update(new)
+    let shared = try await magic.store.read { db in
+      try Int.fetchOne(db, sql: "SELECT count(*) FROM magic_absent WHERE z_index IN (SELECT z_index FROM Branch)")
+    }
+    #expect(shared == 0)
+  }
+
   @Test func aGraphIsSavedAndFetchedAsAWhole() async throws {
     let (jane, anne) = (Author("Jane"), Author("Anne"))
     let book = Volume("Emma", jane)

@@ -688,6 +688,23 @@ import Testing
     #expect(try await magic.object(of: Session.self).count == 1)
   }
 
+  /// J-17: z indexes end, and nothing is done by halves there.
+  @Test(arguments: [0, 1, 10]) func aRowAtTheLastZIndexLeavesNoRoom(room: Int64) async throws {
+    let last = Int64.max - room
+    try await magic.update(Cat("Tom", 4))
+    _ = try await magic.store.write { db in try db.execute(sql: "UPDATE Cat SET z_index = \(last)") }
+    for count in [1, 3, 40] {
+      let error = await #expect(throws: MagicDataError.self) {
+        try await magic.update(contentsOf: (0..<count).map { Cat("\($0)", 1) })
+      }
+      #expect(error?.code == .tooLarge)
+      await #expect(throws: MagicDataError.self) {
+        try await magic.update(Cat("Kit", 1))
+      }
+    }
+    #expect(try await cats() == ["Tom": 4])
+  }
+
   /// Many new objects go with one statement: whichever of them are held already, it comes to the same as one by one.
   @Test(arguments: 0..<20) func manyComeToTheSameAsOneByOne(seed: UInt64) async throws {
     struct Thing: MagicObject {

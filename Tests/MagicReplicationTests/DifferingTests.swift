@@ -81,6 +81,37 @@ import Testing
     try await expectAlarm(replicas[0], from: replicas[1])
   }
 
+  /// A journal that cannot be read is said when it is looked at, once a day, and what is new gets away all the same.
+  @Test func aJournalThatCannotBeReadIsSaid() async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    try await a.magic.update(Note("1", "one"))
+    try await a.magic.update(Note("2", "two"))
+    for replica in [a, b] { try await replica.replicator.sync() }
+    _ = try await a.magic.store.write { db in try db.execute(sql: "UPDATE magic_journal SET data = x'ff' WHERE id = 1") }
+    world.advance(DifferingTests.month)
+    let error = await #expect(throws: MagicDataError.self) { try await a.replicator.sync() }
+    #expect(error?.code == .notADatabase)
+    try await a.magic.update(Note("3", "three"))
+    try await a.replicator.sync()
+    world.advance(DifferingTests.day + 1)
+    var events = a.replicator.events.makeAsyncIterator()
+    let running = Task { try await a.replicator.run(every: .milliseconds(10)) }
+    while let event = await events.next() {
+      if case .retrying(let error, _) = event {
+        #expect(error.code == .notADatabase)
+        break
+      }
+    }
+    try await a.magic.update(Note("4", "four"))
+    while let event = await events.next() {
+      if case .sent = event { break }
+    }
+    running.cancel()
+    try await running.value
+    try await b.replicator.pull()
+    #expect(try await b.notes().count == 4)
+  }
+
   /// An app that keeps in step hears of it, and goes on.
   @Test func runTellsAndGoesOn() async throws {
     let (a, b) = (try replica("a"), try replica("b"))

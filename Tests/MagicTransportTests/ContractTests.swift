@@ -357,6 +357,20 @@ import Testing
     try await place.stop()
   }
 
+  /// K-21: what a served database cannot read any more is no client's error.
+  @Test func aPeerThatIsDamagedSaysNoDigest() async throws {
+    let place = try await Place(.peer)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.push()
+    let served = try #require(place.served)
+    _ = try await served.store.write { db in try db.execute(sql: "UPDATE magic_journal SET data = x'ff' WHERE id = 1") }
+    try await a.magic.update(Note("2", "two"))
+    try await a.replicator.sync()
+    #expect(try await served.object(of: Note.self).count == 2)
+    try await place.stop()
+  }
+
   @Test(arguments: RemoteKind.allCases) func statusTellsWhatWaits(kind: RemoteKind) async throws {
     let place = try await Place(kind)
     let (a, b) = (try place.replica("a"), try place.replica("b"))

@@ -67,7 +67,8 @@ package struct ObjectTable {
     try select.bind(type.id)
     guard try select.step() else { return 1 }
     let highest = max(select.isNull(0) ? 0 : select.integer(0), select.isNull(1) ? 0 : select.integer(1))
-    guard highest < .max else {
+    // Those of one transaction are counted on from here.
+    guard highest < .max - Int64(Limits.entries) else {
       throw MagicDataError(
         .tooLarge, "table \(type.table) has no z index left above the highest; give the object at \(highest) another")
     }
@@ -125,9 +126,13 @@ package struct ObjectTable {
     }
   }
 
-  /// The row of an object that was never named here, of a type of which every object has one; `nil` if it has one.
-  package func insert(new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace) throws -> Int64? {
-    try insert(RowName(key), fields, nil, last, hasAbsent: false)
+  /// The row of an object that was never named here; `nil` if it has one.
+  ///
+  /// - Parameter isWhole: whether every object of the type has a row, and holds no others.
+  package func insert(
+    new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, isWhole: Bool = false
+  ) throws -> Int64? {
+    try insert(RowName(key), fields, nil, last, hasAbsent: !isWhole)
   }
 
   /// - Parameters:

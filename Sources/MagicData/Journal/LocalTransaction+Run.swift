@@ -51,7 +51,11 @@ extension LocalTransaction {
     _ run: ObjectRun, from number: Int, _ insertion: inout RunInsertion, _ writer: inout RunWriter, _ saved: inout SavedRun
   ) throws -> Bool {
     let numbers = number..<number + RunInsertion.count
-    guard insertion.takes(numbers, of: run), try writer.isBorn || !hasAbsent(writer.table) else { return false }
+    guard insertion.takes(numbers, of: run) else { return false }
+    if try !writer.isBorn && hasAbsent(writer.table) && numbers.contains(where: { try writer.mayBeAbsent(run.objects[$0]) }) {
+      insertion.hasMet = true
+      return false
+    }
     let zIndex = try writer.firstZIndex()
     insertion.encode(run, numbers, from: zIndex, writer.isBorn ? Birth(transaction: name, ordinal: ordinal) : nil)
     let places = places(of: insertion.objects.map(\.entry.count))

@@ -26,8 +26,8 @@ struct RunInsertion: ~Copyable {
   private var present: UInt64 = 0
   /// Of their values, without the primary one.
   private var columns = 0
-  /// Whether one was held already, as then others mostly are.
-  private var hasMet = false
+  /// Whether one was held already, or removed, as then others mostly are.
+  var hasMet = false
 
   init(_ table: ObjectTable, _ type: MappedType, _ bytes: UnsafeRawBufferPointer) {
     (self.table, self.type, self.bytes) = (table, type, bytes)
@@ -74,7 +74,7 @@ struct RunInsertion: ~Copyable {
   }
 
   /// - Parameter places: of their entries.
-  /// - Returns: `false`, and nothing was written, if one of them is held already.
+  /// - Returns: `false`, and nothing was written, if one of them is held already, or SQLite does not take it for another reason, which it says of one alone.
   mutating func insert(_ run: ObjectRun, _ numbers: Range<Int>, _ places: [EntryPlace]) throws -> Bool {
     try prepare(run.objects[numbers.lowerBound].present)
     for ((number, object), place) in zip(zip(numbers, objects), places) {

@@ -6,14 +6,24 @@ extension MagicReplicator {
   /// Looks what the database folds to, if it is time (K-21), and says it.
   ///
   /// - Parameter report: of an exchange that is over.
-  /// - Returns: who holds the same and folds it to something else (K-22): replicas, or the remote.
-  func differing(_ remote: any OpenRemote, after report: SyncReport) async throws -> [String] {
+  /// - Returns: who holds the same and folds it to something else (K-22): replicas, or the remote; `nil` if it is not known what the database folds to.
+  /// - Throws: `MagicDataError` with `notADatabase` if it cannot be read; the next look is a day later.
+  func differing(_ remote: any OpenRemote, after report: SyncReport) async throws -> [String]? {
     // What may come to nobody says nothing.
-    if let folder = remote as? FolderRemote, folder.isForTheTime { return [] }
+    if let folder = remote as? FolderRemote, folder.isForTheTime { return nil }
     let (pushed, now) = (report.delivery.pushed, max(0, magic.store.surroundings.milliseconds()))
-    let looked = try await magic.store.read { db in
-      // What was written since is looked at after the next exchange.
-      try Members(db).owesDigest(of: pushed, at: now, db) ? JournalReader(db).digest(at: pushed.frontier) : nil
+    @Sendable func didLook(_ hasDiffered: Bool) async throws {
+      try await magic.store.write { db in try DigestSchedule.looked(at: now, hasDiffered: hasDiffered, db) }
+    }
+    let looked: Identifier?
+    do {
+      looked = try await magic.store.read { db in
+        // What was written since is looked at after the next exchange.
+        try Members(db).owesDigest(of: pushed, at: now, db) ? JournalReader(db).digest(at: pushed.frontier) : nil
+      }
+    } catch let error as MagicDataError where error.code == .notADatabase {
+      try await didLook(true)
+      throw error
     }
     var theirs: String?
     if let looked {
@@ -21,12 +31,11 @@ extension MagicReplicator {
       if try await !remote.acknowledge(pushed, for: magic) { theirs = try await remote.digest(at: pushed.frontier) }
     }
     let members = try await magic.store.read { db in try Members(db) }
+    guard members.digest(of: pushed) != nil else { return nil }
     var differing = members.differing(at: pushed).map(\.description)
-    if let theirs, theirs != looked?.description { differing.append(remote.text) }
-    if looked != nil {
-      try await magic.store.write { [differing] db in
-        try DigestSchedule.looked(at: now, hasDiffered: !differing.isEmpty, db)
-      }
+    if let looked {
+      if let theirs, theirs != looked.description { differing.append(remote.text) }
+      try await didLook(!differing.isEmpty)
     }
     return differing
   }

@@ -19,9 +19,15 @@ extension MagicReplicator {
       let report = try await sync(remote)
       // While nothing else is to be done.
       if report.transactions == 0 {
-        let differing = try await differing(remote, after: report)
-        for other in differing where !told.contains(other) { source.tell(.differed(from: other)) }
-        told = differing
+        do {
+          if let differing = try await differing(remote, after: report) {
+            for other in differing where !told.contains(other) { source.tell(.differed(from: other)) }
+            told = differing
+          }
+        } catch let error as MagicDataError where error.code == .notADatabase {
+          // What is new gets away from a machine that is broken.
+          source.tell(.retrying(error, after: MagicReplicator.longest))
+        }
       }
       return (report.transactions, report.pull.missingAssets)
     }

@@ -40,8 +40,9 @@ public struct MagicReplicator: Sendable {
     let report = try await telling {
       try await remote.opened(for: magic) { remote in
         let report = try await replicator.sync(remote)
-        let differing = try await replicator.differing(remote, after: report)
-        guard differing.isEmpty else { throw MagicDataError.differing(from: differing) }
+        if let differing = try await replicator.differing(remote, after: report), !differing.isEmpty {
+          throw MagicDataError.differing(from: differing)
+        }
         return report
       }
     }

@@ -102,7 +102,9 @@ private struct Repairer {
     let faults = try zip(check.found, try places(of: check.found)).map { fault, place in
       // To a row that nobody has journaled SQL may have given the z index of an object without one.
       guard fault.isShown, place.last.isNone, try table(fault).isAbsents(place.zIndex) else { return (fault, place) }
-      let own = try table(fault).nextZIndex()
+      // Others get back what they had.
+      let had = check.found.filter { $0.type == fault.type }.flatMap { [$0.place.zIndex, $0.home ?? 0] }.max() ?? 0
+      let own = max(try table(fault).nextZIndex(), had + 1)
       return (fault, try table(fault).move(place.zIndex, to: own) ? ObjectPlace(zIndex: own, last: place.last) : place)
     }
     if !keepsRows {

@@ -300,7 +300,7 @@ struct Merger {
   /// - Returns: `false` if there is such an object.
   private mutating func insertNew(_ entry: Entry, _ table: ObjectTable) throws -> Bool {
     let last = writer.next
-    guard let zIndex = try table.insert(new: entry.key, entry.fields, last: last) else {
+    guard let zIndex = try table.insert(new: entry.key, entry.fields, last: last, isWhole: true) else {
       kinds[entry.type].isNew = false
       return false
     }

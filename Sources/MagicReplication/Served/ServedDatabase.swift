@@ -80,7 +80,12 @@ package final class ServedDatabase: Served {
     let isAsked = file?.members[client]?.acknowledged.map { $0.digest != nil && $0.frontier == held } ?? false
     let digest = try await store.read { db in
       guard isAsked, try Members(db).digest(of: held) == nil else { return Identifier?.none }
-      return try JournalReader(db).digest(at: held.frontier)
+      do {
+        return try JournalReader(db).digest(at: held.frontier)
+      } catch let error as MagicDataError where error.code == .notADatabase {
+        // What cannot be read here is nothing to the client, who has what it came for.
+        return nil
+      }
     }
     try await magic.storeMembers { members, now in
       if let file { members.learn(file) }

@@ -718,6 +718,15 @@ import Testing
     }
     var chance = Seeded(seed)
     let other = try await MagicData(path: folder["other"])
+    func save(_ cats: [Cat], _ things: [Thing], in magic: MagicData) async throws {
+      guard magic === other else {
+        try await magic.update(contentsOf: cats)
+        try await magic.update(contentsOf: things)
+        return
+      }
+      for cat in cats { try await magic.update(cat) }
+      for thing in things { try await magic.update(thing) }
+    }
     for _ in 0..<6 {
       let numbers = (0..<chance.below(80)).map { _ in chance.below(400) }
       let texts = numbers.map { $0 % 7 == 0 ? nil : String(repeating: "x", count: $0) }
@@ -725,23 +734,11 @@ import Testing
       for magic in [magic, other] {
         let cats = numbers.map { Cat("\($0)", Double($0)) }
         let things = zip(numbers, texts).map { Thing($0, $1) }
-        if magic === other {
-          for cat in cats { try await magic.update(cat) }
-          for thing in things { try await magic.update(thing) }
-        } else {
-          try await magic.update(contentsOf: cats)
-          try await magic.update(contentsOf: things)
-          for (cat, number) in zip(cats, numbers) { #expect(magic.zIndex(of: cat) != nil, "\(number)") }
-        }
+        try await save(cats, things, in: magic)
+        for (cat, number) in zip(cats, numbers) { #expect(magic.zIndex(of: cat) != nil, "\(number)") }
         for cat in cats { cat.weight += 1 }
         for thing in things { thing.number += 1 }
-        if magic === other {
-          for cat in cats { try await magic.update(cat) }
-          for thing in things { try await magic.update(thing) }
-        } else {
-          try await magic.update(contentsOf: cats)
-          try await magic.update(contentsOf: things)
-        }
+        try await save(cats, things, in: magic)
         for cat in try await magic.object(of: Cat.self) where cat.name == "\(removed)" { try await magic.remove(cat) }
       }
       #expect(try await cats() == cats(other))

@@ -132,18 +132,18 @@ package struct ObjectTable {
   package func insert(
     new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, isWhole: Bool = false
   ) throws -> Int64? {
-    try insert(RowName(key), fields, nil, last, hasAbsent: !isWhole)
+    try insert(RowName(key), fields, nil, last, isWhole: isWhole)
   }
 
   /// - Parameters:
   ///   - zIndex: `nil` for the next one.
-  ///   - hasAbsent: whether an object without a row may have the one above the highest row, which SQLite would give.
+  ///   - isWhole: whether no object without a row can have the one above the highest row, which SQLite gives then.
   private func insert(
-    _ name: RowName, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace, hasAbsent: Bool = true
+    _ name: RowName, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace, isWhole: Bool = false
   ) throws -> Int64? {
     // Objects that it names and that are unknown get z indexes, too.
     let columns = try columns(fields, of: name.key, at: zIndex)
-    let zIndex = try zIndex ?? (hasAbsent ? nextZIndex() : nil)
+    let zIndex = try zIndex ?? (isWhole ? nil : nextZIndex())
     var insert = try SQL(db, type.insert(columns.map(\.field)))
     if let zIndex { try insert.bind(zIndex) } else { try insert.bindNull() }
     if type.schema.hasNumbers {

@@ -94,11 +94,7 @@ struct RunInsertion: ~Copyable {
     }
     guard try statement!.runOnce() < RunInsertion.count else { return true }
     hasMet = true
-    for object in objects {
-      var delete = try SQL(table.db, type.stored.delete)
-      try delete.bind(object.zIndex)
-      try delete.run()
-    }
+    for object in objects { try table.drop(object.zIndex, isShown: true) }
     return false
   }
 

@@ -15,11 +15,12 @@ extension MagicReplicator {
     @Sendable func didLook(_ hasDiffered: Bool) async throws {
       try await magic.store.write { db in try DigestSchedule.looked(at: now, hasDiffered: hasDiffered, db) }
     }
-    let looked: Identifier?
+    var (members, looked): (Members, Identifier?)
     do {
-      looked = try await magic.store.read { db in
+      (members, looked) = try await magic.store.read { db in
+        let members = try Members(db)
         // What was written since is looked at after the next exchange.
-        try Members(db).owesDigest(of: pushed, at: now, db) ? JournalReader(db).digest(at: pushed.frontier) : nil
+        return (members, try members.owesDigest(of: pushed, at: now, db) ? JournalReader(db).digest(at: pushed.frontier) : nil)
       }
     } catch let error as MagicDataError where error.code == .notADatabase {
       try await didLook(true)
@@ -29,8 +30,8 @@ extension MagicReplicator {
     if let looked {
       try await magic.storeMembers { members, now in members.acknowledge(pushed, digest: looked, at: now) }
       if try await !remote.acknowledge(pushed, for: magic) { theirs = try await remote.digest(at: pushed.frontier) }
+      members = try await magic.store.read { db in try Members(db) }
     }
-    let members = try await magic.store.read { db in try Members(db) }
     guard members.digest(of: pushed) != nil else { return nil }
     var differing = members.differing(at: pushed).map(\.description)
     if let looked {

@@ -99,12 +99,12 @@ private struct Repairer {
     for stray in check.strays {
       try ObjectTable(journal.schema.types[stray.type], db).drop(stray.zIndex, isShown: stray.isShown)
     }
+    // Others get back what they had.
+    let had = Dictionary(check.found.map { ($0.type, max($0.place.zIndex, $0.home ?? 0)) }, uniquingKeysWith: max)
     let faults = try zip(check.found, try places(of: check.found)).map { fault, place in
       // To a row that nobody has journaled SQL may have given the z index of an object without one.
       guard fault.isShown, place.last.isNone, try table(fault).isAbsents(place.zIndex) else { return (fault, place) }
-      // Others get back what they had.
-      let had = check.found.filter { $0.type == fault.type }.flatMap { [$0.place.zIndex, $0.home ?? 0] }.max() ?? 0
-      let own = max(try table(fault).nextZIndex(), had + 1)
+      let own = max(try table(fault).nextZIndex(), (had[fault.type] ?? 0) + 1)
       return (fault, try table(fault).move(place.zIndex, to: own) ? ObjectPlace(zIndex: own, last: place.last) : place)
     }
     if !keepsRows {

@@ -78,15 +78,7 @@ package final class ServedDatabase: Served {
     }
     // Whoever says what that folds to there wants to know whether it does here (K-21).
     let isAsked = file?.members[client]?.acknowledged.map { $0.digest != nil && $0.frontier == held } ?? false
-    let digest = try await store.read { db in
-      guard isAsked, try Members(db).digest(of: held) == nil else { return Identifier?.none }
-      do {
-        return try JournalReader(db).digest(at: held.frontier)
-      } catch let error as MagicDataError where error.code == .notADatabase {
-        // What cannot be read here is nothing to the client, who has what it came for.
-        return nil
-      }
-    }
+    let digest = isAsked ? try await digest(of: held) : nil
     try await magic.storeMembers { members, now in
       if let file { members.learn(file) }
       members.acknowledge(held, digest: digest, at: now)
@@ -96,6 +88,18 @@ package final class ServedDatabase: Served {
       let members = try Members(db)
       return try (file ?? AckFile(replica: client, members: [:])).news(
         among: members.all.values, closings: members.closings, acceptedTime: members.acceptedTime, dataSet)
+    }
+  }
+
+  /// What the database folds to, if it has not said that of this frontier. What cannot be read here is nothing to a client, who has what it came for.
+  private func digest(of held: NamedFrontier) async throws -> Identifier? {
+    try await magic.store.read { db in
+      guard try Members(db).digest(of: held) == nil else { return nil }
+      do {
+        return try JournalReader(db).digest(at: held.frontier)
+      } catch let error as MagicDataError where error.code == .notADatabase {
+        return nil
+      }
     }
   }
 

@@ -1,7 +1,7 @@
 import MagicJournal
 import TestSupport
 
-/// Random transactions of a few replicas: values of every kind, relations, rivals of one name, removes, revivals, births, claims, ties.
+/// Random transactions of a few replicas: values of every kind, relations, rivals of one name, removes, revivals, purges, births, claims, ties.
 struct History {
   private(set) var schema: Schema
   private(set) var transactions: [Transaction] = []
@@ -10,8 +10,10 @@ struct History {
   /// Of objects that claim numbers.
   private var claims: [ObjectKey] = []
   private let replicas: [ReplicaID]
+  private let hasPurges: Bool
 
-  init(seed: UInt64, transactions count: Int) throws {
+  init(seed: UInt64, transactions count: Int, purges: Bool) throws {
+    hasPurges = purges
     chance = Seeded(seed)
     replicas = [Identifier(1, seed), Identifier(2, seed), Identifier(3, seed)]
     let title = TypeSchema.Field(name: try Name("title"), kind: .text)
@@ -78,6 +80,7 @@ struct History {
       switch chance.below(6) {
       case 0: .remove
       case 1: .revival(base: Stamp(name.stamp.bits - UInt64(chance.below(20) + 1)))
+      case 2 where hasPurges && chance.below(2) == 0: .purge(base: Stamp(name.stamp.bits - UInt64(chance.below(20) + 1)))
       default: .update
       }
     switch chance.below(4) {
@@ -86,20 +89,20 @@ struct History {
       if chance.below(6) == 0 { return Entry(type: 1, key: key, operation: .remove, fields: []) }
       return Entry(type: 1, key: key, operation: .birth, fields: fields(of: 1))
     case 0:
-      return Entry(type: 1, key: chance.pick(known), operation: operation, fields: operation == .remove ? [] : fields(of: 1))
+      return Entry(type: 1, key: chance.pick(known), operation: operation, fields: operation.hasFields ? fields(of: 1) : [])
     case 1 where chance.below(2) == 0:
       let number = Int64(chance.below(4) + 1)
       let key = ObjectKey.birth(Birth(transaction: name, ordinal: ordinal))
       if chance.below(6) == 0 { return Entry(type: 2, key: key, operation: .withdrawal(number: number), fields: []) }
       return Entry(type: 2, key: key, operation: .claim(number: number), fields: fields(of: 2))
     case 1 where !counted.isEmpty && chance.below(2) == 0:
-      return Entry(type: 2, key: chance.pick(counted), operation: operation, fields: operation == .remove ? [] : fields(of: 2))
+      return Entry(type: 2, key: chance.pick(counted), operation: operation, fields: operation.hasFields ? fields(of: 2) : [])
     case 1:
       let key = ObjectKey.primary(.integer(Int64(chance.below(3)) - 1))
-      return Entry(type: 2, key: key, operation: operation, fields: operation == .remove ? [] : fields(of: 2))
+      return Entry(type: 2, key: key, operation: operation, fields: operation.hasFields ? fields(of: 2) : [])
     default:
       let key = ObjectKey.primary(.text(chance.pick(["a", "b", "E621E1F8-C36C-495A-93FC-0C247A3E6E5F", "\u{e9}", "e\u{301}"])))
-      return Entry(type: 0, key: key, operation: operation, fields: operation == .remove ? [] : fields(of: 0))
+      return Entry(type: 0, key: key, operation: operation, fields: operation.hasFields ? fields(of: 0) : [])
     }
   }
 

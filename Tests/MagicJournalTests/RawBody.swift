@@ -81,7 +81,7 @@ struct RawBody {
         "a name with BEL"
       ),
       ("no such type", good.with { $0.shapes = [[1, 1, 1, 0]] }, "a shape of a type that is not there"),
-      ("no such operation", good.with { $0.shapes = [[0, 6, 1, 0]] }, "operation 6"),
+      ("no such operation", good.with { $0.shapes = [[0, 7, 1, 0]] }, "operation 7"),
       ("claim of a text", good.with { ($0.shapes, $0.columns[0]) = ([[0, 4, 1, 0]], [1]) }, "no text is claimed"),
       ("withdrawal of a text", good.with { ($0.shapes, $0.columns) = ([[0, 5]], [[1], []]) }, "no text is withdrawn"),
       ("birth named by text", good.with { $0.columns[0] = [7, 1, 0, 0, 0, 0, 0] }, "a birth of a type named by text"),
@@ -136,6 +136,17 @@ struct RawBody {
       ),
       (
         "base not earlier", good.with { ($0.shapes, $0.bases) = ([[0, 2, 1, 0]], [0]) }, "a base at the transaction's own stamp"
+      ),
+      (
+        "purge of what it says itself", good.with { ($0.shapes, $0.bases, $0.columns[1]) = ([[0, 6]], [0], []) },
+        "a purge's base is earlier"
+      ),
+      ("purge without a base", good.with { ($0.shapes, $0.columns[1]) = ([[0, 6]], []) }, "a purge has a base"),
+      ("purge with fields", good.with { ($0.shapes, $0.bases) = ([[0, 6, 1, 0]], [1]) }, "a purge has no fields"),
+      (
+        "purge of its own birth",
+        keyless.with { ($0.shapes, $0.bases, $0.columns) = ([[0, 6]], [1], [[0, 0, 0, 0, 0, 0], []]) },
+        "an object purged by its own birth's transaction"
       ),
       ("base before time", good.with { ($0.shapes, $0.bases) = ([[0, 2, 1, 0]], [10]) }, "a base below 0"),
       ("birth not earlier", keyless.with { $0.columns[0] = [0, 0, 0, 0, 0, 0] }, "an object born with its own update"),

@@ -14,15 +14,26 @@ struct RelationHistory {
   struct Write {
     let stamp: UInt64
     let root: UInt64
-    /// `nil` for a remove.
+    /// `nil` for a remove or a purge.
     let changes: [Change]?
     let base: UInt64?
+    private let isPurge: Bool
 
     init(_ stamp: UInt64, _ root: UInt64, _ changes: [Change]?, base: UInt64? = nil) {
       self.stamp = stamp
       self.root = root
       self.changes = changes
       self.base = base
+      isPurge = false
+    }
+
+    init(_ stamp: UInt64, _ root: UInt64, purge base: UInt64) {
+      (self.stamp, self.root, self.base, changes, isPurge) = (stamp, root, base, nil, true)
+    }
+
+    var operation: Entry.Operation {
+      guard let base else { return changes == nil ? .remove : .update }
+      return isPurge ? .purge(base: Stamp(base)) : .revival(base: Stamp(base))
     }
   }
 
@@ -34,9 +45,7 @@ struct RelationHistory {
   init(_ writes: [Write]) throws {
     try self.init()
     for write in writes {
-      let operation: Entry.Operation =
-        write.changes == nil ? .remove : write.base.map { .revival(base: Stamp($0)) } ?? .update
-      add(operation, RelationHistory.fields(write.changes ?? []), stamp: write.stamp, root: write.root)
+      add(write.operation, RelationHistory.fields(write.changes ?? []), stamp: write.stamp, root: write.root)
     }
   }
 

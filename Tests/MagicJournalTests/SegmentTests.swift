@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct SegmentTests {
   @Test(arguments: seeds(40)) func whatIsWrittenIsRead(seed: UInt64) throws {
-    let history = try History(seed: seed, transactions: 30)
+    let history = try History(seed: seed, transactions: 30, purges: true)
     for replica in Set(history.transactions.map(\.replica)) {
       let run = history.transactions.filter { $0.replica == replica }
       let (name, bytes) = try SegmentVectorTests.segment(run, history.schema, run).finish()
@@ -24,7 +24,7 @@ import Testing
 
   /// What a journal takes over as it stands is what it would write of the entry that is made of it, whatever numbers its fields have there.
   @Test(arguments: seeds(40)) func entriesAreTakenOverAsTheyStand(seed: UInt64) throws {
-    let history = try History(seed: seed, transactions: 30)
+    let history = try History(seed: seed, transactions: 30, purges: true)
     var chance = Seeded(seed)
     for replica in Set(history.transactions.map(\.replica)) {
       let run = history.transactions.filter { $0.replica == replica }
@@ -61,7 +61,7 @@ import Testing
 
   /// H-32, S-9: an error with an offset, whatever the bytes are; never a crash. With right checksums, so that the parser is reached.
   @Test(arguments: seeds(30)) func mutatedSegmentsAreRefusedOrRead(seed: UInt64) throws {
-    let history = try History(seed: seed, transactions: 12)
+    let history = try History(seed: seed, transactions: 12, purges: true)
     let run = history.transactions.filter { $0.replica == history.transactions[0].replica }
     let good = try SegmentVectorTests.segment(run, history.schema, run).finish().bytes
     let header = try SegmentHeader(good)
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test func everyPrefixIsRefused() throws {
-    let history = try History(seed: 5, transactions: 8)
+    let history = try History(seed: 5, transactions: 8, purges: true)
     let run = history.transactions.filter { $0.replica == history.transactions[0].replica }
     let good = try SegmentVectorTests.segment(run, history.schema, run).finish().bytes
     for length in 0..<good.count {

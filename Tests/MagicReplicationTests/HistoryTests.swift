@@ -202,7 +202,7 @@ import Testing
     var selection = LogSelection()
     selection.limit = 7
     #expect(try await lines(segment, selection) == all.suffix(7))
-    selection.filter = EntryFilter(type: "Event", isRemove: false)
+    selection.filter = EntryFilter(type: "Event", operation: .update)
     #expect(try await lines(segment, selection).count == 2)
 
     let (counted, expected) = (

@@ -77,8 +77,14 @@ package struct NaiveFold: Sendable {
         removes[object, default: []].append(version)
         continue
       }
+      switch entry.operation {
+      case .revival(let base): bases[object, default: []].append(base.bits)
+      case .purge(let base):
+        bases[object, default: []].append(base.bits)
+        continue
+      default: break
+      }
       updates[object, default: []].append(version)
-      if case .revival(let base) = entry.operation { bases[object, default: []].append(base.bits) }
       for value in entry.fields {
         let field = type.fields[value.field]
         writes[object, default: [:]][field.name, default: []] += NaiveFold.parts(of: value.value).map {
@@ -119,7 +125,7 @@ package struct NaiveFold: Sendable {
   /// M-16 to M-18.
   private var numbers: [Dump.Object: Int64] {
     var taken = Set(
-      (Array(updates.keys) + Array(removes.keys)).filter { if case .primary(.integer) = $0.key { true } else { false } })
+      (Array(updates.keys) + Array(removes.keys) + Array(bases.keys)).filter { if case .primary(.integer) = $0.key { true } else { false } })
     var numbers: [Dump.Object: Int64] = [:]
     let inOrder = claims.keys.sorted { $0.key.encoded.lexicographicallyPrecedes($1.key.encoded) }
     func take(_ number: Int64, _ object: Dump.Object) -> Bool {

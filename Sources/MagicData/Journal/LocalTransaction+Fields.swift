@@ -11,6 +11,8 @@ package struct ObjectChange: Sendable, Equatable {
     case revival([FieldValue])
     /// Of one whose row is as it should be, and is in no entry: what the row shows, and its last entry, if it has one.
     case adoption([FieldValue], ObjectPlace)
+    /// Of one that has none: nothing of what is stamped up to there is needed any more (K-23).
+    case purge(base: Stamp, ObjectPlace)
   }
 
   /// As the database numbers it.
@@ -39,6 +41,17 @@ extension Store {
   }
 }
 
+extension Store {
+  /// Writes changes as one transaction of this replica, within one of SQLite's that others have begun; none if there are none.
+  package func write(_ changes: [ObjectChange], _ db: Connection) throws {
+    guard !changes.isEmpty else { return }
+    var transaction = try LocalTransaction(db, self)
+    let types = try StoredSchema(db).types
+    for change in changes { try transaction.apply(change, types[change.type]) }
+    try transaction.finish(assets)
+  }
+}
+
 extension LocalTransaction {
   fileprivate mutating func apply(_ change: ObjectChange, _ type: StoredType) throws {
     let table = ObjectTable(type, db)
@@ -64,10 +77,19 @@ extension LocalTransaction {
       let remove = try reader().lastRemove(from: place.last, by: state.replicaRow, since: firstEntry)
       let entry = Entry(type: type.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
       try check(entry, type)
-      let last = next
-      try append(entry, zIndex: place.zIndex, previous: place.last)
-      try table.setLast(key, ObjectPlace(zIndex: place.zIndex, last: last))
+      try append(entry, key, place, table)
+    case .purge(let base, let place):
+      let entry = Entry(type: type.id, key: key, operation: .purge(base: base), fields: [])
+      try check(entry, type)
+      try append(entry, key, place, table)
     }
+  }
+
+  /// An entry that leaves the object's row, or its absence, as it is.
+  private mutating func append(_ entry: Entry, _ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
+    let last = next
+    try append(entry, zIndex: place.zIndex, previous: place.last)
+    try table.setLast(key, ObjectPlace(zIndex: place.zIndex, last: last))
   }
 
   /// What no reader would take (S-7, J-7, J-16) is not written. SQL may have put anything into a row.

@@ -55,7 +55,8 @@ extension LocalTransaction {
   private mutating func update(
     _ object: ObjectSave, _ record: ObjectSave.Record, _ type: MappedType, _ table: ObjectTable, _ relations: SavedRelations?
   ) throws -> SavedObject? {
-    let (object, links) = try resolved(object, against: .stored(record.place.zIndex), type, relations)
+    let instance = object
+    let (object, links) = try resolved(instance, against: .stored(record.place.zIndex), type, relations)
     let changes = type.fields(of: object.changed, object)
     let key = record.key
     if !changes.isEmpty, !hasEntry(record.place.last), !table.type.needsFold(changes) {
@@ -73,7 +74,7 @@ extension LocalTransaction {
     let last = try table.last(of: record.place.zIndex, key)
     guard let place = try last.map({ ObjectPlace(zIndex: record.place.zIndex, last: $0) }) ?? table.place(of: key) else {
       guard let absent = try table.absentPlace(of: key) else { return nil }
-      let revived = try revive(object, changes, key, absent, type)
+      let revived = try revive(instance, changes, key, absent, type, relations)
       return SavedObject(place: revived, key: key, extent: .changes, links: links)
     }
     return SavedObject(place: try write(changes, key, place, table), key: key, extent: .changes, links: links)
@@ -102,7 +103,8 @@ extension LocalTransaction {
 
   /// The object of a fetched instance was removed meanwhile: everything as it was before, with the changes over it (J-9).
   private mutating func revive(
-    _ object: ObjectSave, _ changes: [FieldValue], _ key: ObjectKey, _ absent: ObjectPlace, _ type: MappedType
+    _ object: ObjectSave, _ changes: [FieldValue], _ key: ObjectKey, _ absent: ObjectPlace, _ type: MappedType,
+    _ relations: SavedRelations?
   ) throws -> ObjectPlace {
     let reader = try reader()
     let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
@@ -111,9 +113,13 @@ extension LocalTransaction {
     let stored = reader.schema.types[type.stored.id]
     let state = try reader.state(from: absent.last, of: stored.id)
     // What the instance shows may be a default (J-12), or void by now. It counts if the journal has nothing: of one that this very transaction
-    // has made and removed.
-    let before = state.updated == nil ? type.fields(of: object.present, object) : state.row
-    let fields = before.overlaid(by: changes, of: stored.schema)
+    // has made and removed, or that was purged (J-9).
+    var fields = state.row.overlaid(by: changes, of: stored.schema)
+    if state.values.isEmpty {
+      if state.updated != nil { try checkKnown(object, type) }
+      let (whole, _) = try resolved(object, against: .nothing, type, relations)
+      fields = type.fields(of: whole.present, whole)
+    }
     let entry = Entry(
       type: stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
     let table = ObjectTable(stored, db)
@@ -159,17 +165,7 @@ extension LocalTransaction {
     let absent = try key.flatMap { try table.absentPlace(of: $0) }
     // What a removed object held and its instance never asked for, the journal knows.
     let unfetched = try unfetched(object, absent, type)
-    guard
-      !type.layout.properties.indices.contains(where: { index in
-        guard object.missing.contains(index) else { return false }
-        return object.unfetched.contains(index) ? unfetched == nil : type.layout.properties[index].role == .required
-      })
-    else {
-      throw MagicDataError(
-        .unsetValue,
-        "an object that this \(type.layout.name) needs was removed, or never fetched from its database; set it before it is saved"
-      )
-    }
+    try checkKnown(object, type, knowsUnfetched: unfetched != nil)
     let fields = (unfetched ?? []).overlaid(by: type.fields(of: object.present, object), of: type.stored.schema)
     guard let key else {
       let birth = Birth(transaction: name, ordinal: ordinal)
@@ -188,13 +184,26 @@ extension LocalTransaction {
     return SavedObject(place: try insert(entry, absent, number: number, table), key: key, extent: .all)
   }
 
-  /// `nil` if it is another object that would have to be asked, or one that this very transaction has made.
+  /// What is written as a whole has what it needs.
+  private func checkKnown(_ object: ObjectSave, _ type: MappedType, knowsUnfetched: Bool = false) throws {
+    let properties = type.layout.properties
+    let isLacking = properties.indices.contains { index in
+      guard object.missing.contains(index) else { return false }
+      return object.unfetched.contains(index) ? !knowsUnfetched : properties[index].role == .required
+    }
+    guard isLacking else { return }
+    throw MagicDataError(
+      .unsetValue,
+      "an object that this \(type.layout.name) needs was removed, or never fetched from its database; set it before it is saved")
+  }
+
+  /// `nil` if it is another object that would have to be asked, or one of which the journal has nothing: this very transaction has made it, or it was purged.
   private mutating func unfetched(_ object: ObjectSave, _ absent: ObjectPlace?, _ type: MappedType) throws -> [FieldValue]? {
     guard !object.unfetched.isEmpty else { return [] }
     guard let absent, !absent.last.isNone, absent.zIndex == object.unfetchedOf else { return nil }
     let fields = type.layout.properties.indices.compactMap { object.unfetched.contains($0) ? type.fields[$0] : nil }
     let state = try reader().state(from: absent.last, of: type.stored.id)
-    return state.updated == nil ? nil : state.row.filter { fields.contains($0.field) }
+    return state.values.isEmpty ? nil : state.row.filter { fields.contains($0.field) }
   }
 
   /// The row and the entry of an object that has no row.

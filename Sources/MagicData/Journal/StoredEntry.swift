@@ -98,9 +98,10 @@ package struct StoredHead: Sendable {
     case .remove: operation = .remove
     case .update: operation = .update
     case .birth: operation = .birth
-    case .revival:
+    case .revival, .purge:
       guard position + 8 <= end else { return nil }
-      operation = .revival(base: Stamp(UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))))
+      let base = Stamp(UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)))
+      operation = code == .revival ? .revival(base: base) : .purge(base: base)
       position += 8
     case .claim, .withdrawal:
       guard let bits = bytes.varint(&position, before: end) else { return nil }

@@ -65,6 +65,8 @@ package struct ObjectState: Sendable, Equatable {
   package private(set) var removed: Version?
   /// What is stamped at or below it is void (M-4).
   package private(set) var base: Stamp?
+  /// Of the latest entry that says so.
+  private(set) var based: Version?
   /// The number that the object has claimed (J-26, M-20).
   package private(set) var claim: Int64?
   /// Values that are one as a whole, by the first field of the name.
@@ -82,8 +84,11 @@ package struct ObjectState: Sendable, Equatable {
       removed = max(removed ?? version, version)
       return
     }
+    if let base = operation.base, (base, version) > (self.base ?? .earliest, based ?? version) || based == nil {
+      (self.base, based) = (base, version)
+    }
+    guard operation.hasFields else { return }
     updated = max(updated ?? version, version)
-    if let base = operation.base { self.base = max(self.base ?? base, base) }
     for field in fields {
       switch field.value {
       case .set(let elements):

@@ -23,7 +23,7 @@ package struct EncodedEntries: Sendable {
   package private(set) var count = 0
   /// What the values that were made take: bytes of their encodings.
   package private(set) var madeBytes = 0
-  /// Of one entry after the other: its type and operation, how many values it has, where its object's name begins, where the base of a revival does, and
+  /// Of one entry after the other: its type and operation, how many values it has, where its object's name begins, where its base does if it has one, and
   /// each value's field and where that begins. (Shapes say some of this, but each is an array, which is counted when it is looked at.)
   private var places: [UInt32] = []
   /// Values that do not stand by themselves: a place has their index.
@@ -46,13 +46,13 @@ package struct EncodedEntries: Sendable {
   /// Memory is not asked for on the word of a body that is small and says that it has many.
   static let mostReserved = 1 << 17
 
-  /// - Parameter base: where it begins, of a revival.
+  /// - Parameter base: where it begins, of an entry that has one.
   mutating func begin(_ shape: SegmentShape, nameAt offset: Int, isBirth: Bool, base: Int) {
     count += 1
     places.append(UInt32(shape.type) << 8 | UInt32(shape.operation.rawValue))
     places.append(UInt32(shape.fields.count))
     places.append(isBirth ? UInt32(offset) | EncodedEntries.mark : UInt32(offset))
-    if shape.operation == .revival { places.append(UInt32(base)) }
+    if shape.operation.hasBase { places.append(UInt32(base)) }
   }
 
   mutating func add(_ field: Int, at offset: Int) {
@@ -93,7 +93,7 @@ package struct EncodedEntries: Sendable {
           var place = 0
           for index in 0..<count {
             let code = Entry.Operation.Code(rawValue: UInt8(truncatingIfNeeded: places[place])).unsafelyUnwrapped
-            let values = place + (code == .revival ? 4 : 3)
+            let values = place + (code.hasBase ? 4 : 3)
             let end = values + 2 * Int(places[place + 1])
             try look(
               EncodedEntry(
@@ -121,7 +121,7 @@ package struct EncodedEntry {
   }
 
   package let type: Int
-  fileprivate let code: Entry.Operation.Code
+  package let code: Entry.Operation.Code
   fileprivate let ordinal: UInt32
   fileprivate let transaction: TransactionName
   fileprivate let isKept: Bool
@@ -131,7 +131,7 @@ package struct EncodedEntry {
   fileprivate let values: UnsafeBufferPointer<UInt32>
   fileprivate let relations: UnsafeBufferPointer<EncodedEntries.Relation>
 
-  package var isRemove: Bool { code.isRemove }
+  package var hasFields: Bool { code.hasFields }
   package var isUpdate: Bool { code == .update }
   package var fieldCount: Int { values.count / 2 }
   /// Whether it sets elements of a set or dictionary.
@@ -235,12 +235,17 @@ package struct EncodedEntry {
     switch code {
     case .remove: return .remove
     case .update: return .update
-    case .revival:
-      var position = Int(base)
-      return .revival(base: Stamp(transaction.stamp.bits - body.varint(&position)))
+    case .revival: return .revival(base: earlier)
     case .birth: return .birth
     case .claim: return .claim(number: claimed)
     case .withdrawal: return .withdrawal(number: claimed)
+    case .purge: return .purge(base: earlier)
     }
+  }
+
+  /// The base, of an entry that has one.
+  private var earlier: Stamp {
+    var position = Int(base)
+    return Stamp(transaction.stamp.bits - body.varint(&position))
   }
 }

@@ -278,7 +278,7 @@ extension SegmentColumns<ByteReader> {
     let index = try self.shapes.index(below: shapes.count, "shape")
     let (type, code) = (shapes[index].type, shapes[index].operation)
     let base = bases.offset
-    if code == .revival { _ = try bases.earlier(than: name.stamp) }
+    if code.hasBase { _ = try bases.earlier(than: name.stamp) }
     let hash: UInt64
     let start = types[type].objects.offset
     if code.isFirst {

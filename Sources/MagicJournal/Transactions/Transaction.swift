@@ -47,7 +47,7 @@ package struct Entry: Sendable, Equatable {
   package var type: Int
   package var key: ObjectKey
   package var operation: Entry.Operation
-  /// Rising by field; empty for a remove or a withdrawal.
+  /// Rising by field; empty where the operation has none.
   package var fields: [FieldValue]
 
   package init(type: Int, key: ObjectKey, operation: Entry.Operation, fields: [FieldValue]) {
@@ -112,13 +112,19 @@ extension Entry {
     case claim(number: Int64)
     /// What is left of a claim whose object was removed by the same transaction.
     case withdrawal(number: Int64)
+    /// Of a removed object: what is stamped at or below `base` is void, and it stays as removed or as alive as it is (K-23).
+    case purge(base: Stamp)
 
     /// What stands for it in every format (Protocol/journal.md).
     package enum Code: UInt8, CaseIterable, Sendable {
-      case remove, update, revival, birth, claim, withdrawal
+      case remove, update, revival, birth, claim, withdrawal, purge
 
-      /// Whether an object is gone by it. Such an entry has no fields.
+      /// Whether an object is gone by it.
       package var isRemove: Bool { self == .remove || self == .withdrawal }
+      /// Whether an object is there by it (M-3). Only such an entry has fields.
+      package var hasFields: Bool { !isRemove && self != .purge }
+      /// Whether it makes void what is stamped at or below a base (M-4).
+      package var hasBase: Bool { self == .revival || self == .purge }
       /// Whether its object is named by the entry's own place.
       package var isFirst: Bool { self == .birth || isClaim }
       /// Whether it claims a number.
@@ -133,31 +139,36 @@ extension Entry {
       case .birth: .birth
       case .claim: .claim
       case .withdrawal: .withdrawal
+      case .purge: .purge
       }
     }
 
     package var isRemove: Bool { code.isRemove }
+    package var hasFields: Bool { code.hasFields }
     package var isFirst: Bool { code.isFirst }
 
     /// The number that is claimed.
     package var number: Int64? {
       switch self {
       case .claim(let number), .withdrawal(let number): number
-      case .remove, .update, .revival, .birth: nil
+      case .remove, .update, .revival, .birth, .purge: nil
       }
     }
 
     /// Whether objects of a type have such entries (S-5, S-10).
     package func fits(_ type: TypeSchema) -> Bool {
       switch self {
-      case .remove, .update, .revival: true
+      case .remove, .update, .revival, .purge: true
       case .birth: type.primary == nil
       case .claim(let number), .withdrawal(let number): type.hasNumbers && Numbers.claimable ~= number
       }
     }
 
     package var base: Stamp? {
-      if case .revival(let base) = self { base } else { nil }
+      switch self {
+      case .revival(let base), .purge(let base): base
+      case .remove, .update, .birth, .claim, .withdrawal: nil
+      }
     }
   }
 }

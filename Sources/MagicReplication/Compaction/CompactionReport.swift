@@ -9,6 +9,9 @@ public struct CompactionReport: Sendable, Equatable {
   /// Of the database file, when it was done; as it was for a dry run.
   public internal(set) var fileBytes = 0
   public internal(set) var newFileBytes = 0
+  /// Removed objects of which everybody is told that nothing of what they held is needed any more (Protocol/checkpoint.md, K-23). What they held goes with a compaction after
+  /// everybody has heard of it.
+  public internal(set) var purged = 0
   /// Replicas, by their ids, that have written something and have not said what they have. As long as there are any, all history stays:
   /// let them push, or expire them (``MagicReplicator/expire(_:)``).
   public internal(set) var waitsFor: [String] = []

@@ -6,6 +6,8 @@ extension MagicData {
   ///
   /// Where no other replica is known, that is what the database had pushed by its last push, or everything if there was none (K-5).
   ///
+  /// What removed objects held goes a step later: the compaction tells everybody that it is not needed any more, and one that comes after everybody has acknowledged that gives it up (K-23).
+  ///
   /// Objects, digest, and what a later merge comes to are the same as before; conflicts and the log of that time are gone. The file becomes smaller. Other processes may use the database
   /// meanwhile; their writes wait.
   ///
@@ -32,6 +34,7 @@ extension MagicData {
     }
     if isDryRun { return try await store.read(compacted) }
     report = try await store.write(compacted)
+    report.purged = try await purge()
     // History that was given up before a process was killed, or by a pull, left its space in the file as well.
     try await store.shrink()
     report.newFileBytes = try await store.fileBytes()

@@ -35,6 +35,7 @@ struct ObjectConflicts {
   }
 
   mutating func add(_ entry: Entry, _ version: Version, at place: EntryPlace) {
+    guard entry.operation.code != .purge else { return }
     lives.append(
       Write(version: version, place: place, value: entry.operation.isRemove ? nil : .null, base: entry.operation.base))
     for field in entry.fields {

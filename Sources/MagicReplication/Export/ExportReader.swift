@@ -214,13 +214,14 @@ final class ExportReader {
     }
     let wrong = damaged("entry \(ordinal) lacks its op, object, base or number, or has one that is none")
     let number = line["number"]?.exportedInteger
+    let base = line["base"]?.text.flatMap { UInt64($0) }.map { Stamp($0) }
     let operation: Entry.Operation
     switch line["op"]?.text.flatMap({ name in ExportFormat.operations.first { $0.name == name }?.code }) {
     case .remove: operation = .remove
     case .update: operation = .update
     case .revival:
-      guard let base = line["base"]?.text.flatMap({ UInt64($0) }) else { throw wrong }
-      operation = .revival(base: Stamp(base))
+      guard let base else { throw wrong }
+      operation = .revival(base: base)
     case .birth: operation = .birth
     case .claim:
       guard let number else { throw wrong }
@@ -228,6 +229,9 @@ final class ExportReader {
     case .withdrawal:
       guard let number else { throw wrong }
       operation = .withdrawal(number: number)
+    case .purge:
+      guard let base else { throw wrong }
+      operation = .purge(base: base)
     case nil: throw wrong
     }
     let key = operation.isFirst ? .birth(Birth(transaction: name, ordinal: ordinal)) : line["object"]?.exportedKey
@@ -241,7 +245,7 @@ final class ExportReader {
     }
     values.sort { $0.field < $1.field }
     let slots = Set(values.map { schema.types[type].slots[$0.field] })
-    guard slots.count == values.count, values.isEmpty || !operation.isRemove else { throw wrong }
+    guard slots.count == values.count, values.isEmpty || operation.hasFields else { throw wrong }
     return Entry(type: type, key: key, operation: operation, fields: values)
   }
 

@@ -42,8 +42,8 @@ public struct MagicHistory: Sendable {
     public var type: String?
     /// The primary value, number or birth of an object, as ``Entry/object`` has it.
     public var object: String?
-    /// Whether removes alone, or updates alone.
-    public var isRemove: Bool?
+    /// Entries of this kind alone.
+    public var operation: Operation?
     /// Only the last so many.
     public var limit: Int?
 
@@ -53,8 +53,26 @@ public struct MagicHistory: Sendable {
       var selection = LogSelection()
       (selection.since, selection.until, selection.replicas) = (since, until, replicas)
       selection.limit = limit.map { max(0, $0) }
-      selection.filter = EntryFilter(type: type, object: object, isRemove: isRemove)
+      selection.filter = EntryFilter(type: type, object: object, operation: operation)
       return selection
+    }
+  }
+
+  /// What an entry does to its object.
+  public enum Operation: String, Sendable, CaseIterable {
+    case update, remove
+    /// Gives up what a removed object held (Protocol/checkpoint.md, K-23).
+    case purge
+
+    init(_ code: MagicJournal.Entry.Operation.Code) { self = code.isRemove ? .remove : code == .purge ? .purge : .update }
+
+    /// Among all.
+    var index: Int {
+      switch self {
+      case .update: 0
+      case .remove: 1
+      case .purge: 2
+      }
     }
   }
 
@@ -70,7 +88,7 @@ public struct MagicHistory: Sendable {
     public let type: String
     /// The primary value; of an object without one, or with an automatic number, its birth: 32 hexadecimal digits.
     public let object: String
-    public let isRemove: Bool
+    public let operation: Operation
     /// What was set.
     public let fields: [Field]
   }
@@ -90,7 +108,7 @@ public struct MagicHistory: Sendable {
         Entry(
           author: .init(
             time: transaction.name.stamp.date, replica: transaction.replica.description, sequence: transaction.sequence),
-          type: type.name.text, object: entry.key.text, isRemove: entry.operation.isRemove,
+          type: type.name.text, object: entry.key.text, operation: entry.listed,
           fields: entry.fields.map { .init(name: type.fields[$0.field].name.text, value: $0.value.json) }))
     }
   }

@@ -44,9 +44,9 @@ struct ObjectSample {
     guard name & mask == 0 else { return (0..<entry.fieldCount).reduce(0) { $0 + entry.length(ofValueAt: $1) } }
     var bytes = 0
     let object = objects.index(of: name).index
-    if entry.isRemove {
+    if entry.code.isRemove {
       objects[object].removed = max(objects[object].removed, version)
-    } else {
+    } else if entry.code.hasFields {
       objects[object].updated = max(objects[object].updated, version)
     }
     for index in 0..<entry.fieldCount {

@@ -54,8 +54,8 @@ struct StatisticsCounter {
   /// What its object's name and its values take.
   private mutating func count(_ entry: some EntryView, _ version: Version, in share: inout MagicJournalStatistics.Share) {
     let bytes = entry.keyLength + sample.add(entry, version, places[entry.type])
-    shares[entry.type].add(bytes, entry.isRemove)
-    share.add(bytes, entry.isRemove)
+    shares[entry.type].add(bytes, entry.code.isRemove)
+    share.add(bytes, entry.code.isRemove)
   }
 
   private mutating func settleTypes() {

@@ -113,7 +113,7 @@ struct EntryPage: EntryTaker {
 extension ByteWriter {
   fileprivate mutating func text(_ entry: some EntryView, _ schema: SourceSchema) {
     let type = schema.types[entry.type]
-    append(entry.isRemove ? type.remove.text : type.update.text)
+    append(type[entry.listed].text)
     entry.write(keyAs: false, to: &self)
     if let number = entry.number {
       byte(UInt8(ascii: "#"))
@@ -129,9 +129,9 @@ extension ByteWriter {
 
   fileprivate mutating func object(_ entry: some EntryView, _ schema: SourceSchema) {
     let type = schema.types[entry.type]
-    append(entry.isRemove ? type.remove.json : type.update.json)
+    append(type[entry.listed].json)
     entry.write(keyAs: true, to: &self)
-    append(entry.isRemove ? ",\"op\":\"remove\"" : ",\"op\":\"update\"")
+    append(type[entry.listed].operation)
     if let number = entry.number {
       append(",\"number\":")
       decimal(number)

@@ -11,7 +11,7 @@ extension FolderListing {
     // What may be undone costs what it changes.
     guard !checkpoints.isEmpty else {
       do {
-        return try merge(into: db, beside: NamedFrontier(), milliseconds, accepted, events)
+        return try merge(into: db, store, beside: NamedFrontier(), milliseconds, accepted, events)
       } catch  where error is Uncovered || error is FalseCheckpoints {
         throw MagicDataError(.busy, "a checkpoint came while the remote was read that has to be looked at first; try again")
       }
@@ -20,7 +20,7 @@ extension FolderListing {
     while true {
       var listing = self
       do {
-        let merged = try db.whole { try listing.merge(into: $0, beside: beside, milliseconds, accepted, events) }
+        let merged = try db.whole { try listing.merge(into: $0, store, beside: beside, milliseconds, accepted, events) }
         self = listing
         return merged
       } catch let uncovered as Uncovered {
@@ -36,7 +36,7 @@ extension FolderListing {
 
   /// - Parameter beside: ends for what was kept and is not covered (K-20).
   private mutating func merge(
-    into db: Connection, beside: NamedFrontier, _ milliseconds: Int64, _ accepted: [String], _ events: EventSource
+    into db: Connection, _ store: Store, beside: NamedFrontier, _ milliseconds: Int64, _ accepted: [String], _ events: EventSource
   ) throws -> (PullReport, [MagicConflict]) {
     let own = try DatabaseState(db).replica
     limit(to: try Branches(db).closings, floor: try JournalIndex(db).floor())
@@ -57,6 +57,7 @@ extension FolderListing {
     try UnsentAssets.keep(of: own, beyond: frontier, before: dropped, db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
+    try store.write(merger.restored, db)
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
     report.gaps += waiting
     report.transactions = merger.transactions

@@ -47,6 +47,9 @@ struct Merger {
   private(set) var conflicts: [MagicConflict] = []
   private(set) var conflictCount = 0
 
+  /// What objects showed by an update of this replica, and do not show by a purge that came (K-24).
+  private(set) var restored: [ObjectChange] = []
+
   private static let manyEntries = 16
 
   /// To accept all: each id begins so.
@@ -224,7 +227,7 @@ struct Merger {
   /// One that stands in a segment. Of most updates no entry need be made to find out that they lose.
   private mutating func merge(_ entry: EncodedEntry, _ type: LearntType, _ version: Version) throws {
     let table = ObjectTable(schema.types[type.id], db)
-    if !entry.isRemove, try expectsNew(table), try insertNew(entry.made().translated(type), table) { return }
+    if entry.hasFields, try expectsNew(table), try insertNew(entry.made().translated(type), table) { return }
     guard entry.isUpdate, unfolded[type.id].map({ $0[entry.objectKey] == nil }) ?? true else {
       return try merge(entry.made().translated(type), version)
     }
@@ -238,7 +241,7 @@ struct Merger {
 
   private mutating func merge(_ entry: Entry, _ version: Version) throws {
     let table = ObjectTable(schema.types[entry.type], db)
-    if !entry.operation.isRemove, try expectsNew(table), try insertNew(entry, table) { return }
+    if entry.operation.hasFields, try expectsNew(table), try insertNew(entry, table) { return }
     if let object = unfolded[entry.type]?[entry.key] {
       try number(entry, object.place, table)
       return try setAside(entry, version.stamp, object)
@@ -273,9 +276,9 @@ struct Merger {
     } else if let place = try table.absentPlace(of: entry.key) {
       try number(entry, place, table)
       try setAside(entry, stamp, Unfolded(place: place, highest: reader.highestStamp(from: place.last)))
-    } else if entry.operation.isRemove {
+    } else if !entry.operation.hasFields {
       try number(entry, nil, table)
-      // It arrived before what it removes.
+      // It arrived before what it speaks of.
       kinds[entry.type].isWhole = nil
       let place = try table.reserve(entry.key)
       try table.setLast(entry.key, append(entry, place, isLatest: true))
@@ -316,7 +319,7 @@ struct Merger {
     // What follows one that loses mostly loses too, and then the stamp alone tells nothing that the entry does not.
     guard !entry.hasElements,
       try kinds[type.id].isLosing || version.stamp < reader.highestStamp(from: place.last),
-      let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, !latest.head.operation.isRemove,
+      let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, latest.head.operation.hasFields,
       // A place that was changed by SQL may lead to another object.
       latest.head.type == type.id, latest.head.zIndex == place.zIndex
     else { return false }
@@ -386,12 +389,21 @@ struct Merger {
   private mutating func refold(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
     let schema = table.type.schema
     var state = ObjectState()
-    for (version, _, entry) in try entries(key, place, of: schema) {
-      state.fold(entry.operation, entry.fields, at: version, of: schema)
-    }
+    let entries = try entries(key, place, of: schema)
+    for (version, _, entry) in entries { state.fold(entry.operation, entry.fields, at: version, of: schema) }
     guard state.isAlive else { return try table.remove(key, place) }
-    try table.replace(key, state.row, claim: state.claim, place)
+    let row = state.row
+    try table.replace(key, row, claim: state.claim, place)
+    guard state.updated?.root == own, entries.contains(where: { isNewPurge($0.2, $0.1) }) else { return }
+    var before = ObjectState()
+    for (version, place, entry) in entries where !isNewPurge(entry, place) {
+      before.fold(entry.operation, entry.fields, at: version, of: schema)
+    }
+    let lost = row.changes(to: before.row, of: schema)
+    if !lost.isEmpty { restored.append(ObjectChange(type: table.type.id, key: key, .update(lost))) }
   }
+
+  private func isNewPurge(_ entry: Entry, _ place: EntryPlace) -> Bool { entry.operation.code == .purge && place.row > mark }
 
   /// An object's entries. Those that were held and those that came may be in conflict.
   private mutating func entries(

@@ -3,19 +3,18 @@ package import MagicJournal
 /// Which entries are meant.
 package struct EntryFilter: Sendable {
   package var type: String?
-  /// Whether removes, or updates alone.
-  package var isRemove: Bool?
+  package var operation: MagicHistory.Operation?
   private let object: ObjectName?
   /// Objects that have claimed the number that is asked for.
   private var births: Set<ObjectKey> = []
 
   /// - Parameter object: its primary value, number or birth, as a log prints it.
-  package init(type: String? = nil, object: String? = nil, isRemove: Bool? = nil) {
-    (self.type, self.isRemove) = (type, isRemove)
+  package init(type: String? = nil, object: String? = nil, operation: MagicHistory.Operation? = nil) {
+    (self.type, self.operation) = (type, operation)
     self.object = object.map { ObjectName($0) }
   }
 
-  package var isEmpty: Bool { type == nil && object == nil && isRemove == nil }
+  package var isEmpty: Bool { type == nil && object == nil && operation == nil }
 
   /// Whether the object may be one that has claimed its number.
   var mayBeNumber: Bool { object?.number != nil }
@@ -28,6 +27,6 @@ package struct EntryFilter: Sendable {
       if let number = entry.operation.number, number == object.number { births.insert(entry.key) }
       guard births.contains(entry.key) else { return false }
     }
-    return isRemove.map { $0 == entry.operation.isRemove } ?? true
+    return operation.map { $0 == entry.listed } ?? true
   }
 }

@@ -36,7 +36,7 @@ enum ReadPart: Sendable {
 /// An entry for who looks at it, made or as it stands in a segment.
 protocol EntryView {
   var type: Int { get }
-  var isRemove: Bool { get }
+  var code: Entry.Operation.Code { get }
   /// The number that is claimed.
   var number: Int64? { get }
   var fieldCount: Int { get }
@@ -57,8 +57,13 @@ protocol EntryView {
   func made() -> Entry
 }
 
+extension EntryView {
+  /// As a log has it.
+  var listed: MagicHistory.Operation { MagicHistory.Operation(code) }
+}
+
 extension Entry: EntryView {
-  var isRemove: Bool { operation.isRemove }
+  var code: Entry.Operation.Code { operation.code }
   var number: Int64? { operation.number }
   var fieldCount: Int { fields.count }
   func field(at index: Int) -> Int { fields[index].field }

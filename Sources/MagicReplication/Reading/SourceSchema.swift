@@ -9,25 +9,29 @@ package final class SourceSchema: Sendable {
 
   /// A class, since a struct of so many arrays would be copied with all of them.
   final class TypeWords: Sendable {
-    let update, remove: Words
+    /// By operation.
+    private let operations: [Words]
     /// Before their values: the name and `=`, and as a member of an object, with its colon.
     let fields: [Words]
 
     init(_ type: TypeSchema) {
-      func words(_ operation: String) -> Words {
+      operations = MagicHistory.Operation.allCases.map { operation in
         Words(
           text: Array("  \(operation) \(type.name.text) ".utf8),
-          json: Array(",\"type\":\(Value.quoted(type.name.text)),\"object\":".utf8))
+          json: Array(",\"type\":\(Value.quoted(type.name.text)),\"object\":".utf8),
+          operation: Array(",\"op\":\"\(operation)\"".utf8))
       }
-      (update, remove) = (words("update"), words("remove"))
       fields = type.fields.map {
         Words(text: Array(" \($0.name.text)=".utf8), json: Array((Value.quoted($0.name.text) + ":").utf8))
       }
     }
+
+    subscript(operation: MagicHistory.Operation) -> Words { operations[operation.index] }
   }
 
   struct Words: Sendable {
     let text, json: [UInt8]
+    var operation: [UInt8] = []
   }
 
   init(_ schema: Schema) {

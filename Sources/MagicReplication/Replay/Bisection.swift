@@ -9,7 +9,7 @@ package struct Bisection: Sendable {
     package let author: MagicObjectHistory.Author
     /// How many databases were built and asked.
     package let tries: Int
-    package let entries: [(type: String, object: String, isRemove: Bool)]
+    package let entries: [(type: String, object: String, operation: MagicHistory.Operation)]
   }
 
   package enum Result: Sendable {
@@ -84,7 +84,7 @@ package struct Bisection: Sendable {
         found = Found(
           author: .init(time: version.stamp.date, replica: transaction.replica.description, sequence: transaction.sequence),
           tries: tries,
-          entries: transaction.entries.map { (schema.schema.types[$0.type].name.text, $0.key.text, $0.operation.isRemove) })
+          entries: transaction.entries.map { (schema.schema.types[$0.type].name.text, $0.key.text, $0.listed) })
       }
       return found
     }

@@ -163,10 +163,13 @@ private struct Undoer {
       let (replica, sequence) = try journal.address(ofRow: place.row)
       let address = UndoAddress(replica: replica, sequence: sequence)
       let version = Version(stamp: stamp, root: root)
-      let isUndone = has(stamp, address)
       now.fold(entry.operation, entry.fields, at: version, of: type.schema)
-      if !isUndone { without.fold(entry.operation, entry.fields, at: version, of: type.schema) }
-      entries.append((version, address, isUndone, entry))
+      entries.append((version, address, has(stamp, address), entry))
+    }
+    let undoneRemoves = Set(entries.filter { $0.isUndone && $0.entry.operation.isRemove }.map(\.version.stamp))
+    // Without the remove nobody would have purged what it removed.
+    for entry in entries where !entry.isUndone && entry.entry.purged.map({ !undoneRemoves.contains($0) }) ?? true {
+      without.fold(entry.entry.operation, entry.entry.fields, at: entry.version, of: type.schema)
     }
     entries.sort { $0.version < $1.version }
     func author(_ version: Version) -> MagicObjectHistory.Author? {
@@ -186,7 +189,7 @@ private struct Undoer {
     switch (now.isAlive, without.isAlive) {
     case (true, true):
       // What others made of an object is nothing without what made it.
-      let firstUpdate = entries.first { !$0.entry.operation.isRemove }
+      let firstUpdate = entries.first { $0.entry.operation.hasFields }
       if let firstUpdate, firstUpdate.isUndone, !entries.contains(where: { !$0.isUndone && $0.version < firstUpdate.version }) {
         return keep(nil, entries.last { !$0.isUndone }?.version)
       }
@@ -228,6 +231,9 @@ private struct Undoer {
 }
 
 extension Entry {
+  /// Which remove's object it purges.
+  fileprivate var purged: Stamp? { if case .purge(let base) = operation { base } else { nil } }
+
   /// Whether it has a value that a later write took the place of: of the same name, and of the same element, if both have elements.
   fileprivate func isBelow(_ write: ObjectState.Write, of type: TypeSchema) -> Bool {
     fields.contains { type.slots[$0.field] == type.slots[write.field] && $0.value.hasPlace(of: write.value) }

@@ -43,7 +43,7 @@ struct Bisect: Command {
       throw MagicDataError(.notFound, "the command fails with an empty database already; let it succeed there")
     case .found(let found):
       let author = found.author
-      let entries = found.entries.prefix(20).map { "  \($0.isRemove ? "remove" : "update") \($0.type) \($0.object.printable)" }
+      let entries = found.entries.prefix(20).map { "  \($0.operation) \($0.type) \($0.object.printable)" }
       let more = found.entries.count > entries.count ? ["  and \((found.entries.count - entries.count).grouped) more"] : []
       let first = "\(author.time.inLog)  \(author.replica):\(author.sequence) is the first after which the command fails"
       return Outcome(

@@ -26,7 +26,7 @@ struct Log: Command {
   @Option(help: ArgumentHelp("Only the object with this primary value, number or birth.", valueName: "value"))
   var primary: String?
 
-  @Option(help: ArgumentHelp("Only entries with this operation: update or remove.", valueName: "op"))
+  @Option(help: ArgumentHelp("Only entries with this operation: update, remove or purge.", valueName: "op"))
   var op: Operation?
 
   // Whatever follows is its value, so that -1 gets an answer of its own.
@@ -39,7 +39,9 @@ struct Log: Command {
   @OptionGroup var output: OutputOptions
 
   enum Operation: String, ExpressibleByArgument, CaseIterable, Sendable {
-    case update, remove
+    case update, remove, purge
+
+    var listed: MagicHistory.Operation? { MagicHistory.Operation(rawValue: rawValue) }
   }
 
   func validate() throws {
@@ -53,7 +55,7 @@ struct Log: Command {
     selection.limit = limit ?? Twin.int("LIMIT")
     selection.filter = EntryFilter(
       type: type ?? Twin.text("TYPE"), object: primary ?? Twin.text("PRIMARY"),
-      isRemove: (op ?? Twin.choice("OP")).map { $0 == .remove })
+      operation: (op ?? Twin.choice("OP"))?.listed)
     let listing = EntryListing(output)
     guard !follow || source.grows else {
       throw ValidationError("\(source.path) is a file that does not grow; follow a database, a folder or a server.")

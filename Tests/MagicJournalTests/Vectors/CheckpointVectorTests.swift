@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test(arguments: seeds(60)) func whatIsKeptFoldsToTheSame(seed: UInt64) throws {
-    let history = try History(seed: seed, transactions: 40)
+    let history = try History(seed: seed, transactions: 40, purges: true)
     // What is folded on top, whichever it is, folds to the same as well.
     for count in [5, 20, 40] {
       let kept = Kept(history.transactions.prefix(count).shuffledBy(seed), history.schema)
@@ -137,8 +137,9 @@ import Testing
 
   private static func make() throws -> File {
     var valid: [File.Valid] = []
-    for (name, seed, count) in [("a short history", UInt64(21), 8), ("a longer history", 22, 60), ("another", 23, 60)] {
-      let history = try History(seed: seed, transactions: count)
+    let histories = [("a short history", UInt64(21), 8), ("a longer history", 22, 60), ("another", 23, 60), ("purges", 24, 60)]
+    for (name, seed, count) in histories {
+      let history = try History(seed: seed, transactions: count, purges: seed > 23)
       let (bytes, header, kept) = try file(history)
       valid.append(
         .init(

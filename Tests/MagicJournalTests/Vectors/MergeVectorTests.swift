@@ -32,7 +32,7 @@ import Testing
 
   /// L-23: order and repeats mean nothing.
   @Test(arguments: seeds(60)) func theFoldDependsOnTheSetAlone(seed: UInt64) throws {
-    let history = try History(seed: seed, transactions: 40)
+    let history = try History(seed: seed, transactions: 40, purges: true)
     var chance = Seeded(seed)
     let expected = fold(history.transactions, history.schema)
     for _ in 0..<4 {
@@ -47,7 +47,7 @@ import Testing
 
   /// M-12, L-24: other addresses and tags, a schema that knows more, and objects that are gone make no difference.
   @Test(arguments: seeds(20)) func whatIsNoDataIsNotInTheDigest(seed: UInt64) throws {
-    let history = try History(seed: seed, transactions: 40)
+    let history = try History(seed: seed, transactions: 40, purges: true)
     let digest = fold(history.transactions, history.schema).digest(history.schema)
     let moved = history.transactions.enumerated().map { index, transaction in
       var moved = transaction
@@ -104,7 +104,7 @@ import Testing
     ]
     var cases = [File.Case(name: "nothing", transactions: [], objects: [], digest: Digest().description)]
     for (name, seed, count) in names {
-      let history = try History(seed: seed, transactions: count)
+      let history = try History(seed: seed, transactions: count, purges: false)
       cases.append(try make(name, history.transactions, history.schema))
     }
     for (name, writes) in relations {
@@ -115,6 +115,12 @@ import Testing
       let history = try NumberHistory(writes)
       cases.append(try make(name, history.transactions, history.schema))
     }
+    for (name, writes) in purges {
+      let history = try RelationHistory(writes)
+      cases.append(try make(name, history.transactions, history.schema))
+    }
+    let history = try History(seed: 6, transactions: 60, purges: true)
+    cases.append(try make("purges, among others", history.transactions, history.schema))
     return File(cases: cases)
   }
 
@@ -160,6 +166,28 @@ import Testing
       [.init(1, 1, .claim(number: 1)), .init(2, 2, .update, of: .number(1)), .init(3, 3, .update, of: .hash(0))]
     ),
     ("the highest number", [.init(1, 1, .claim(number: Numbers.claimable.upperBound))]),
+  ]
+
+  private static let purges: [(String, [RelationHistory.Write])] = [
+    ("a removed object, purged", [.init(1, 1, [.linksText("a")]), .init(2, 1, nil), .init(3, 1, purge: 2)]),
+    (
+      "purged, and revived by who knew of the remove",
+      [.init(1, 1, [.linksText("a")]), .init(2, 1, nil), .init(4, 1, purge: 2), .init(3, 2, [.parent("p")], base: 2)]
+    ),
+    (
+      "purged, and written to by who did not know of the remove",
+      [.init(1, 1, [.rooms(["x": 1]), .links(["b"])]), .init(2, 1, nil), .init(4, 1, purge: 2), .init(3, 2, [.parent("p")])]
+    ),
+    (
+      "a purge that arrives alone", [.init(4, 1, purge: 2)]
+    ),
+    (
+      "elements, purged and put in again",
+      [
+        .init(1, 1, [.links(["a", "b"]), .rooms(["x": 1])]), .init(2, 1, nil), .init(3, 1, purge: 2),
+        .init(5, 2, [.links(["b", "c"])], base: 2), .init(6, 1, [.links([], out: ["c"])]),
+      ]
+    ),
   ]
 
   private static let relations: [(String, [RelationHistory.Write])] = [

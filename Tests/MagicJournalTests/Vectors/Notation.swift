@@ -179,9 +179,9 @@ struct TransactionNotation: Codable {
       }
       return EntryNotation(
         type: type.name.text, primaryKind: type.primary?.kind.rawValue ?? 0, object: KeyNotation(entry.key),
-        operation: ["remove", "update", "revival", "birth", "claim", "withdrawal"][Int(entry.operation.code.rawValue)],
+        operation: ["remove", "update", "revival", "birth", "claim", "withdrawal", "purge"][Int(entry.operation.code.rawValue)],
         base: entry.operation.base.map { String($0.bits) }, number: entry.operation.number.map { String($0) },
-        fields: entry.operation.isRemove ? nil : Dictionary(uniqueKeysWithValues: fields))
+        fields: entry.operation.hasFields ? Dictionary(uniqueKeysWithValues: fields) : nil)
     }
   }
 
@@ -221,6 +221,7 @@ extension EntryNotation {
       case "birth": .birth
       case "claim": .claim(number: try parsed(number.flatMap { Int64($0) }, self.operation))
       case "withdrawal": .withdrawal(number: try parsed(number.flatMap { Int64($0) }, self.operation))
+      case "purge": .purge(base: Stamp(try parsed(base.flatMap { UInt64($0) }, self.operation)))
       default: .revival(base: Stamp(try parsed(base.flatMap { UInt64($0) }, self.operation)))
       }
     return Entry(type: index, key: try object.key, operation: operation, fields: values.sorted { $0.field < $1.field })

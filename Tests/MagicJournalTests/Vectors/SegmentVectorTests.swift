@@ -47,8 +47,8 @@ import Testing
 
   private static func make() throws -> File {
     var valid: [File.Valid] = []
-    for (name, seed, count) in [("a short run", UInt64(11), 9), ("a longer run", 12, 60)] {
-      let history = try History(seed: seed, transactions: count)
+    for (name, seed, count) in [("a short run", UInt64(11), 9), ("a longer run", 12, 60), ("a run with purges", 13, 30)] {
+      let history = try History(seed: seed, transactions: count, purges: seed > 12)
       for replica in Set(history.transactions.map(\.replica)).sorted() {
         let run = history.transactions.filter { $0.replica == replica }
         // The second half of a run has something before it.

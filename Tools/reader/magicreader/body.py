@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Set, Tuple, Union
 from .clock import checked_stamp
 from .cursor import Cursor, FormatError
 from .journal import (BIRTH_SIZE, CLAIM_END, CLAIMS, ELEMENT_SIZE, ENTRY_LIMIT, ENTRY_SIZE, FIELD_SIZE, FIRSTS,
-                      SEGMENT_LIMIT, TRANSACTION_LIMIT, Birth, Entry, ObjectName, Operation, Transaction)
+                      SEGMENT_LIMIT, TRANSACTION_LIMIT, WITH_BASE, Birth, Entry, ObjectName, Operation, Transaction)
 from .schema import Field, Type, read_index, read_roots, read_schema, read_shapes
 from .values import BIRTH_FORM, RELATIONS, WITH_ELEMENTS, Kind, Value, read_value
 
@@ -110,7 +110,7 @@ class BodyReader:
         shape = self.shapes[read_index(self.streams.shapes, len(self.shapes), "shape")]
         type = self.schema[shape.type]
         base = None
-        if shape.operation == Operation.REVIVAL:
+        if shape.operation in WITH_BASE:
             base = read_earlier(self.streams.bases, stamp, "base")  # J-9
         objects = self.streams.objects[shape.type]
         size = ENTRY_SIZE + BIRTH_SIZE

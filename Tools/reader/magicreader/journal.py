@@ -53,9 +53,12 @@ class Operation(IntEnum):
     BIRTH = 3
     CLAIM = 4
     WITHDRAWAL = 5
+    PURGE = 6
 
 
 REMOVES = (Operation.REMOVE, Operation.WITHDRAWAL)
+WITHOUT_FIELDS = (*REMOVES, Operation.PURGE)
+WITH_BASE = (Operation.REVIVAL, Operation.PURGE)
 CLAIMS = (Operation.CLAIM, Operation.WITHDRAWAL)
 FIRSTS = (Operation.BIRTH, *CLAIMS)  # their objects are named by the entry's own place
 CLAIM_END = 1 << 61  # J-26

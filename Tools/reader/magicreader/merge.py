@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional, Tuple
 
 from .cursor import string_bytes, varint_bytes
-from .journal import CLAIM_END, REMOVES, Entry, ObjectName, Transaction
+from .journal import CLAIM_END, REMOVES, Entry, ObjectName, Operation, Transaction
 from .schema import Field
 from .values import WITH_ELEMENTS, Kind, Value, identity_bytes
 
@@ -52,9 +52,11 @@ class ObjectState:
         if entry.operation in REMOVES:
             self.removed = max(self.removed or version, version)
             return
-        self.updated = max(self.updated or version, version)
         if entry.base is not None:
             self.base = entry.base if self.base is None else max(self.base, entry.base)
+        if entry.operation == Operation.PURGE:
+            return
+        self.updated = max(self.updated or version, version)
         for name, value in entry.fields.items():
             if value.kind in WITH_ELEMENTS:
                 self.merge_elements(Field(name, value.kind, value.target), value, version)

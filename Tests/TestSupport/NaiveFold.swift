@@ -124,8 +124,9 @@ package struct NaiveFold: Sendable {
 
   /// M-16 to M-18.
   private var numbers: [Dump.Object: Int64] {
+    let all = Array(updates.keys) + Array(removes.keys) + Array(bases.keys)
     var taken = Set(
-      (Array(updates.keys) + Array(removes.keys) + Array(bases.keys)).filter { if case .primary(.integer) = $0.key { true } else { false } })
+      all.filter { if case .primary(.integer) = $0.key { true } else { false } })
     var numbers: [Dump.Object: Int64] = [:]
     let inOrder = claims.keys.sorted { $0.key.encoded.lexicographicallyPrecedes($1.key.encoded) }
     func take(_ number: Int64, _ object: Dump.Object) -> Bool {

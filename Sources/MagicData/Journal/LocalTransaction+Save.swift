@@ -194,7 +194,8 @@ extension LocalTransaction {
     guard isLacking else { return }
     throw MagicDataError(
       .unsetValue,
-      "an object that this \(type.layout.name) needs was removed, or never fetched from its database; set it before it is saved")
+      "an object that this \(type.layout.name) needs was removed, or never fetched from its database; set it before it is saved"
+    )
   }
 
   /// `nil` if it is another object that would have to be asked, or one of which the journal has nothing: this very transaction has made it, or it was purged.

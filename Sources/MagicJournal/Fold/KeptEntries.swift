@@ -25,7 +25,9 @@ package struct KeptEntries {
       return isNeeded ? entry : nil
     }
     if version == state.updated, needsUpdate, entry.operation.hasFields { (isNeeded, needsUpdate) = (true, false) }
-    if let base = entry.operation.base, base == state.base, version == state.based, needsBase { (isNeeded, needsBase) = (true, false) }
+    if needsBase, version == state.based, let base = entry.operation.base, base == state.base {
+      (isNeeded, needsBase) = (true, false)
+    }
     var kept = entry
     kept.fields = entry.fields.compactMap { field in
       self.value(field, at: version, of: type).map { FieldValue(field: field.field, value: $0) }

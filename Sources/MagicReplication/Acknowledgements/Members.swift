@@ -154,10 +154,10 @@ struct Members {
     return (raised, unsent, [])
   }
 
-  /// Whether nobody who is a member can have written to what lies at or below the floor without knowing all of it, but what is held here (K-23).
-  func mayPurge(_ journal: JournalReader) throws -> Bool {
+  /// Whether nobody who is a member can have written to what lies at or below a floor without knowing all of it, but what is held here (K-23).
+  func mayPurge(below floor: NamedFrontier, _ journal: JournalReader) throws -> Bool {
     let held = try journal.frontier()
-    guard try haveAll(journal.floor(), held), try floor(journal).hindrances.isEmpty else { return false }
+    guard haveAll(floor, held), try self.floor(journal).hindrances.isEmpty else { return false }
     return others(held).allSatisfy { member in
       guard let said = member.acknowledged?.frontier else { return false }
       return said.replicas.allSatisfy { said[$0]?.sequence ?? 0 <= held[$0] }

@@ -26,7 +26,9 @@ extension MagicData {
     report.newFileBytes = report.fileBytes
     let compacted: @Sendable (Connection) throws -> CompactionReport = { [report] db in
       var report = report
-      guard let floor = try report.floor(db, oldest) else { return report }
+      let floor = try report.floor(db, oldest)
+      if isDryRun { report.purged = try db.purges(below: floor ?? JournalIndex(db).floor()).count }
+      guard let floor else { return report }
       var compaction = try JournalCompaction(db, to: floor)
       try isDryRun ? compaction.plan(Task.checkCancellation) : compaction.run(Task.checkCancellation)
       report.take(compaction.outcome)

@@ -9,35 +9,39 @@ extension MagicData {
     var purged = 0
     while true {
       try Task.checkCancellation()
-      let changes = try await store.change { db in try db.purgeable() }
+      let changes = try await store.change { db in
+        try db.purges(below: JournalIndex(db).floor(), atMost: Purges.inOneTransaction)
+      }
       purged += changes.count
-      // Who removed many needs more than one transaction.
-      guard changes.count == Connection.mostPurged else { return purged }
+      guard changes.count == Purges.inOneTransaction else { return purged }
     }
   }
 }
 
-extension Connection {
-  /// In one transaction (J-2, J-20), whatever their names are.
-  fileprivate static let mostPurged = 100_000
+private enum Purges {
+  /// Whatever the objects' names are, one transaction takes as many (J-2, J-20).
+  static let inOneTransaction = 50_000
+}
 
-  fileprivate func purgeable() throws -> [ObjectChange] {
+extension Connection {
+  /// Of the objects that were removed, whose entries all lie at or below a floor, and of which something is left that could go.
+  func purges(below floor: NamedFrontier, atMost count: Int = .max) throws -> [ObjectChange] {
     let journal = try JournalReader(self)
-    guard try Members(self).mayPurge(journal) else { return [] }
-    let kept = try JournalCompaction.rows(to: journal.floor().frontier, self).kept
-    var changes: [ObjectChange] = []
+    guard try Members(self).mayPurge(below: floor, journal) else { return [] }
+    let (transactions, kept) = try JournalCompaction.rows(to: floor.frontier, self)
+    var purges: [ObjectChange] = []
     for type in journal.schema.types {
       for (key, place) in try ObjectTable(type, self).absent() where !place.last.isNone {
-        var (state, isKept) = (ObjectState(), true)
+        var (state, isBelow) = (ObjectState(), true)
         try journal.forEachEntry(from: place.last) { stamp, root, place, entry in
-          isKept = isKept && kept.contains(place.row)
+          isBelow = isBelow && (kept.contains(place.row) || transactions.contains(place.row))
           state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
         }
-        guard isKept, !state.isAlive, let removed = state.removed, !state.values.isEmpty else { continue }
-        changes.append(ObjectChange(type: type.id, key: key, .purge(base: removed.stamp, place)))
-        if changes.count == Connection.mostPurged { return changes }
+        guard isBelow, !state.isAlive, let removed = state.removed, !state.values.isEmpty else { continue }
+        purges.append(ObjectChange(type: type.id, key: key, .purge(base: removed.stamp, place)))
+        if purges.count == count { return purges }
       }
     }
-    return changes
+    return purges
   }
 }

@@ -36,7 +36,8 @@ extension FolderListing {
 
   /// - Parameter beside: ends for what was kept and is not covered (K-20).
   private mutating func merge(
-    into db: Connection, _ store: Store, beside: NamedFrontier, _ milliseconds: Int64, _ accepted: [String], _ events: EventSource
+    into db: Connection, _ store: Store, beside: NamedFrontier, _ milliseconds: Int64, _ accepted: [String],
+    _ events: EventSource
   ) throws -> (PullReport, [MagicConflict]) {
     let own = try DatabaseState(db).replica
     limit(to: try Branches(db).closings, floor: try JournalIndex(db).floor())

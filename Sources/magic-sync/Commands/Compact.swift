@@ -9,7 +9,8 @@ struct Compact: Command {
     commandName: "compact",
     abstract: "Gives up history that every replica has acknowledged, and makes few files of many.",
     discussion: """
-      Of a database: what was superseded goes, of a field the values before the last; objects, digest and what a later merge comes to stay as they are. As long as \
+      Of a database: what was superseded goes, of a field the values before the last; objects, digest and what a later merge comes to stay as they are. What removed objects held \
+      goes a step later, once every replica has heard that nobody needs it. As long as \
       some replica has not acknowledged (magic-sync peers), what it may lack stays. Full history is kept until this is asked for.
       Of a remote's folder: many small segments become few, and what killed writers left is deleted.
       Of both: a checkpoint in the folder takes the place of history, so that a new replica starts from the state.
@@ -78,7 +79,7 @@ struct Compact: Command {
   /// What programs get.
   private struct Content: Encodable, Sendable {
     struct Database: Encodable, Sendable {
-      let entries, keptEntries, journalBytes, keptJournalBytes, bytes, newBytes, unsent: Int
+      let entries, keptEntries, journalBytes, keptJournalBytes, bytes, newBytes, purged, unsent: Int
       let waitsFor: [String]
     }
 
@@ -95,7 +96,7 @@ struct Compact: Command {
       self.database = database.map {
         Database(
           entries: $0.entries, keptEntries: $0.keptEntries, journalBytes: $0.bytes, keptJournalBytes: $0.keptBytes,
-          bytes: $0.fileBytes, newBytes: $0.newFileBytes, unsent: $0.unsent, waitsFor: $0.waitsFor)
+          bytes: $0.fileBytes, newBytes: $0.newFileBytes, purged: $0.purged, unsent: $0.unsent, waitsFor: $0.waitsFor)
       }
       remote = folder.map {
         Folder(
@@ -119,6 +120,11 @@ struct Compact: Command {
             database: of \(database.entries.counted("change")) \(database.keptEntries.grouped) \(isDryRun ? "would stay" : "stay"), of \
             \(database.journalBytes.asBytes) \(database.keptJournalBytes.asBytes)\(file)
             """)
+        }
+        if database.purged > 0 {
+          lines.append(
+            "\(isDryRun ? "would purge" : "purged") \(database.purged.counted("removed object")): what they held goes with a compaction after every replica has heard of it"
+          )
         }
         for replica in database.waitsFor {
           lines.append(

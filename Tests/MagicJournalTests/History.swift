@@ -11,6 +11,8 @@ struct History {
   private var claims: [ObjectKey] = []
   private let replicas: [ReplicaID]
   private let hasPurges: Bool
+  /// Of purges that leave values: who leaves one twice gives up either.
+  private var leaving: Set<Stamp> = []
 
   init(seed: UInt64, transactions count: Int, purges: Bool) throws {
     hasPurges = purges
@@ -89,20 +91,28 @@ struct History {
       if chance.below(6) == 0 { return Entry(type: 1, key: key, operation: .remove, fields: []) }
       return Entry(type: 1, key: key, operation: .birth, fields: fields(of: 1))
     case 0:
-      return Entry(type: 1, key: chance.pick(known), operation: operation, fields: operation.hasFields ? fields(of: 1) : [])
+      return Entry(type: 1, key: chance.pick(known), operation: operation, fields: fields(of: 1, operation))
     case 1 where chance.below(2) == 0:
       let number = Int64(chance.below(4) + 1)
       let key = ObjectKey.birth(Birth(transaction: name, ordinal: ordinal))
       if chance.below(6) == 0 { return Entry(type: 2, key: key, operation: .withdrawal(number: number), fields: []) }
       return Entry(type: 2, key: key, operation: .claim(number: number), fields: fields(of: 2))
     case 1 where !counted.isEmpty && chance.below(2) == 0:
-      return Entry(type: 2, key: chance.pick(counted), operation: operation, fields: operation.hasFields ? fields(of: 2) : [])
+      return Entry(type: 2, key: chance.pick(counted), operation: operation, fields: fields(of: 2, operation))
     case 1:
       let key = ObjectKey.primary(.integer(Int64(chance.below(3)) - 1))
-      return Entry(type: 2, key: key, operation: operation, fields: operation.hasFields ? fields(of: 2) : [])
+      return Entry(type: 2, key: key, operation: operation, fields: fields(of: 2, operation))
     default:
       let key = ObjectKey.primary(.text(chance.pick(["a", "b", "E621E1F8-C36C-495A-93FC-0C247A3E6E5F", "\u{e9}", "e\u{301}"])))
-      return Entry(type: 0, key: key, operation: operation, fields: operation.hasFields ? fields(of: 0) : [])
+      return Entry(type: 0, key: key, operation: operation, fields: fields(of: 0, operation))
+    }
+  }
+
+  private mutating func fields(of type: Int, _ operation: Entry.Operation) -> [FieldValue] {
+    switch operation {
+    case .remove: []
+    case .purge(let base): leaving.insert(base).inserted ? fields(of: type) : []
+    default: fields(of: type)
     }
   }
 

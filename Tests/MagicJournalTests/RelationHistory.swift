@@ -14,7 +14,7 @@ struct RelationHistory {
   struct Write {
     let stamp: UInt64
     let root: UInt64
-    /// `nil` for a remove or a purge.
+    /// `nil` for a remove.
     let changes: [Change]?
     let base: UInt64?
     private let isPurge: Bool
@@ -27,8 +27,8 @@ struct RelationHistory {
       isPurge = false
     }
 
-    init(_ stamp: UInt64, _ root: UInt64, purge base: UInt64) {
-      (self.stamp, self.root, self.base, changes, isPurge) = (stamp, root, base, nil, true)
+    init(_ stamp: UInt64, _ root: UInt64, purge base: UInt64, but changes: [Change] = []) {
+      (self.stamp, self.root, self.base, self.changes, isPurge) = (stamp, root, base, changes, true)
     }
 
     var operation: Entry.Operation {

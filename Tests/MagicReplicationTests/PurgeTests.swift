@@ -248,6 +248,129 @@ private struct Counted: MagicObject {
     try await expectEqual([a, b])
   }
 
+  /// What is written anew is below whatever others write meanwhile: a remove, or another value (K-24).
+  @Test func whatIsWrittenAnewIsBelowWhatOthersWrote() async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    try await a.magic.update(contentsOf: [Note("n", "first"), Note("m", "second")])
+    try await settle([a, b])
+    let held = try await b.notes()
+    world.advance(1_000)
+    for id in ["n", "m"] { try await a.magic.remove(try await a.magic.object(of: Note.self, primary: id)) }
+    try await a.replicator.push()
+    try await a.replicator.expire(try await b.magic.statistics().replica)
+    #expect(try await compactAll([a]) == [2, 0, 0])
+    world.advance(1_000)
+    for id in ["n", "m"] {
+      held[id]?.stars = 7
+      try await b.magic.update(try #require(held[id]))
+    }
+    // It says what it wrote, and has heard of nothing.
+    try await b.replicator.push()
+    world.advance(1_000)
+    try await a.replicator.pull()
+    // To a they have no titles, which they need.
+    #expect(try await a.notes().isEmpty)
+    try await a.magic.update(Note("n", "of a"))
+    try await a.magic.removeAll(of: Note.self)
+    try await a.magic.update(Note("n", "of a again"))
+    world.advance(1_000)
+    try await b.replicator.pull()
+    #expect(try await b.notes()["m"]?.title == "second")
+    try await settle([a, b])
+    for replica in [a, b] {
+      let notes = try await replica.notes()
+      #expect(notes["n"]?.title == "of a again")
+      #expect(notes["m"]?.title ?? "second" == "second")
+      #expect(try await DatabaseCheck(replica.magic).faults == [])
+    }
+    try await expectEqual([a, b])
+  }
+
+  /// Whoever holds what was purged writes it anew, also where its writer is gone, and in whatever order purge and update come (K-24).
+  @Test(arguments: [false, true]) func whoeverHoldsItWritesItAnew(purgeComesFirst: Bool) async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    let lost = try replica("lost", skew: 10_000)
+    try await a.magic.update(Note("n", "first"))
+    try await settle([a, b])
+    try await lost.replicator.pull()
+    let note = try await lost.magic.object(of: Note.self, primary: "n")
+    try await a.magic.remove(try await a.magic.object(of: Note.self, primary: "n"))
+    try await settle([a, b])
+    // b holds what it was, since it compacts nothing.
+    note.stars = 7
+    try await lost.magic.update(note)
+    let other = FolderRemote(folder["other"])
+    try await MagicReplicator(lost.magic, remote: other).push()
+    if purgeComesFirst {
+      _ = try await a.replicator.compact()
+      try await settle([a, b])
+      try await MagicReplicator(b.magic, remote: other).pull()
+    } else {
+      try await MagicReplicator(b.magic, remote: other).pull()
+      #expect(try await a.replicator.compact().database.purged == 1)
+      try await settle([a, b])
+    }
+    try await settle([a, b])
+    for replica in [a, b] {
+      #expect(try await replica.notes()["n"]?.title == "first")
+      #expect(try await replica.notes()["n"]?.stars == 7)
+      #expect(try await DatabaseCheck(replica.magic).faults == [])
+    }
+    try await expectEqual([a, b])
+    _ = try await compactAll([a, b])
+    #expect(try await a.notes()["n"]?.title == "first")
+    try await expectEqual([a, b])
+  }
+
+  /// A purge is of what was removed, also where the remove has not arrived (M-3).
+  @Test func aPurgeThatComesBeforeTheRemoveRevivesNothing() async throws {
+    let (a, b, c) = (try replica("a"), try replica("b"), try replica("c"))
+    try await c.magic.update(Note("n", "first"))
+    try await settle([a, b])
+    try await c.replicator.push()
+    try await settle([a, b])
+    try await a.magic.remove(try await a.magic.object(of: Note.self, primary: "n"))
+    try await settle([a, b])
+    try await b.replicator.expire(try await c.magic.statistics().replica)
+    #expect(try await b.magic.compact().purged == 1)
+    try await b.replicator.push()
+    // What a wrote is lost on its way to c.
+    let own = try await a.magic.statistics().replica
+    for file in try FileManager.default.contentsOfDirectory(atPath: folder["remote/segments"].path) where file.hasPrefix(own) {
+      try FileManager.default.removeItem(at: folder["remote/segments/\(file)"])
+    }
+    try await c.replicator.pull()
+    #expect(try await c.notes().isEmpty)
+    try await settle([a, b, c])
+    for replica in [a, b, c] { #expect(try await replica.notes().isEmpty) }
+    try await expectEqual([a, b, c])
+  }
+
+  /// In as many transactions as it takes (J-20).
+  @Test func muchIsWrittenAnewInSeveralTransactions() async throws {
+    let (a, c) = (try replica("a"), try replica("c", skew: 1_000))
+    let text = String(repeating: "t", count: 12 << 20)
+    for id in ["n", "m", "o"] { try await a.magic.update(Note(id, text)) }
+    try await a.replicator.push()
+    try await c.replicator.pull()
+    let notes = try await c.notes()
+    try await a.magic.removeAll(of: Note.self)
+    try await a.replicator.push()
+    #expect(try await a.replicator.compact().database.purged == 3)
+    try await a.replicator.push()
+    for note in notes.values {
+      note.stars = 7
+      try await c.magic.update(note)
+    }
+    try await c.replicator.pull()
+    let known = try await a.frontier()
+    let own = try #require(try await c.frontier().replicas.first { !known.replicas.contains($0) })
+    #expect(try await c.frontier()[own] == 5)
+    try await settle([a, c])
+    #expect(try await a.notes().values.filter { $0.title == text && $0.stars == 7 }.count == 3)
+    #expect(try await a.magic.digest() == c.magic.digest())
+  }
+
   /// J-9: an instance that was fetched before knows what it held.
   @Test func anInstanceOfWhatWasPurgedIsSavedWhole() async throws {
     let a = try replica("a")

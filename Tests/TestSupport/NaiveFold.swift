@@ -81,14 +81,19 @@ package struct NaiveFold: Sendable {
       case .revival(let base): bases[object, default: []].append(base.bits)
       case .purge(let base):
         bases[object, default: []].append(base.bits)
-        continue
+        removes[object, default: []].append((base.bits, ReplicaID(0, 0).description))
       default: break
       }
-      updates[object, default: []].append(version)
+      var written = version
+      if case .purge(let base) = entry.operation {
+        written.stamp = base.bits + 1
+      } else {
+        updates[object, default: []].append(version)
+      }
       for value in entry.fields {
         let field = type.fields[value.field]
         writes[object, default: [:]][field.name, default: []] += NaiveFold.parts(of: value.value).map {
-          Written(version: version, field: field, value: $0)
+          Written(version: written, field: field, value: $0)
         }
       }
     }

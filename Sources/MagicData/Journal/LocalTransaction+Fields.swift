@@ -11,8 +11,6 @@ package struct ObjectChange: Sendable, Equatable {
     case revival([FieldValue])
     /// Of one whose row is as it should be, and is in no entry: what the row shows, and its last entry, if it has one.
     case adoption([FieldValue], ObjectPlace)
-    /// Of one that has none: nothing of what is stamped up to there is needed any more (K-23).
-    case purge(base: Stamp, ObjectPlace)
   }
 
   /// As the database numbers it.
@@ -22,6 +20,15 @@ package struct ObjectChange: Sendable, Equatable {
 
   package init(type: Int, key: ObjectKey, _ kind: Kind) {
     (self.type, self.key, self.kind) = (type, key, kind)
+  }
+}
+
+/// Says of an object that was removed that nothing of what is stamped up to a base is needed any more (K-23), but for some values (K-24).
+package struct ObjectPurge: Sendable {
+  fileprivate let entry: Entry
+
+  package init(type: Int, key: ObjectKey, base: Stamp, _ fields: [FieldValue] = []) {
+    entry = Entry(type: type, key: key, operation: .purge(base: base), fields: fields)
   }
 }
 
@@ -42,13 +49,25 @@ extension Store {
 }
 
 extension Store {
-  /// Writes changes as one transaction of this replica, within one of SQLite's that others have begun; none if there are none.
-  package func write(_ changes: [ObjectChange], _ db: Connection) throws {
-    guard !changes.isEmpty else { return }
-    var transaction = try LocalTransaction(db, self)
-    let types = try StoredSchema(db).types
-    for change in changes { try transaction.apply(change, types[change.type]) }
-    try transaction.finish(assets)
+  /// Writes purges as transactions of this replica, as many as their sizes need (J-20), within one of SQLite's that others have begun.
+  ///
+  /// - Parameter purges: by type and object.
+  package func write(_ purges: [ObjectPurge], _ db: Connection) throws {
+    var left = purges[...]
+    while !left.isEmpty {
+      var transaction = try LocalTransaction(db, self)
+      let types = try StoredSchema(db).types
+      var (size, last): (Int, ObjectPurge?) = (0, nil)
+      while let purge = left.first, size == 0 || size + purge.entry.size <= Limits.transactionBytes / 2,
+        last.map({ ($0.entry.type, $0.entry.key) != (purge.entry.type, purge.entry.key) }) ?? true,
+        transaction.ordinal < Limits.entries
+      {
+        try transaction.apply(purge, types[purge.entry.type])
+        size += purge.entry.size
+        last = left.removeFirst()
+      }
+      try transaction.finish(assets)
+    }
   }
 }
 
@@ -78,11 +97,19 @@ extension LocalTransaction {
       let entry = Entry(type: type.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
       try check(entry, type)
       try append(entry, key, place, table)
-    case .purge(let base, let place):
-      let entry = Entry(type: type.id, key: key, operation: .purge(base: base), fields: [])
-      try check(entry, type)
-      try append(entry, key, place, table)
     }
+  }
+
+  fileprivate mutating func apply(_ purge: ObjectPurge, _ type: StoredType) throws {
+    let (table, key) = (ObjectTable(type, db), purge.entry.key)
+    let row = try table.place(of: key)
+    guard let place = try row ?? table.absentPlace(of: key) else { throw lacks(type) }
+    try check(purge.entry, type)
+    try append(purge.entry, key, place, table)
+    guard row != nil, let now = try table.place(of: key) else { return }
+    willChange(type)
+    let state = try reader().state(from: now.last, of: type.id)
+    try table.replace(key, state.row, claim: state.claim, now)
   }
 
   /// An entry that leaves the object's row, or its absence, as it is.

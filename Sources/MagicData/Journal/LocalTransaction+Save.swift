@@ -114,12 +114,13 @@ extension LocalTransaction {
     let state = try reader.state(from: absent.last, of: stored.id)
     // What the instance shows may be a default (J-12), or void by now. It counts if the journal has nothing: of one that this very transaction
     // has made and removed, or that was purged (J-9).
-    var fields = state.row.overlaid(by: changes, of: stored.schema)
-    if state.values.isEmpty {
-      if state.updated != nil { try checkKnown(object, type) }
+    var fields = state.row
+    if state.updated == nil || state.isPurged {
+      if state.isPurged { try checkKnown(object, type) }
       let (whole, _) = try resolved(object, against: .nothing, type, relations)
-      fields = type.fields(of: whole.present, whole)
+      fields = type.fields(of: whole.present, whole).overlaid(by: fields, of: stored.schema)
     }
+    fields = fields.overlaid(by: changes, of: stored.schema)
     let entry = Entry(
       type: stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
     let table = ObjectTable(stored, db)
@@ -204,7 +205,7 @@ extension LocalTransaction {
     guard let absent, !absent.last.isNone, absent.zIndex == object.unfetchedOf else { return nil }
     let fields = type.layout.properties.indices.compactMap { object.unfetched.contains($0) ? type.fields[$0] : nil }
     let state = try reader().state(from: absent.last, of: type.stored.id)
-    return state.values.isEmpty ? nil : state.row.filter { fields.contains($0.field) }
+    return state.updated == nil || state.isPurged ? nil : state.row.filter { fields.contains($0.field) }
   }
 
   /// The row and the entry of an object that has no row.

@@ -63,7 +63,8 @@ struct ChangeReader {
     } catch {
       throw ChangeReader.damaged(error)
     }
-    return try entries.map { stored in
+    // A purge without values changes nothing that anybody sees.
+    return try entries.filter { $0.entry.operation.code != .purge || !$0.entry.fields.isEmpty }.map { stored in
       let (entry, type) = (stored.entry, schema.types[stored.entry.type])
       return MagicChanges.Object(
         type: type.schema.name.text, operation: entry.operation.isRemove ? .remove : .update,

@@ -6,7 +6,8 @@ package struct KeptEntries {
   private var elements: [ObjectState.Element: ObjectState.Write]
   private var needsUpdate = true
   private var needsRemove = true
-  private var needsBase = true
+  private var needsRevival = true
+  private var needsPurge = true
   private var needsClaim = true
 
   /// - Parameter state: what all the entries fold to.
@@ -24,13 +25,17 @@ package struct KeptEntries {
       if version == state.removed, needsRemove { (isNeeded, needsRemove) = (true, false) }
       return isNeeded ? entry : nil
     }
-    if version == state.updated, needsUpdate, entry.operation.hasFields { (isNeeded, needsUpdate) = (true, false) }
-    if needsBase, version == state.based, let base = entry.operation.base, base == state.base {
-      (isNeeded, needsBase) = (true, false)
+    let base = entry.operation.base.map { ObjectState.Base(stamp: $0, version: version) }
+    if let remove = entry.operation.knownRemove {
+      if needsPurge, base == state.purge, state.isPurged || remove == state.removed { (isNeeded, needsPurge) = (true, false) }
+    } else {
+      if version == state.updated, needsUpdate { (isNeeded, needsUpdate) = (true, false) }
+      if needsRevival, let base, base == state.revival, !state.isPurged { (isNeeded, needsRevival) = (true, false) }
     }
+    let version = entry.operation.version(ofValuesAt: version)
     var kept = entry
     kept.fields = entry.fields.compactMap { field in
-      self.value(field, at: version, of: type).map { FieldValue(field: field.field, value: $0) }
+      value(field, at: version, of: type).map { FieldValue(field: field.field, value: $0) }
     }
     return isNeeded || !kept.fields.isEmpty ? kept : nil
   }

@@ -64,9 +64,21 @@ package struct ObjectState: Sendable, Equatable {
   package private(set) var updated: Version?
   package private(set) var removed: Version?
   /// What is stamped at or below it is void (M-4).
-  package private(set) var base: Stamp?
-  /// Of the latest entry that says so.
-  private(set) var based: Version?
+  package var base: Stamp? {
+    guard let purge else { return revival?.stamp }
+    return max(purge.stamp, revival?.stamp ?? .earliest)
+  }
+
+  /// The highest base of entries of one kind, and the latest one that has it.
+  struct Base: Equatable, Comparable {
+    let stamp: Stamp
+    let version: Version
+
+    static func < (left: Base, right: Base) -> Bool { (left.stamp, left.version) < (right.stamp, right.version) }
+  }
+
+  private(set) var revival: Base?
+  private(set) var purge: Base?
   /// The number that the object has claimed (J-26, M-20).
   package private(set) var claim: Int64?
   /// Values that are one as a whole, by the first field of the name.
@@ -84,21 +96,25 @@ package struct ObjectState: Sendable, Equatable {
       removed = max(removed ?? version, version)
       return
     }
-    if let base = operation.base, (base, version) > (self.base ?? .earliest, based ?? version) || based == nil {
-      (self.base, based) = (base, version)
+    let written = operation.version(ofValuesAt: version)
+    let base = operation.base.map { Base(stamp: $0, version: version) }
+    if let remove = operation.knownRemove {
+      removed = max(removed ?? remove, remove)
+      if let base { purge = max(purge ?? base, base) }
+    } else {
+      updated = max(updated ?? version, version)
+      if let base { revival = max(revival ?? base, base) }
     }
-    guard operation.hasFields else { return }
-    updated = max(updated ?? version, version)
     for field in fields {
       switch field.value {
       case .set(let elements):
-        for element in elements { fold(.object(element.key), .set([element]), of: field.field, at: version) }
-        touch(field.field, at: version, of: type)
+        for element in elements { fold(.object(element.key), .set([element]), of: field.field, at: written) }
+        touch(field.field, at: written, of: type)
       case .dictionary(let elements):
-        for element in elements { fold(.place(element.name), .dictionary([element]), of: field.field, at: version) }
-        touch(field.field, at: version, of: type)
+        for element in elements { fold(.place(element.name), .dictionary([element]), of: field.field, at: written) }
+        touch(field.field, at: written, of: type)
       default:
-        let write = Write(version: version, field: field.field, value: field.value)
+        let write = Write(version: written, field: field.field, value: field.value)
         let slot = type.slots[field.field]
         guard let held = writes[slot] else {
           writes[slot] = write
@@ -162,6 +178,29 @@ package struct ObjectState: Sendable, Equatable {
       if let value = Value.joined(values) { row.append(FieldValue(field: field, value: value)) }
     }
     return row.sorted { $0.field < $1.field }
+  }
+
+  /// Whether what a purge made void is void still: nobody has written the object whole since.
+  package var isPurged: Bool { purge.map { purge in revival.map { purge.stamp > $0.stamp } ?? true } ?? false }
+
+  /// What is void by a purge alone, and nobody has written since (K-24), as fields of one entry or, where that is much, of several; each has elements of its own.
+  package var purged: [[FieldValue]] {
+    guard isPurged else { return [] }
+    func isGivenUp(_ write: Write) -> Bool { !isValid(write) && revival.map { write.version.stamp > $0.stamp } ?? true }
+    var parts: [[Int: [Value]]] = []
+    var size = Int.max
+    for write in Array(writes.values) + elements.values where isGivenUp(write) {
+      let more = 20 + write.value.encodedLength
+      if size > Limits.valueBytes - more {
+        parts.append([:])
+        size = 0
+      }
+      parts[parts.count - 1][write.field, default: []].append(write.value)
+      size += more
+    }
+    return parts.map { part in
+      part.sorted { $0.key < $1.key }.map { FieldValue(field: $0, value: Value.joined($1) ?? $1[0]) }
+    }
   }
 
   func isValid(_ write: Write) -> Bool { base.map { write.version.stamp > $0 } ?? true }  // M-4

@@ -131,7 +131,7 @@ package struct EncodedEntry {
   fileprivate let values: UnsafeBufferPointer<UInt32>
   fileprivate let relations: UnsafeBufferPointer<EncodedEntries.Relation>
 
-  package var hasFields: Bool { code.hasFields }
+  package var isLife: Bool { code.isLife }
   package var isUpdate: Bool { code == .update }
   package var fieldCount: Int { values.count / 2 }
   /// Whether it sets elements of a set or dictionary.

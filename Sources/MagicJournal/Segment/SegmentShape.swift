@@ -7,7 +7,7 @@ struct SegmentShape: Hashable, Sendable {
   func encode(to writer: inout ByteWriter) {
     writer.varint(type)
     writer.byte(operation.rawValue)
-    guard operation.hasFields else { return }
+    guard !operation.isRemove else { return }
     writer.varint(fields.count)
     for field in fields { writer.varint(field) }
   }
@@ -29,7 +29,7 @@ struct SegmentShape: Hashable, Sendable {
     guard example.fits(schema.types[type]) else {
       throw start.damaged("objects of type \(schema.types[type].name) have no operation \(operation)")
     }
-    guard operation.hasFields else { return }
+    guard !operation.isRemove else { return }
     for _ in 0..<(try reader.count()) {
       let field = try reader.index(below: schema.types[type].fields.count, "field")
       guard fields.last.map({ $0 < field }) ?? true else { throw reader.damaged("a shape's fields do not rise") }

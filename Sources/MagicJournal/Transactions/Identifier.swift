@@ -8,6 +8,9 @@ package struct Identifier: Hashable, Comparable, Sendable, CustomStringConvertib
     self.low = low
   }
 
+  /// At or below all others.
+  static let lowest = Identifier(0, 0)
+
   package static func random(using generator: inout some RandomNumberGenerator) -> Identifier {
     Identifier(generator.next(), generator.next())
   }

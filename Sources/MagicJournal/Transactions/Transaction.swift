@@ -112,17 +112,17 @@ extension Entry {
     case claim(number: Int64)
     /// What is left of a claim whose object was removed by the same transaction.
     case withdrawal(number: Int64)
-    /// Of a removed object: what is stamped at or below `base` is void, and it stays as removed or as alive as it is (K-23).
+    /// Of an object that was removed: what is stamped at or below `base` is void. The entry's own values are as if they were stamped just above it (K-23, K-24).
     case purge(base: Stamp)
 
     /// What stands for it in every format (Protocol/journal.md).
     package enum Code: UInt8, CaseIterable, Sendable {
       case remove, update, revival, birth, claim, withdrawal, purge
 
-      /// Whether an object is gone by it.
+      /// Whether an object is gone by it. Such an entry has no fields.
       package var isRemove: Bool { self == .remove || self == .withdrawal }
-      /// Whether an object is there by it (M-3). Only such an entry has fields.
-      package var hasFields: Bool { !isRemove && self != .purge }
+      /// Whether an object is there by it (M-3).
+      package var isLife: Bool { !isRemove && self != .purge }
       /// Whether it makes void what is stamped at or below a base (M-4).
       package var hasBase: Bool { self == .revival || self == .purge }
       /// Whether its object is named by the entry's own place.
@@ -144,7 +144,7 @@ extension Entry {
     }
 
     package var isRemove: Bool { code.isRemove }
-    package var hasFields: Bool { code.hasFields }
+    package var isLife: Bool { code.isLife }
     package var isFirst: Bool { code.isFirst }
 
     /// The number that is claimed.
@@ -162,6 +162,18 @@ extension Entry {
       case .birth: type.primary == nil
       case .claim(let number), .withdrawal(let number): type.hasNumbers && Numbers.claimable ~= number
       }
+    }
+
+    /// The remove that it speaks of, whether that has arrived or not (M-3): a purge is of an object that was removed.
+    package var knownRemove: Version? {
+      guard case .purge(let base) = self else { return nil }
+      return Version(stamp: base, root: .lowest)
+    }
+
+    /// Of the entry's values, where the entry has one.
+    package func version(ofValuesAt version: Version) -> Version {
+      guard case .purge(let base) = self else { return version }
+      return Version(stamp: Stamp(base.bits + 1), root: version.root)
     }
 
     package var base: Stamp? {

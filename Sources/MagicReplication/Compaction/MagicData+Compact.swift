@@ -24,19 +24,22 @@ extension MagicData {
     var report = CompactionReport()
     report.fileBytes = try await store.fileBytes()
     report.newFileBytes = report.fileBytes
-    let compacted: @Sendable (Connection) throws -> CompactionReport = { [report] db in
-      var report = report
+    let (store, counted) = (store, report)
+    let compacted: @Sendable (Connection) throws -> CompactionReport = { db in
+      var report = counted
       let floor = try report.floor(db, oldest)
-      if isDryRun { report.purged = try db.purges(below: floor ?? JournalIndex(db).floor()).count }
-      guard let floor else { return report }
-      var compaction = try JournalCompaction(db, to: floor)
-      try isDryRun ? compaction.plan(Task.checkCancellation) : compaction.run(Task.checkCancellation)
-      report.take(compaction.outcome)
+      if let floor {
+        var compaction = try JournalCompaction(db, to: floor)
+        try isDryRun ? compaction.plan(Task.checkCancellation) : compaction.run(Task.checkCancellation)
+        report.take(compaction.outcome)
+      }
+      let purges = try db.purges(below: floor ?? JournalIndex(db).floor())
+      report.purged = purges.count
+      if !isDryRun { try store.write(purges, db) }
       return report
     }
     if isDryRun { return try await store.read(compacted) }
     report = try await store.write(compacted)
-    report.purged = try await purge()
     // History that was given up before a process was killed, or by a pull, left its space in the file as well.
     try await store.shrink()
     report.newFileBytes = try await store.fileBytes()

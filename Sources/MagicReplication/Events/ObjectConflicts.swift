@@ -35,9 +35,11 @@ struct ObjectConflicts {
   }
 
   mutating func add(_ entry: Entry, _ version: Version, at place: EntryPlace) {
-    guard entry.operation.code != .purge else { return }
-    lives.append(
-      Write(version: version, place: place, value: entry.operation.isRemove ? nil : .null, base: entry.operation.base))
+    if entry.operation.code != .purge {
+      lives.append(
+        Write(version: version, place: place, value: entry.operation.isRemove ? nil : .null, base: entry.operation.base))
+    }
+    let version = entry.operation.version(ofValuesAt: version)
     for field in entry.fields {
       for (element, value) in field.value.parts {
         places[Place(slot: type.slots[field.field], element: element), default: []].append(

@@ -245,7 +245,7 @@ final class ExportReader {
     }
     values.sort { $0.field < $1.field }
     let slots = Set(values.map { schema.types[type].slots[$0.field] })
-    guard slots.count == values.count, values.isEmpty || operation.hasFields else { throw wrong }
+    guard slots.count == values.count, values.isEmpty || !operation.isRemove else { throw wrong }
     return Entry(type: type, key: key, operation: operation, fields: values)
   }
 

@@ -46,7 +46,7 @@ struct ObjectSample {
     let object = objects.index(of: name).index
     if entry.code.isRemove {
       objects[object].removed = max(objects[object].removed, version)
-    } else if entry.code.hasFields {
+    } else if entry.code.isLife {
       objects[object].updated = max(objects[object].updated, version)
     }
     for index in 0..<entry.fieldCount {

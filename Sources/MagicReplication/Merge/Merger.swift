@@ -47,8 +47,8 @@ struct Merger {
   private(set) var conflicts: [MagicConflict] = []
   private(set) var conflictCount = 0
 
-  /// What objects showed by an update of this replica, and do not show by a purge that came (K-24).
-  private(set) var restored: [ObjectChange] = []
+  /// What is void of objects that are alive, by purges alone, and is held here (K-24).
+  private(set) var restored: [ObjectPurge] = []
 
   private static let manyEntries = 16
 
@@ -227,7 +227,7 @@ struct Merger {
   /// One that stands in a segment. Of most updates no entry need be made to find out that they lose.
   private mutating func merge(_ entry: EncodedEntry, _ type: LearntType, _ version: Version) throws {
     let table = ObjectTable(schema.types[type.id], db)
-    if entry.hasFields, try expectsNew(table), try insertNew(entry.made().translated(type), table) { return }
+    if entry.isLife, try expectsNew(table), try insertNew(entry.made().translated(type), table) { return }
     guard entry.isUpdate, unfolded[type.id].map({ $0[entry.objectKey] == nil }) ?? true else {
       return try merge(entry.made().translated(type), version)
     }
@@ -241,7 +241,7 @@ struct Merger {
 
   private mutating func merge(_ entry: Entry, _ version: Version) throws {
     let table = ObjectTable(schema.types[entry.type], db)
-    if entry.operation.hasFields, try expectsNew(table), try insertNew(entry, table) { return }
+    if entry.operation.isLife, try expectsNew(table), try insertNew(entry, table) { return }
     if let object = unfolded[entry.type]?[entry.key] {
       try number(entry, object.place, table)
       return try setAside(entry, version.stamp, object)
@@ -276,7 +276,7 @@ struct Merger {
     } else if let place = try table.absentPlace(of: entry.key) {
       try number(entry, place, table)
       try setAside(entry, stamp, Unfolded(place: place, highest: reader.highestStamp(from: place.last)))
-    } else if !entry.operation.hasFields {
+    } else if !entry.operation.isLife {
       try number(entry, nil, table)
       // It arrived before what it speaks of.
       kinds[entry.type].isWhole = nil
@@ -319,7 +319,7 @@ struct Merger {
     // What follows one that loses mostly loses too, and then the stamp alone tells nothing that the entry does not.
     guard !entry.hasElements,
       try kinds[type.id].isLosing || version.stamp < reader.highestStamp(from: place.last),
-      let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, latest.head.operation.hasFields,
+      let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, latest.head.operation.isLife,
       // A place that was changed by SQL may lead to another object.
       latest.head.type == type.id, latest.head.zIndex == place.zIndex
     else { return false }
@@ -389,21 +389,14 @@ struct Merger {
   private mutating func refold(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
     let schema = table.type.schema
     var state = ObjectState()
-    let entries = try entries(key, place, of: schema)
-    for (version, _, entry) in entries { state.fold(entry.operation, entry.fields, at: version, of: schema) }
-    guard state.isAlive else { return try table.remove(key, place) }
-    let row = state.row
-    try table.replace(key, row, claim: state.claim, place)
-    guard state.updated?.root == own, entries.contains(where: { isNewPurge($0.2, $0.1) }) else { return }
-    var before = ObjectState()
-    for (version, place, entry) in entries where !isNewPurge(entry, place) {
-      before.fold(entry.operation, entry.fields, at: version, of: schema)
+    for (version, _, entry) in try entries(key, place, of: schema) {
+      state.fold(entry.operation, entry.fields, at: version, of: schema)
     }
-    let lost = row.changes(to: before.row, of: schema)
-    if !lost.isEmpty { restored.append(ObjectChange(type: table.type.id, key: key, .update(lost))) }
+    guard state.isAlive else { return try table.remove(key, place) }
+    try table.replace(key, state.row, claim: state.claim, place)
+    guard let base = state.base else { return }
+    restored += state.purged.map { ObjectPurge(type: table.type.id, key: key, base: base, $0) }
   }
-
-  private func isNewPurge(_ entry: Entry, _ place: EntryPlace) -> Bool { entry.operation.code == .purge && place.row > mark }
 
   /// An object's entries. Those that were held and those that came may be in conflict.
   private mutating func entries(

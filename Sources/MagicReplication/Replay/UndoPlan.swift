@@ -189,7 +189,7 @@ private struct Undoer {
     switch (now.isAlive, without.isAlive) {
     case (true, true):
       // What others made of an object is nothing without what made it.
-      let firstUpdate = entries.first { $0.entry.operation.hasFields }
+      let firstUpdate = entries.first { $0.entry.operation.isLife }
       if let firstUpdate, firstUpdate.isUndone, !entries.contains(where: { !$0.isUndone && $0.version < firstUpdate.version }) {
         return keep(nil, entries.last { !$0.isUndone }?.version)
       }

@@ -40,8 +40,14 @@ import Testing
         #expect(try #require(less.objects[object]).isSame(as: state), "MAGIC_SEED=\(seed) \(count)")
       }
       #expect(all.digest(history.schema) == less.digest(history.schema), "MAGIC_SEED=\(seed)")
-      // And nothing more can go.
-      #expect(Kept(kept.transactions, history.schema).transactions == kept.transactions, "MAGIC_SEED=\(seed)")
+      // And nothing more can go, but for one of several entries that say the same at one version.
+      let again = Kept(kept.transactions, history.schema).transactions
+      for transaction in kept.transactions where !again.contains(transaction) {
+        let left = again.filter { $0.name == transaction.name }.flatMap(\.entries)
+        let gone = transaction.entries.filter { !left.contains($0) }
+        #expect(!gone.contains { !$0.fields.isEmpty }, "MAGIC_SEED=\(seed)")
+        #expect(history.transactions.filter { $0.version == transaction.version }.count > 1, "MAGIC_SEED=\(seed)")
+      }
     }
   }
 

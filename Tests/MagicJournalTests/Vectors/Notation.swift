@@ -181,7 +181,7 @@ struct TransactionNotation: Codable {
         type: type.name.text, primaryKind: type.primary?.kind.rawValue ?? 0, object: KeyNotation(entry.key),
         operation: ["remove", "update", "revival", "birth", "claim", "withdrawal", "purge"][Int(entry.operation.code.rawValue)],
         base: entry.operation.base.map { String($0.bits) }, number: entry.operation.number.map { String($0) },
-        fields: entry.operation.hasFields ? Dictionary(uniqueKeysWithValues: fields) : nil)
+        fields: entry.operation.isRemove ? nil : Dictionary(uniqueKeysWithValues: fields))
     }
   }
 

@@ -5,7 +5,7 @@ import zlib
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from .cursor import string_bytes, varint_bytes
-from .journal import FIRSTS, WITHOUT_FIELDS, Birth, Name, Transaction
+from .journal import FIRSTS, REMOVES, Birth, Name, Transaction
 from .schema import Field, Shape, Type
 from .segment import FORMAT, LAYOUT, MAGIC
 from .values import BIRTH_FORM, WITH_ELEMENTS, Kind, Target
@@ -145,7 +145,7 @@ def encode_shapes(shapes: List[Shape]) -> bytes:
     result = bytearray(varint_bytes(len(shapes)))
     for shape in shapes:
         result += varint_bytes(shape.type) + bytes([shape.operation])
-        if shape.operation not in WITHOUT_FIELDS:
+        if shape.operation not in REMOVES:
             result += varint_bytes(len(shape.fields))
             for place in shape.fields:
                 result += varint_bytes(place)

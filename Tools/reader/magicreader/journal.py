@@ -57,7 +57,6 @@ class Operation(IntEnum):
 
 
 REMOVES = (Operation.REMOVE, Operation.WITHDRAWAL)
-WITHOUT_FIELDS = (*REMOVES, Operation.PURGE)
 WITH_BASE = (Operation.REVIVAL, Operation.PURGE)
 CLAIMS = (Operation.CLAIM, Operation.WITHDRAWAL)
 FIRSTS = (Operation.BIRTH, *CLAIMS)  # their objects are named by the entry's own place

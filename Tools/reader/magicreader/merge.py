@@ -54,9 +54,12 @@ class ObjectState:
             return
         if entry.base is not None:
             self.base = entry.base if self.base is None else max(self.base, entry.base)
-        if entry.operation == Operation.PURGE:
-            return
-        self.updated = max(self.updated or version, version)
+        if entry.operation == Operation.PURGE and entry.base is not None:
+            remove = (entry.base, bytes(16))
+            self.removed = max(self.removed or remove, remove)
+            version = (entry.base + 1, version[1])  # M-23
+        else:
+            self.updated = max(self.updated or version, version)
         for name, value in entry.fields.items():
             if value.kind in WITH_ELEMENTS:
                 self.merge_elements(Field(name, value.kind, value.target), value, version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json as text_json
 from typing import Any, Dict, Optional
 
-from .journal import WITHOUT_FIELDS, Birth, Entry, ObjectName, Operation, Transaction
+from .journal import REMOVES, Birth, Entry, ObjectName, Operation, Transaction
 from .merge import State, Write, alive, numbers
 from .segment import Segment
 from .values import RELATIONS, Identity, Kind, Target, Value
@@ -105,7 +105,7 @@ def entry_json(entry: Entry) -> Json:
         result["base"] = str(entry.base)
     if entry.number is not None:
         result["number"] = str(entry.number)
-    if entry.operation not in WITHOUT_FIELDS:
+    if entry.operation not in REMOVES:
         result["fields"] = {name: value_json(value) for name, value in entry.fields.items()}
     return result
 

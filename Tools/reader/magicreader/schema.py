@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from .cursor import Cursor, FormatError
-from .journal import CLAIMS, FIELD_LIMIT, TYPE_LIMIT, WITHOUT_FIELDS, Operation, checked_name
+from .journal import CLAIMS, FIELD_LIMIT, REMOVES, TYPE_LIMIT, Operation, checked_name
 from .values import RELATIONS, Kind, Target
 
 PRIMARY_KINDS = (Kind.NULL, Kind.INTEGER, Kind.TEXT)
@@ -123,7 +123,7 @@ def read_shapes(cursor: Cursor, schema: Tuple[Type, ...]) -> Tuple[Shape, ...]:
             raise FormatError("birth of an object with a primary value", offset)  # S-5
         if operation in CLAIMS and type.primary_kind != Kind.INTEGER:
             raise FormatError("claim of an object that has no number", offset)  # S-10
-        fields = () if operation in WITHOUT_FIELDS else read_shape_fields(cursor, type)
+        fields = () if operation in REMOVES else read_shape_fields(cursor, type)
         shapes.append(Shape(type_index, operation, fields))
     return tuple(shapes)
 

@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 from magicreader.clock import TICKS
 from magicreader.encoder import NO_NAME, encode_segment
 from magicreader.folder import SegmentName
-from magicreader.journal import CLAIM_END, WITH_BASE, WITHOUT_FIELDS, Birth, Entry, ObjectName, Operation, Transaction
+from magicreader.journal import CLAIM_END, REMOVES, WITH_BASE, Birth, Entry, ObjectName, Operation, Transaction
 from magicreader.segment import segment_name
 from magicreader.values import Identity, Kind, Target, Value, identity_bytes
 
@@ -118,10 +118,10 @@ class History:
             self.births.append((type, kind, birth))
             number = generator.choice([1, 2, 63, 64, CLAIM_END - 1])
             operation = generator.choice([Operation.CLAIM, Operation.CLAIM, Operation.WITHDRAWAL])
-            fields = {} if operation in WITHOUT_FIELDS else random_fields(generator)
+            fields = {} if operation in REMOVES else random_fields(generator)
             return Entry(ObjectName(type, kind, birth), operation, fields, None, number)
         operation = generator.choice([Operation.REMOVE, Operation.UPDATE, Operation.REVIVAL, Operation.PURGE])
-        fields = {} if operation in WITHOUT_FIELDS else random_fields(generator)
+        fields = {} if operation in REMOVES else random_fields(generator)
         base = stamp - generator.randrange(1, 10) if operation in WITH_BASE else None
         if kind != Kind.NULL and (kind == Kind.TEXT or generator.random() < 0.5):
             name = ObjectName(type, kind, random_primary(generator, kind))

@@ -198,7 +198,7 @@ package struct JournalReader: JournalAddresses {
     return stamp
   }
 
-  /// The object's latest remove, and whether this replica made it.
+  /// The object's latest remove that is known, and whether this replica made it.
   ///
   /// - Parameter open: where the transaction begins that this replica has not finished: it has no run yet.
   func lastRemove(
@@ -206,7 +206,8 @@ package struct JournalReader: JournalAddresses {
   ) throws -> (stamp: Stamp, isOwn: Bool)? {
     var found: (stamp: Stamp, row: Int64)?
     try forEachEntry(from: last) { stamp, _, place, entry in
-      if entry.operation.isRemove, found.map({ $0.stamp < stamp }) ?? true { found = (stamp, place.row) }
+      guard let remove = entry.operation.isRemove ? stamp : entry.operation.knownRemove?.stamp else { return }
+      if found.map({ $0.stamp < remove }) ?? true { found = (remove, place.row) }
     }
     guard let found else { return nil }
     return (found.stamp, try found.row >= open.row || self.replicaRow(of: found.row) == replicaRow)

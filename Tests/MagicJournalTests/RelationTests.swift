@@ -133,25 +133,27 @@ import Testing
     let large = String(repeating: "p", count: 12 << 20)
     var all = try RelationHistory([
       .init(1, 1, [.linksText(large), .parent(large + "p"), .rooms(["x": 1, "y": 2])]), .init(2, 1, [.rooms(["x": nil])]),
-      .init(3, 1, nil), .init(5, 1, purge: 3),
+      .init(3, 1, nil), .init(5, 1, purge: 2),
     ]).state
     #expect(all.values.isEmpty)
     let parts = all.purged
     #expect(parts.count == 1)
     #expect(parts[0].map(\.field) == [1, 3, 5])
     let again = try RelationHistory([
-      .init(1, 1, [.linksText(large), .parent(large + "p"), .agenda([1])]), .init(2, 1, [.parent(large + large)]), .init(3, 1, nil),
-      .init(5, 1, purge: 3),
+      .init(1, 1, [.linksText(large), .parent(large + "p"), .agenda([1])]), .init(2, 1, [.parent(large + large)]),
+      .init(3, 1, nil),
+      .init(5, 1, purge: 2),
     ]).state
     #expect(again.purged.count == 2)
     #expect(again.purged.flatMap { $0.map(\.field) }.sorted() == [1, 4, 5])
     // What somebody has written since is not among it; nor is what a revival made void.
     all = try RelationHistory([
-      .init(1, 1, [.linksText("a"), .parent("p")]), .init(3, 1, nil), .init(5, 1, purge: 3), .init(4, 2, [.parent("q")]),
+      .init(1, 1, [.linksText("a"), .parent("p")]), .init(3, 1, nil), .init(5, 1, purge: 2), .init(4, 2, [.parent("q")]),
     ]).state
     #expect(all.purged.map { $0.map(\.field) } == [[1]])
     all = try RelationHistory([
-      .init(1, 1, [.linksText("a"), .parent("p")]), .init(3, 1, nil), .init(5, 1, purge: 3), .init(4, 2, [.parent("q")], base: 3),
+      .init(1, 1, [.linksText("a"), .parent("p")]), .init(3, 1, nil), .init(5, 1, purge: 2),
+      .init(4, 2, [.parent("q")], base: 3),
     ]).state
     #expect(all.purged.isEmpty)
   }

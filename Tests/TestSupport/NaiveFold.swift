@@ -81,7 +81,7 @@ package struct NaiveFold: Sendable {
       case .revival(let base): bases[object, default: []].append(base.bits)
       case .purge(let base):
         bases[object, default: []].append(base.bits)
-        removes[object, default: []].append((base.bits, ReplicaID(0, 0).description))
+        removes[object, default: []].append((base.bits + 1, ReplicaID(0, 0).description))
       default: break
       }
       var written = version

@@ -167,7 +167,7 @@ extension Entry {
     /// The remove that it speaks of, whether that has arrived or not (M-3): a purge is of an object that was removed.
     package var knownRemove: Version? {
       guard case .purge(let base) = self else { return nil }
-      return Version(stamp: base, root: .lowest)
+      return Version(stamp: Stamp(base.bits + 1), root: .lowest)
     }
 
     /// Of the entry's values, where the entry has one.

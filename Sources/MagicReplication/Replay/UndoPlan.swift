@@ -168,7 +168,7 @@ private struct Undoer {
     }
     let undoneRemoves = Set(entries.filter { $0.isUndone && $0.entry.operation.isRemove }.map(\.version.stamp))
     // Without the remove nobody would have purged what it removed.
-    for entry in entries where !entry.isUndone && entry.entry.purged.map({ !undoneRemoves.contains($0) }) ?? true {
+    for entry in entries where !entry.isUndone && entry.entry.operation.knownRemove.map({ !undoneRemoves.contains($0.stamp) }) ?? true {
       without.fold(entry.entry.operation, entry.entry.fields, at: entry.version, of: type.schema)
     }
     entries.sort { $0.version < $1.version }
@@ -231,9 +231,6 @@ private struct Undoer {
 }
 
 extension Entry {
-  /// Which remove's object it purges.
-  fileprivate var purged: Stamp? { if case .purge(let base) = operation { base } else { nil } }
-
   /// Whether it has a value that a later write took the place of: of the same name, and of the same element, if both have elements.
   fileprivate func isBelow(_ write: ObjectState.Write, of type: TypeSchema) -> Bool {
     fields.contains { type.slots[$0.field] == type.slots[write.field] && $0.value.hasPlace(of: write.value) }

@@ -169,37 +169,37 @@ import Testing
   ]
 
   private static let purges: [(String, [RelationHistory.Write])] = [
-    ("a removed object, purged", [.init(1, 1, [.linksText("a")]), .init(2, 1, nil), .init(3, 1, purge: 2)]),
+    ("a removed object, purged", [.init(1, 1, [.linksText("a")]), .init(2, 1, nil), .init(3, 1, purge: 1)]),
     (
       "purged, and revived by who knew of the remove",
-      [.init(1, 1, [.linksText("a")]), .init(2, 1, nil), .init(4, 1, purge: 2), .init(3, 2, [.parent("p")], base: 2)]
+      [.init(1, 1, [.linksText("a")]), .init(2, 1, nil), .init(4, 1, purge: 1), .init(3, 2, [.parent("p")], base: 2)]
     ),
     (
       "purged, and written to by who did not know of the remove",
-      [.init(1, 1, [.rooms(["x": 1]), .links(["b"])]), .init(2, 1, nil), .init(4, 1, purge: 2), .init(3, 2, [.parent("p")])]
+      [.init(1, 1, [.rooms(["x": 1]), .links(["b"])]), .init(2, 1, nil), .init(4, 1, purge: 1), .init(3, 2, [.parent("p")])]
     ),
-    ("a purge that arrives alone", [.init(4, 1, purge: 2)]),
-    ("a purge that arrives before the remove", [.init(1, 2, [.linksText("a")]), .init(4, 1, purge: 2)]),
+    ("a purge that arrives alone", [.init(4, 1, purge: 1)]),
+    ("a purge that arrives before the remove", [.init(1, 2, [.linksText("a")]), .init(4, 1, purge: 1)]),
     (
       "what a purge leaves, below what was written since",
       [
-        .init(1, 1, [.rooms(["x": 1]), .links(["b"]), .parent("p"), .agenda([1])]), .init(2, 1, nil), .init(7, 1, purge: 2),
+        .init(1, 1, [.rooms(["x": 1]), .links(["b"]), .parent("p"), .agenda([1])]), .init(2, 1, nil), .init(7, 1, purge: 1),
         .init(6, 2, [.rooms(["y": 2]), .parent("q")]),
-        .init(8, 2, purge: 2, but: [.rooms(["x": 1]), .links(["b"]), .parent("p"), .agenda([1])]),
-        .init(9, 3, purge: 2, but: [.agenda([2])]),
+        .init(8, 2, purge: 1, but: [.rooms(["x": 1]), .links(["b"]), .parent("p"), .agenda([1])]),
+        .init(9, 3, purge: 1, but: [.agenda([2])]),
       ]
     ),
     (
       "what a purge leaves of an object that was removed again",
       [
-        .init(1, 1, [.linksText("a")]), .init(2, 1, nil), .init(7, 1, purge: 2), .init(5, 2, [.parent("q")]), .init(6, 3, nil),
-        .init(8, 2, purge: 2, but: [.linksText("a")]),
+        .init(1, 1, [.linksText("a")]), .init(2, 1, nil), .init(7, 1, purge: 1), .init(5, 2, [.parent("q")]), .init(6, 3, nil),
+        .init(8, 2, purge: 1, but: [.linksText("a")]),
       ]
     ),
     (
       "elements, purged and put in again",
       [
-        .init(1, 1, [.links(["a", "b"]), .rooms(["x": 1])]), .init(2, 1, nil), .init(3, 1, purge: 2),
+        .init(1, 1, [.links(["a", "b"]), .rooms(["x": 1])]), .init(2, 1, nil), .init(3, 1, purge: 1),
         .init(5, 2, [.links(["b", "c"])], base: 2), .init(6, 1, [.links([], out: ["c"])]),
       ]
     ),

@@ -55,7 +55,7 @@ class ObjectState:
         if entry.base is not None:
             self.base = entry.base if self.base is None else max(self.base, entry.base)
         if entry.operation == Operation.PURGE and entry.base is not None:
-            remove = (entry.base, bytes(16))
+            remove = (entry.base + 1, bytes(16))
             self.removed = max(self.removed or remove, remove)
             version = (entry.base + 1, version[1])  # M-23
         else:

@@ -1,0 +1,86 @@
+import Foundation
+import MagicData
+import MagicJournal
+import MagicReplication
+import TestSupport
+import Testing
+
+/// Random histories of few objects that are removed, edited by who does not know, and purged: with replicas that are expired, and with some that only pull. What all
+/// show is what it would be if nobody had purged anything (K-23, K-24, L-6, L-20, H-13, H-14).
+extension SimulationTests {
+  @Test(arguments: seeds(40)) func purgesTakeNothingFromAnybody(seed: UInt64) async throws {
+    let folder = try TemporaryFolder()
+    let world = World(seed: seed)
+    var chance = Seeded(seed)
+    var model = PurgeModel()
+    let replicas = try (0..<4).map { try Replica(folder["db\($0)"], folder["remote"], world, skew: Int64($0 % 3) * 700) }
+    let members = Array(replicas.prefix(2))
+    try await replicas[0].magic.update(contentsOf: [Note("a", "first"), Note("b", "first")])
+    try await settle(members)
+    for step in 0..<60 {
+      world.advance(Int64(chance.pick([0, 1, 40, 900])))
+      let replica = chance.pick(replicas)
+      switch chance.below(16) {
+      case 0..<7: try await PurgeModel.edit(replica, "\(seed).\(step)", &chance)
+      case 7, 8: try await replica.replicator.pull()
+      case 9: try await settle(members)
+      case 10: try await replica.replicator.sync()
+      case 11 where step % 2 == 0:
+        try await replicas[0].replicator.pull()
+        let id = try await chance.pick(replicas.dropFirst().map(\.self)).magic.statistics().replica
+        // Nobody knows one who was never heard of.
+        do { try await replicas[0].replicator.expire(id) } catch let error as MagicDataError where error.code != .fork {}
+      default:
+        try await settle(members)
+        _ = try await chance.pick(members).magic.compact()
+      }
+      for replica in replicas { try await model.learn(replica) }
+      #expect(try await DatabaseCheck(replica.magic).faults == [], "MAGIC_SEED=\(seed) step \(step)")
+    }
+    try await settle(replicas)
+    for replica in replicas { try await model.learn(replica) }
+    try await expectEqual(replicas, "MAGIC_SEED=\(seed)")
+    let dump = try await Dump(replicas[0].magic)
+    #expect(dump == model.all.dump, "MAGIC_SEED=\(seed)")
+    #expect(dump == model.withoutPurges.dump, "MAGIC_SEED=\(seed)")
+  }
+}
+
+/// All transactions that were ever written, folded by the definition.
+private struct PurgeModel {
+  private(set) var all = NaiveFold()
+  private(set) var withoutPurges = NaiveFold()
+  private var known: Set<TransactionName> = []
+
+  mutating func learn(_ replica: Replica) async throws {
+    let (transactions, schema) = try await replica.magic.store.read { db in
+      let journal = try JournalReader(db)
+      var transactions: [Transaction] = []
+      try journal.forEachTransaction { if $0.sequence > 0 { transactions.append($0) } }
+      return (transactions, journal.schema.schema)
+    }
+    for transaction in transactions where known.insert(transaction.name).inserted {
+      all.add(transaction, schema)
+      var plain = transaction
+      plain.entries.removeAll { $0.operation.code == .purge }
+      withoutPurges.add(plain, schema)
+    }
+  }
+
+  static func edit(_ replica: Replica, _ text: String, _ chance: inout Seeded) async throws {
+    let id = chance.pick(["a", "b", "c"])
+    guard let note = try await replica.notes()[id] else {
+      if chance.below(2) == 0 { try await replica.magic.update(Note(id, text)) }
+      return
+    }
+    switch chance.below(4) {
+    case 0:
+      try await replica.magic.remove(note)
+      return
+    case 1: note.stars = chance.below(1_000)
+    case 2: note.mood = text
+    default: note.title = text
+    }
+    try await replica.magic.update(note)
+  }
+}

@@ -131,12 +131,13 @@ import Testing
   /// K-24: what is void by a purge, in parts that fit an entry each, and each element in one of them.
   @Test func whatAPurgeTookIsToldInParts() throws {
     let large = String(repeating: "p", count: 12 << 20)
+    let type = try RelationHistory([]).schema.types[0]
     var all = try RelationHistory([
       .init(1, 1, [.linksText(large), .parent(large + "p"), .rooms(["x": 1, "y": 2])]), .init(2, 1, [.rooms(["x": nil])]),
       .init(3, 1, nil), .init(5, 1, purge: 2),
     ]).state
     #expect(all.values.isEmpty)
-    let parts = all.purged
+    let parts = all.purged(of: type)
     #expect(parts.count == 1)
     #expect(parts[0].map(\.field) == [1, 3, 5])
     let again = try RelationHistory([
@@ -144,17 +145,22 @@ import Testing
       .init(3, 1, nil),
       .init(5, 1, purge: 2),
     ]).state
-    #expect(again.purged.count == 2)
-    #expect(again.purged.flatMap { $0.map(\.field) }.sorted() == [1, 4, 5])
+    #expect(again.purged(of: type).count == 2)
+    #expect(again.purged(of: type).flatMap { $0.map(\.field) }.sorted() == [1, 4, 5])
+    // Of two fields of one name each is in an entry of its own.
+    all = try RelationHistory([
+      .init(1, 1, [.linksText("a"), .parent("p")]), .init(2, 1, [.links(["b"])]), .init(3, 1, nil), .init(5, 1, purge: 2),
+    ]).state
+    #expect(all.purged(of: type).map { $0.map(\.field) } == [[0], [1, 5]])
     // What somebody has written since is not among it; nor is what a revival made void.
     all = try RelationHistory([
       .init(1, 1, [.linksText("a"), .parent("p")]), .init(3, 1, nil), .init(5, 1, purge: 2), .init(4, 2, [.parent("q")]),
     ]).state
-    #expect(all.purged.map { $0.map(\.field) } == [[1]])
+    #expect(all.purged(of: type).map { $0.map(\.field) } == [[1]])
     all = try RelationHistory([
       .init(1, 1, [.linksText("a"), .parent("p")]), .init(3, 1, nil), .init(5, 1, purge: 2),
       .init(4, 2, [.parent("q")], base: 3),
     ]).state
-    #expect(all.purged.isEmpty)
+    #expect(all.purged(of: type).isEmpty)
   }
 }

@@ -412,6 +412,50 @@ private struct Counted: MagicObject {
     #expect(try await DatabaseCheck(a.magic).faults == [])
   }
 
+  /// An object that holds itself, and one whose own remove is not the latest word.
+  @Test func anInstanceThatHoldsItselfKeepsThat() async throws {
+    let a = try replica("a")
+    let person = Person("p", "Ada")
+    person.friend = person
+    try await a.magic.update(person)
+    let there = try await a.magic.object(of: Person.self, primary: "p")
+    #expect(there.friend?.id == "p")
+    try await a.magic.remove(person)
+    #expect(try await a.magic.compact().purged == 1)
+    there.name = "Ada Lovelace"
+    try await a.magic.update(there)
+    let again = try await a.magic.object(of: Person.self, primary: "p")
+    #expect(again.name == "Ada Lovelace")
+    #expect(again.friend?.name == "Ada Lovelace")
+    #expect(try await a.naiveDump() == Dump(a.magic))
+    #expect(try await DatabaseCheck(a.magic).faults == [])
+  }
+
+  /// J-9: whose the remove was is known beside the purge.
+  @Test func anInstanceThatNobodyChangedDoesNotUndoAnothersRemove() async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    try await a.magic.update(Note("n", "first"))
+    try await settle([a, b])
+    let held = try #require(try await a.notes()["n"])
+    try await b.magic.remove(try #require(try await b.notes()["n"]))
+    try await settle([a, b])
+    #expect(try await a.magic.compact().purged == 1)
+    try await a.magic.update(held)
+    #expect(try await a.notes().isEmpty)
+  }
+
+  @Test func whoObservesHearsOfPurgesAsOfRemoves() async throws {
+    let (a, b) = try await twoWithoutTheirNote()
+    var changes = try await b.magic.changes().makeAsyncIterator()
+    try await b.magic.update(Note("o", "now"))
+    #expect(try await changes.next()?.objects.map(\.operation) == [.update])
+    #expect(try await a.magic.compact().purged == 1)
+    try await settle([a, b])
+    let change = try #require(try await changes.next())
+    #expect(change.objects.map(\.operation) == [.remove])
+    #expect(change.objects.map(\.primary) == [.text("n")])
+  }
+
   /// Who has all history can undo the remove.
   @Test func aRemoveIsUndoneThoughItsObjectWasPurged() async throws {
     let (a, b) = try await twoWithoutTheirNote()

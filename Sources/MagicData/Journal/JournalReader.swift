@@ -204,13 +204,18 @@ package struct JournalReader: JournalAddresses {
   func lastRemove(
     from last: EntryPlace, by replicaRow: Int64, since open: EntryPlace
   ) throws -> (stamp: Stamp, isOwn: Bool)? {
-    var found: (stamp: Stamp, row: Int64)?
+    var found: (stamp: Stamp, row: Int64?)?
     try forEachEntry(from: last) { stamp, _, place, entry in
-      guard let remove = entry.operation.isRemove ? stamp : entry.operation.knownRemove?.stamp else { return }
-      if found.map({ $0.stamp < remove }) ?? true { found = (remove, place.row) }
+      // Of a remove that is known by a purge alone nobody here knows whose it is.
+      let isHere = entry.operation.isRemove
+      guard let remove = isHere ? stamp : entry.operation.knownRemove?.stamp else { return }
+      if found.map({ $0.stamp < remove || $0.stamp == remove && $0.row == nil }) ?? true {
+        found = (remove, isHere ? place.row : nil)
+      }
     }
     guard let found else { return nil }
-    return (found.stamp, try found.row >= open.row || self.replicaRow(of: found.row) == replicaRow)
+    guard let row = found.row else { return (found.stamp, false) }
+    return (found.stamp, try row >= open.row || self.replicaRow(of: row) == replicaRow)
   }
 
   private func replicaRow(of row: Int64) throws -> Int64? {

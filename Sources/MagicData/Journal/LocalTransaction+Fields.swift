@@ -55,7 +55,7 @@ extension Store {
   package func write(_ purges: [ObjectPurge], _ db: Connection) throws {
     var left = purges[...]
     while !left.isEmpty {
-      var transaction = try LocalTransaction(db, self)
+      var transaction = try LocalTransaction(db, self, isFirst: left.count == purges.count)
       let types = try StoredSchema(db).types
       var (size, last): (Int, ObjectPurge?) = (0, nil)
       while let purge = left.first, size == 0 || size + purge.entry.size <= Limits.transactionBytes / 2,

@@ -74,8 +74,7 @@ extension LocalTransaction {
     let last = try table.last(of: record.place.zIndex, key)
     guard let place = try last.map({ ObjectPlace(zIndex: record.place.zIndex, last: $0) }) ?? table.place(of: key) else {
       guard let absent = try table.absentPlace(of: key) else { return nil }
-      let revived = try revive(instance, changes, key, absent, type, relations)
-      return SavedObject(place: revived, key: key, extent: .changes, links: links)
+      return try revive(instance, changes, links, key, absent, type, relations)
     }
     return SavedObject(place: try write(changes, key, place, table), key: key, extent: .changes, links: links)
   }
@@ -103,28 +102,32 @@ extension LocalTransaction {
 
   /// The object of a fetched instance was removed meanwhile: everything as it was before, with the changes over it (J-9).
   private mutating func revive(
-    _ object: ObjectSave, _ changes: [FieldValue], _ key: ObjectKey, _ absent: ObjectPlace, _ type: MappedType,
-    _ relations: SavedRelations?
-  ) throws -> ObjectPlace {
+    _ object: ObjectSave, _ changes: [FieldValue], _ links: [Int: [Link]], _ key: ObjectKey, _ absent: ObjectPlace,
+    _ type: MappedType, _ relations: SavedRelations?
+  ) throws -> SavedObject {
     let reader = try reader()
     let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
     // An instance that nobody changed does not undo what another replica removed.
-    if changes.isEmpty, let remove, !remove.isOwn { return absent }
+    if changes.isEmpty, let remove, !remove.isOwn {
+      return SavedObject(place: absent, key: key, extent: .changes, links: links)
+    }
     let stored = reader.schema.types[type.stored.id]
     let state = try reader.state(from: absent.last, of: stored.id)
     // What the instance shows may be a default (J-12), or void by now. It counts if the journal has nothing: of one that this very transaction
     // has made and removed, or that was purged (J-9).
-    var fields = state.row
+    var (fields, links, extent) = (state.row, links, SavedObject.Extent.changes)
     if state.updated == nil || state.isPurged {
-      if state.isPurged { try checkKnown(object, type) }
-      let (whole, _) = try resolved(object, against: .nothing, type, relations)
+      if state.isPurged { try checkKnown(object, type, beside: fields) }
+      let (whole, all) = try resolved(object, against: .nothing, type, relations)
       fields = type.fields(of: whole.present, whole).overlaid(by: fields, of: stored.schema)
+      if state.isPurged { (links, extent) = (all, .all) }
     }
     fields = fields.overlaid(by: changes, of: stored.schema)
     let entry = Entry(
       type: stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
     let table = ObjectTable(stored, db)
-    return try insert(entry, absent, number: try table.number(of: key, claim: state.claim), table)
+    let place = try insert(entry, absent, number: try table.number(of: key, claim: state.claim), table)
+    return SavedObject(place: place, key: key, extent: extent, links: links)
   }
 
   /// An instance that the app made, with a primary value that is held here; `nil` if it is not.
@@ -166,7 +169,7 @@ extension LocalTransaction {
     let absent = try key.flatMap { try table.absentPlace(of: $0) }
     // What a removed object held and its instance never asked for, the journal knows.
     let unfetched = try unfetched(object, absent, type)
-    try checkKnown(object, type, knowsUnfetched: unfetched != nil)
+    try checkKnown(object, type, beside: unfetched ?? [], knowsUnfetched: unfetched != nil)
     let fields = (unfetched ?? []).overlaid(by: type.fields(of: object.present, object), of: type.stored.schema)
     guard let key else {
       let birth = Birth(transaction: name, ordinal: ordinal)
@@ -186,10 +189,15 @@ extension LocalTransaction {
   }
 
   /// What is written as a whole has what it needs.
-  private func checkKnown(_ object: ObjectSave, _ type: MappedType, knowsUnfetched: Bool = false) throws {
+  ///
+  /// - Parameter known: what the journal has of it.
+  private func checkKnown(
+    _ object: ObjectSave, _ type: MappedType, beside known: [FieldValue], knowsUnfetched: Bool = false
+  ) throws {
     let properties = type.layout.properties
     let isLacking = properties.indices.contains { index in
       guard object.missing.contains(index) else { return false }
+      if let field = type.fields[index], known.contains(where: { $0.field == field }) { return false }
       return object.unfetched.contains(index) ? !knowsUnfetched : properties[index].role == .required
     }
     guard isLacking else { return }
@@ -205,7 +213,8 @@ extension LocalTransaction {
     guard let absent, !absent.last.isNone, absent.zIndex == object.unfetchedOf else { return nil }
     let fields = type.layout.properties.indices.compactMap { object.unfetched.contains($0) ? type.fields[$0] : nil }
     let state = try reader().state(from: absent.last, of: type.stored.id)
-    return state.updated == nil || state.isPurged ? nil : state.row.filter { fields.contains($0.field) }
+    let known = state.row.filter { fields.contains($0.field) }
+    return state.updated == nil || state.isPurged && known.count < fields.count ? nil : known
   }
 
   /// The row and the entry of an object that has no row.

@@ -31,9 +31,10 @@ struct LocalTransaction {
   /// Of the next entry.
   var ordinal: UInt32 { progress.ordinal }
 
-  init(_ db: Database, _ store: Store) throws {
+  /// - Parameter isFirst: of those that are written in one of SQLite's.
+  init(_ db: Database, _ store: Store, isFirst: Bool = true) throws {
     let surroundings = store.surroundings
-    try store.identity.assure(db)
+    if isFirst { try store.identity.assure(db) }
     let state = try DatabaseState(db)
     store.forgetTypes(before: state.fieldCount)
     let stamp = try state.lastStamp.next(at: surroundings.milliseconds())

@@ -63,11 +63,10 @@ struct ChangeReader {
     } catch {
       throw ChangeReader.damaged(error)
     }
-    // A purge without values changes nothing that anybody sees.
-    return try entries.filter { $0.entry.operation.code != .purge || !$0.entry.fields.isEmpty }.map { stored in
+    return try entries.map { stored in
       let (entry, type) = (stored.entry, schema.types[stored.entry.type])
       return MagicChanges.Object(
-        type: type.schema.name.text, operation: entry.operation.isRemove ? .remove : .update,
+        type: type.schema.name.text, operation: entry.isOfWhatIsGone ? .remove : .update,
         primary: try MagicChanges.Primary(entry.key) ?? number(of: stored, type), zIndex: Int(clamping: stored.zIndex),
         fields: entry.fields.map { type.schema.fields[$0.field].name.text })
     }
@@ -82,6 +81,11 @@ struct ChangeReader {
   private static func damaged(_ cause: (any Error)? = nil) -> MagicDataError {
     MagicDataError(.notADatabase, "the database is damaged: a transaction of its journal cannot be read", cause: cause)
   }
+}
+
+extension Entry {
+  /// A purge is of what was removed; one with values is of what somebody has revived.
+  fileprivate var isOfWhatIsGone: Bool { operation.isRemove || operation.code == .purge && fields.isEmpty }
 }
 
 extension MagicChanges.Primary {

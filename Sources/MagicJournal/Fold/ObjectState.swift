@@ -78,6 +78,7 @@ package struct ObjectState: Sendable, Equatable {
   }
 
   private(set) var revival: Base?
+  package var revivalBase: Stamp? { revival?.stamp }
   private(set) var purge: Base?
   /// The number that the object has claimed (J-26, M-20).
   package private(set) var claim: Int64?
@@ -183,23 +184,23 @@ package struct ObjectState: Sendable, Equatable {
   /// Whether what a purge made void is void still: nobody has written the object whole since.
   package var isPurged: Bool { purge.map { purge in revival.map { purge.stamp > $0.stamp } ?? true } ?? false }
 
-  /// What is void by a purge alone, and nobody has written since (K-24), as fields of one entry or, where that is much, of several; each has elements of its own.
-  package var purged: [[FieldValue]] {
+  /// What is void by a purge alone, and nobody has written since (K-24), as fields of one entry or, where that is much or has several fields of one name, of several; each
+  /// has elements of its own.
+  package func purged(of type: TypeSchema) -> [[FieldValue]] {
     guard isPurged else { return [] }
     func isGivenUp(_ write: Write) -> Bool { !isValid(write) && revival.map { write.version.stamp > $0.stamp } ?? true }
-    var parts: [[Int: [Value]]] = []
-    var size = Int.max
-    for write in Array(writes.values) + elements.values where isGivenUp(write) {
-      let more = 20 + write.value.encodedLength
-      if size > Limits.valueBytes - more {
-        parts.append([:])
-        size = 0
-      }
-      parts[parts.count - 1][write.field, default: []].append(write.value)
-      size += more
+    let given = (Array(writes.values) + elements.values).filter(isGivenUp).sorted { $0.field < $1.field }
+    var parts: [(fields: [Int: [Value]], slots: [Int: Int], size: Int)] = []
+    for write in given {
+      let (size, slot) = (4 + write.value.encodedLength + 16 * write.value.elementCount, type.slots[write.field])
+      let fits = parts.last.map { $0.size <= Limits.valueBytes - size && $0.slots[slot, default: write.field] == write.field }
+      if fits != true { parts.append(([:], [:], 0)) }
+      parts[parts.count - 1].fields[write.field, default: []].append(write.value)
+      parts[parts.count - 1].slots[slot] = write.field
+      parts[parts.count - 1].size += size
     }
     return parts.map { part in
-      part.sorted { $0.key < $1.key }.map { FieldValue(field: $0, value: Value.joined($1) ?? $1[0]) }
+      part.fields.sorted { $0.key < $1.key }.map { FieldValue(field: $0, value: Value.joined($1) ?? $1[0]) }
     }
   }
 

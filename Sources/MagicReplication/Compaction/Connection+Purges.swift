@@ -16,12 +16,12 @@ extension Connection {
           isBelow = isBelow && (kept.contains(place.row) || transactions.contains(place.row))
           state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
         }
-        guard isBelow, !state.isAlive, let removed = state.removed, let last = state.values.map(\.version.stamp).max() else {
+        guard isBelow, !state.isAlive, let removed = state.removed,
+          state.values.contains(where: { $0.version.stamp < removed.stamp })
+        else {
           return
         }
-        // Values of the remove's own time are somebody else's.
-        let base = max(Stamp(removed.stamp.bits - 1), last)
-        purges.append(ObjectPurge(type: type.id, key: key, base: base))
+        purges.append(ObjectPurge(type: type.id, key: key, base: Stamp(removed.stamp.bits - 1)))
       }
     }
     return purges

@@ -35,12 +35,16 @@ struct ObjectConflicts {
   }
 
   mutating func add(_ entry: Entry, _ version: Version, at place: EntryPlace) {
-    if entry.operation.code != .purge {
-      lives.append(
-        Write(version: version, place: place, value: entry.operation.isRemove ? nil : .null, base: entry.operation.base))
-    }
-    let version = entry.operation.version(ofValuesAt: version)
-    for field in entry.fields {
+    // What is written anew is nobody's write, and has won and lost before.
+    guard entry.operation.code != .purge else { return }
+    lives.append(
+      Write(version: version, place: place, value: entry.operation.isRemove ? nil : .null, base: entry.operation.base))
+    add(entry.fields, version, at: place)
+  }
+
+  /// - Parameter version: of the values.
+  mutating func add(_ fields: [FieldValue], _ version: Version, at place: EntryPlace) {
+    for field in fields {
       for (element, value) in field.value.parts {
         places[Place(slot: type.slots[field.field], element: element), default: []].append(
           Write(version: version, field: field.field, place: place, value: value))

@@ -69,10 +69,14 @@ public struct MagicObjectHistory: Sendable {
       Author(time: $0.version.stamp.date, replica: $0.replica.description, sequence: $0.sequence)
     }
     var writes = ObjectConflicts(object.key, of: object.type)
-    for (index, of) in object.entries.enumerated() { writes.add(of.entry, of.version, at: EntryPlace(bits: Int64(index))) }
+    for (index, of) in object.entries.enumerated() {
+      writes.add(of.entry, of.version, at: EntryPlace(bits: Int64(index)))
+      guard of.entry.operation.code == .purge else { continue }
+      writes.add(of.entry.fields, of.entry.operation.version(ofValuesAt: of.version), at: EntryPlace(bits: Int64(index)))
+    }
     let held = Held(state, of: object.type)
     var places: [Version: Int] = [:]
-    for (index, of) in object.entries.enumerated() { places[of.version] = index }
+    for (index, of) in object.entries.enumerated() { places[of.entry.operation.version(ofValuesAt: of.version)] = index }
 
     var changes: [(place: Int, change: Change)] = []
     func add(_ sorted: [ObjectConflicts.Write], _ property: String?) {
@@ -87,7 +91,7 @@ public struct MagicObjectHistory: Sendable {
         let outcome: Change.Outcome =
           if isCurrent {
             state.isAlive || property == nil ? .current : .removed
-          } else if let base = state.base, write.version.stamp <= base, property != nil {
+          } else if let base = state.revivalBase, write.version.stamp <= base, property != nil {
             .void
           } else if let next {
             next.version.root == write.version.root ? .replaced : .lost

@@ -49,6 +49,7 @@ struct ObjectSample {
     } else if entry.code.isLife {
       objects[object].updated = max(objects[object].updated, version)
     }
+    let version = entry.code == .purge ? entry.operation.version(ofValuesAt: version) : version
     for index in 0..<entry.fieldCount {
       let slot = type.slots[entry.field(at: index)]
       let length = entry.length(ofValueAt: index)

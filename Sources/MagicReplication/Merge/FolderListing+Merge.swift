@@ -58,7 +58,10 @@ extension FolderListing {
     try UnsentAssets.keep(of: own, beyond: frontier, before: dropped, db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
-    try store.write(merger.restored, db)
+    // Who has never written or acknowledged anything may only read, or is thrown away.
+    if !merger.restored.isEmpty, try merger.held[own] > 0 || Members(db).all[own]?.acknowledged != nil {
+      try store.write(merger.restored, db)
+    }
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
     report.gaps += waiting
     report.transactions = merger.transactions

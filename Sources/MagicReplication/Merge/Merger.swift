@@ -275,6 +275,11 @@ struct Merger {
       }
     } else if let place = try table.absentPlace(of: entry.key) {
       try number(entry, place, table)
+      if entry.operation.code == .purge, entry.fields.isEmpty, !place.last.isNone {
+        // What is removed stays so, and of many none need be kept in mind.
+        let isLatest = try reader.highestStamp(from: place.last) < stamp
+        return try table.setLast(entry.key, append(entry, place, isLatest: isLatest))
+      }
       try setAside(entry, stamp, Unfolded(place: place, highest: reader.highestStamp(from: place.last)))
     } else if !entry.operation.isLife {
       try number(entry, nil, table)
@@ -395,7 +400,7 @@ struct Merger {
     guard state.isAlive else { return try table.remove(key, place) }
     try table.replace(key, state.row, claim: state.claim, place)
     guard let base = state.base else { return }
-    restored += state.purged.map { ObjectPurge(type: table.type.id, key: key, base: base, $0) }
+    restored += state.purged(of: schema).map { ObjectPurge(type: table.type.id, key: key, base: base, $0) }
   }
 
   /// An object's entries. Those that were held and those that came may be in conflict.

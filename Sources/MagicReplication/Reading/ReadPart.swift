@@ -37,6 +37,7 @@ enum ReadPart: Sendable {
 protocol EntryView {
   var type: Int { get }
   var code: Entry.Operation.Code { get }
+  var operation: Entry.Operation { get }
   /// The number that is claimed.
   var number: Int64? { get }
   var fieldCount: Int { get }

@@ -168,7 +168,8 @@ private struct Undoer {
     }
     let undoneRemoves = Set(entries.filter { $0.isUndone && $0.entry.operation.isRemove }.map(\.version.stamp))
     // Without the remove nobody would have purged what it removed.
-    for entry in entries where !entry.isUndone && entry.entry.operation.knownRemove.map({ !undoneRemoves.contains($0.stamp) }) ?? true {
+    for entry in entries where !entry.isUndone {
+      if let remove = entry.entry.operation.knownRemove, undoneRemoves.contains(remove.stamp) { continue }
       without.fold(entry.entry.operation, entry.entry.fields, at: entry.version, of: type.schema)
     }
     entries.sort { $0.version < $1.version }

@@ -46,9 +46,7 @@ extension Store {
       }
     }
   }
-}
 
-extension Store {
   /// Writes purges as transactions of this replica, as many as their sizes need (J-20), within one of SQLite's that others have begun.
   ///
   /// - Parameter purges: by type and object.

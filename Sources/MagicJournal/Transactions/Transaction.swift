@@ -167,13 +167,13 @@ extension Entry {
     /// The remove that it speaks of, whether that has arrived or not (M-3): a purge is of an object that was removed.
     package var knownRemove: Version? {
       guard case .purge(let base) = self else { return nil }
-      return Version(stamp: Stamp(base.bits + 1), root: .lowest)
+      return Version(stamp: base.next, root: .lowest)
     }
 
-    /// Of the entry's values, where the entry has one.
+    /// Of the values, where the entry has `version` (M-23).
     package func version(ofValuesAt version: Version) -> Version {
       guard case .purge(let base) = self else { return version }
-      return Version(stamp: Stamp(base.bits + 1), root: version.root)
+      return Version(stamp: base.next, root: version.root)
     }
 
     package var base: Stamp? {
@@ -183,4 +183,9 @@ extension Entry {
       }
     }
   }
+}
+
+extension Stamp {
+  /// The one above. A damaged base may be higher than all stamps.
+  fileprivate var next: Stamp { Stamp(bits &+ 1) }
 }

@@ -89,12 +89,7 @@ private struct Model {
   }
 
   mutating func learn(_ replica: Replica) async throws {
-    let (transactions, schema) = try await replica.magic.store.read { db in
-      let journal = try JournalReader(db)
-      var transactions: [Transaction] = []
-      try journal.forEachTransaction { if $0.sequence > 0 { transactions.append($0) } }
-      return (transactions, journal.schema.schema)
-    }
+    let (transactions, schema) = try await replica.transactions()
     for transaction in transactions where known.insert(Name(name: transaction.name, root: transaction.root)).inserted {
       fold.add(transaction, schema)
     }

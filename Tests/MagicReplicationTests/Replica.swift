@@ -31,6 +31,16 @@ struct Replica {
     try await NaiveFold(journalOf: magic).dump
   }
 
+  /// What is above the floor of its journal.
+  func transactions() async throws -> ([Transaction], Schema) {
+    try await magic.store.read { db in
+      let journal = try JournalReader(db)
+      var transactions: [Transaction] = []
+      try journal.forEachTransaction { if $0.sequence > 0 { transactions.append($0) } }
+      return (transactions, journal.schema.schema)
+    }
+  }
+
   func frontier() async throws -> Frontier {
     try await magic.store.read { db in try JournalReader(db).frontier() }
   }

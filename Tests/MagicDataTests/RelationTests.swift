@@ -138,6 +138,21 @@ private final class Hoop: Circular {
     }
   }
 
+  /// Those that stand side by side are read otherwise than those that stand far apart.
+  @Test(arguments: [1, 2, 3, 40]) func ofManyOwnersEachHasItsOwnMembers(step: Int) async throws {
+    let (owners, leaves) = (0..<1_500, 1_500..<3_000)
+    let nodes = (0..<3_000).map(Node.init)
+    func members(_ number: Int) -> Set<Int> { [1_500 + number, 1_500 + number * 7 % 1_500, 1_500 + number * number % 1_500] }
+    for number in owners { nodes[number].others = MagicalSet(members(number).sorted().map { nodes[$0] }) }
+    try await magic.update(contentsOf: nodes)
+    let removed = Set(leaves.filter { $0 % 13 == 0 })
+    try await magic.remove(contentsOf: removed.map { nodes[$0] })
+    let asked = owners.filter { $0 % step == 0 }
+    let found = try await magic.query(of: Node.self).where { asked.contains($0.number) }.all()
+    #expect(found.map(\.number) == asked)
+    for owner in found { #expect(Set(owner.others.map(\.number)) == members(owner.number).subtracting(removed)) }
+  }
+
   private func count(_ sql: String) async throws -> Int {
     try await magic.store.read { db in try Int.fetchOne(db, sql: sql) ?? -1 }
   }

@@ -18,8 +18,7 @@ extension Store {
     let doing = "files of assets could not be cleared up"
     do {
       for part in try await accessNow(doing, { db in try self.unsettledAssets(known, db) }) {
-        try await begin()
-        try await accessNow(doing) { db in try db.committed { db in try self.settle(part, db) } }
+        try await begin(doing) { db in try db.committed { db in try self.settle(part, db) } }
       }
     } catch {
       assets.putBack(known)

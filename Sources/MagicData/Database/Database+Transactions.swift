@@ -19,10 +19,17 @@ extension Database {
 
   /// Within a transaction that has begun: it ends with `body`.
   func committed<Result>(_ body: (Database) throws -> Result) throws -> Result {
-    do {
-      let result = try body(self)
+    try begun { db in
+      let result = try body(db)
       try endWriting()
       return result
+    }
+  }
+
+  /// Within a transaction that has begun: it goes on after `body`, or is undone if that throws.
+  func begun<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    do {
+      return try body(self)
     } catch {
       // What went wrong first is what counts.
       try? undoWriting()

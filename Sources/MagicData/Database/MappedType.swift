@@ -13,7 +13,8 @@ final class MappedType: Sendable {
   let reads: [ColumnRead]
   let columnNames: String
   /// The same as statements, by which objects are read; and where the birth is in their rows, of a type that has such.
-  let (selectAll, selectByKey, selectByZIndex, selectByZIndexes): (String, String, String, String)
+  let (selectAll, selectByKey, selectByZIndex): (String, String, String)
+  let (selectByZIndexes, selectByZIndexRange): (String, String)
   let birth: Int32?
   let hasNumbers: Bool
   /// By property that was stored in other kinds before: where those are in the row.
@@ -26,6 +27,8 @@ final class MappedType: Sendable {
   let required: [[Int]]
   /// How many fields all types of the database had when this one was looked up.
   let fieldCount: Int
+  /// Of reading all objects.
+  let pace = Pace()
 
   init(_ layout: Layout, _ schema: StoredSchema, _ stored: StoredType, _ learnt: [Int]) {
     self.layout = layout
@@ -51,7 +54,8 @@ final class MappedType: Sendable {
     selectAll = stored.select(columns)
     selectByKey = stored.select(columns, by: .key)
     selectByZIndex = stored.select(columns, by: .zIndex)
-    selectByZIndexes = stored.select(columns, by: .zIndexes)
+    selectByZIndexes = stored.select(columns, by: .zIndexes(asRange: false))
+    selectByZIndexRange = stored.select(columns, by: .zIndexes(asRange: true))
     hasNumbers = stored.schema.hasNumbers
     birth = stored.schema.hasBirths ? hasNumbers ? Int32(3 + columns.count) : 1 : nil
     relations = layout.properties.enumerated().compactMap { index, property in

@@ -73,12 +73,26 @@ extension ObjectTable {
     return links
   }
 
-  /// Those of several owners.
-  func links(of zIndexes: [Int64], _ relation: StoredRelation, _ body: (_ owner: Int64, Link) -> Void) throws {
-    for batch in ZIndexBatch.all(zIndexes) {
-      var select = try SQL(db, relation.selectMany)
+  /// Those of several owners, all that one has at once; of owners without any nothing is heard.
+  func links(of zIndexes: [Int64], _ relation: StoredRelation, _ body: (_ owner: Int64, [Link]) -> Void) throws {
+    // Nobody's links are read who was not asked for: they may be many.
+    for batch in ZIndexBatch.all(zIndexes, spare: 0) {
+      var select = try SQL(db, relation.selectMany(asRange: batch.isRange))
       try batch.bind(to: &select)
-      while try select.step() { body(select.integer(2), relation.link(select)) }
+      var (owner, links): (Int64, [Link]) = (0, [])
+      while try select.step() {
+        let next = select.integer(2)
+        if next != owner, !links.isEmpty {
+          body(owner, links)
+          // Mostly it has about as many.
+          let room = min(links.count, 16)
+          links = []
+          links.reserveCapacity(room)
+        }
+        owner = next
+        links.append(relation.link(select))
+      }
+      if !links.isEmpty { body(owner, links) }
     }
   }
 

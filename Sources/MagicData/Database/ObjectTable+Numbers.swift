@@ -157,7 +157,7 @@ extension ObjectTable {
   private func show(_ number: Int64?, of birth: Birth) throws {
     var update = try SQL(db, type.updateNumber)
     if let number { try update.bind(number) } else { try update.bindNull() }
-    try update.bind(birth.bytes)
+    try update.bind(birth)
     try update.run()
   }
 
@@ -172,7 +172,7 @@ extension ObjectTable {
     var insert = try SQL(db, Statements.insertClaim)
     try insert.bind(type.id)
     try insert.bind(number)
-    try insert.bind(claim.birth.bytes)
+    try insert.bind(claim.birth)
     try insert.bind(claim.number)
     try insert.run()
   }

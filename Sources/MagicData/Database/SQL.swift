@@ -74,6 +74,12 @@ package struct SQL: ~Copyable {
     try bind(identifier.bytes)
   }
 
+  /// As its 16 bytes, without an array for them.
+  mutating func bind(_ birth: Birth) throws {
+    let halves = birth.halves
+    try withUnsafeBytes(of: (halves.high.bigEndian, halves.low.bigEndian)) { try bind(copied: $0) }
+  }
+
   package mutating func bindNull() throws {
     bound += 1
     try check(sqlite3_bind_null(pointer, bound))

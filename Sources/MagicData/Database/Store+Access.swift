@@ -76,12 +76,16 @@ extension Store {
   /// For what mostly takes little and may take long: on a thread of Swift's pool for a while, and what is not done by then once more as `read`. `body` only reads,
   /// and keeps nothing of what it read the first time.
   ///
-  /// - Parameter isOneStatement: then it sees one moment without a transaction, which takes as long as a few rows.
+  /// - Parameters:
+  ///   - isOneStatement: then it sees one moment without a transaction, which takes as long as a few rows.
+  ///   - pace: of reads like this one, if it is known.
   @inline(never) package func readBriefly<Result: Sendable>(
-    isOneStatement: Bool = false, _ body: @Sendable @escaping (Database) throws -> Result
+    isOneStatement: Bool = false, pace: Pace? = nil, _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
-    if let result = try await lookUpNow(within: surroundings.brief, isOneStatement, body) { return result }
-    return try await read(body)
+    let brief = surroundings.brief
+    if pace?.isLong != true, let result = try await lookUpNow(within: brief, isOneStatement, body) { return result }
+    guard let pace else { return try await read(body) }
+    return try await read { db in try pace.noting(longerThan: brief) { try body(db) } }
   }
 
   /// For one statement that takes microseconds, and sees one moment by itself.
@@ -135,17 +139,19 @@ extension Store {
   @inline(never) func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result
   {
     defer { commits.committed() }
-    let failed = "the database could not be written"
-    let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? db.committed(body) : nil }
-    if let result { return result }
-    try await beginInTurn()
-    return try await accessNow(failed) { db in try db.committed(body) }
+    return try await begin("the database could not be written") { db in try db.committed(body) }
   }
 
-  /// Begins a transaction on the writer's connection.
-  @inline(never) func begin() async throws {
-    if try await accessNow("a transaction could not be begun", { db in try Store.begins(db, within: 0) }) { return }
+  /// Begins a transaction on the writer's connection. The caller has passed the gate.
+  ///
+  /// - Parameter body: is the first to use it, and may end it. If it throws, none is open.
+  @inline(never) func begin<Result: Sendable>(
+    _ failed: String, _ body: @Sendable @escaping (Database) throws -> Result
+  ) async throws -> Result {
+    let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? db.begun(body) : nil }
+    if let result { return result }
     try await beginInTurn()
+    return try await accessNow(failed) { db in try db.begun(body) }
   }
 
   /// `false` if another process is writing, all that time.

@@ -33,8 +33,9 @@ package struct StoredRelation: Sendable {
   var select: String { "SELECT target, \(key) FROM \(table) WHERE owner = ? ORDER BY \(order)" }
 
   /// The same of several owners, with the owner behind.
-  var selectMany: String {
-    "SELECT target, \(key), owner FROM \(table) WHERE owner IN (\(ZIndexBatch.marks)) ORDER BY owner, \(order)"
+  func selectMany(asRange: Bool) -> String {
+    let owners = asRange ? "BETWEEN ? AND ?" : "IN (\(ZIndexBatch.marks))"
+    return "SELECT target, \(key), owner FROM \(table) WHERE owner \(owners) ORDER BY owner, \(order)"
   }
 
   /// The column by which the links of one owner are told apart, and ordered.

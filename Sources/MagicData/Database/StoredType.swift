@@ -250,17 +250,18 @@ package final class StoredType: Sendable {
   }
 
   /// Which objects are read.
-  enum Condition: Sendable {
+  enum Condition: Hashable, Sendable {
     case nothing, key, zIndex
-    /// As many as a `ZIndexBatch` has.
-    case zIndexes
+    /// Those of a `ZIndexBatch`.
+    case zIndexes(asRange: Bool)
 
     fileprivate func sql(_ quotedKey: String) -> String {
       switch self {
       case .nothing: ""
       case .key: " WHERE \(quotedKey) = ?"
       case .zIndex: " WHERE z_index = ?"
-      case .zIndexes: " WHERE z_index IN (\(ZIndexBatch.marks))"
+      case .zIndexes(asRange: false): " WHERE z_index IN (\(ZIndexBatch.marks))"
+      case .zIndexes(asRange: true): " WHERE z_index BETWEEN ? AND ?"
       }
     }
   }

@@ -81,7 +81,7 @@ struct RunInsertion: ~Copyable {
       try statement!.bind(object.zIndex)
       var position = run.objects[number].key
       if let birth = object.birth {
-        try statement!.bind(birth.bytes)
+        try statement!.bind(birth)
       } else {
         try statement!.bind(Value.Encoded(bytes, &position))
       }

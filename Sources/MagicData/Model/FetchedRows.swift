@@ -91,21 +91,27 @@ final class FetchedRows: @unchecked Sendable {
       }
       return
     }
-    for batch in ZIndexBatch.all(zIndexes) {
-      var select = try SQL(db, type.selectByZIndexes)
+    // What is not asked for is passed over.
+    for batch in ZIndexBatch.all(zIndexes, spare: 1) {
+      var select = try SQL(db, batch.isRange ? type.selectByZIndexRange : type.selectByZIndexes)
       try batch.bind(to: &select)
-      try read(&select, type)
+      try read(&select, type, of: batch)
     }
   }
 
-  private func read(_ select: inout SQL, _ type: MappedType, mayBeIncomplete: Bool = false) throws {
+  /// - Parameter batch: whose rows come by rising z indexes, and others among them.
+  private func read(
+    _ select: inout SQL, _ type: MappedType, mayBeIncomplete: Bool = false, of batch: ZIndexBatch? = nil
+  ) throws {
     let (reads, former, birth, hasNumbers) = (type.reads, type.former, type.birth, type.hasNumbers)
     let (fetches, first) = (type.layout.fetches, type.layout.firstPlace ?? .unknown)
     // Each look at a property would count who uses it.
-    var instances = instances
+    var (instances, batch) = (instances, batch)
     while try select.step() {
+      let zIndex = select.integer(0)
+      if batch?.takes(zIndex) == false { continue }
       let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
-      let place = ObjectPlace(zIndex: select.integer(0), last: select.place(2))
+      let place = ObjectPlace(zIndex: zIndex, last: select.place(2))
       // Both are asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
       var (isIncomplete, isHeld) = (false, true)
       let storage = Storage.make(reads.count, first, instances?.record(place, born)) { properties in

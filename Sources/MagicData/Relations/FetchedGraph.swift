@@ -9,12 +9,30 @@ struct FetchedGraph: Sendable {
     let rows: FetchedRows
     /// For each relation of the type, for each row.
     var links: [[[Link]]]
-    fileprivate(set) var rowsByZIndex: [Int64: Int] = [:]
+    fileprivate(set) var rowsByZIndex = RowsByZIndex()
 
     init(_ type: MappedType, _ rows: FetchedRows? = nil) {
       self.type = type
       self.rows = rows ?? FetchedRows()
       links = type.relations.map { _ in [] }
+    }
+
+    fileprivate mutating func number(from first: Int) {
+      rowsByZIndex.reserve(rows.count)
+      for row in first..<rows.count { rowsByZIndex.set(row, at: rows.places[row].zIndex) }
+    }
+
+    /// Notes what some links lead to and is not there yet.
+    fileprivate mutating func ask(for links: [[Link]]) -> [Int64] {
+      var asked: [Int64] = []
+      for links in links {
+        for link in links where rowsByZIndex[link.target] == nil {
+          // A row may be there or not.
+          rowsByZIndex.set(-1, at: link.target)
+          asked.append(link.target)
+        }
+      }
+      return asked
     }
   }
 
@@ -32,7 +50,7 @@ struct FetchedGraph: Sendable {
     indexes = Dictionary(uniqueKeysWithValues: types.enumerated().map { (ObjectIdentifier($1.layout.type), $0) })
     // Level by level, without recursion.
     var next: [Int: [Int64]] = [:]
-    number(0, from: 0)
+    self.types[0].number(from: 0)
     try follow(0, from: 0, into: &next, db)
     while !next.isEmpty {
       let level = next
@@ -40,14 +58,10 @@ struct FetchedGraph: Sendable {
       for (index, zIndexes) in level.sorted(by: { $0.key < $1.key }) {
         let first = self.types[index].rows.count
         try self.types[index].rows.read(self.types[index].type, db, at: zIndexes)
-        number(index, from: first)
+        self.types[index].number(from: first)
         try follow(index, from: first, into: &next, db)
       }
     }
-  }
-
-  private mutating func number(_ index: Int, from first: Int) {
-    for row in first..<types[index].rows.count { types[index].rowsByZIndex[types[index].rows.places[row].zIndex] = row }
   }
 
   /// Reads the links of rows, and notes what they lead to and is not there yet.
@@ -75,18 +89,11 @@ struct FetchedGraph: Sendable {
         links[0] = try table.links(of: types[index].rows.places[first].zIndex, relation.stored)
       } else {
         let rows = types[index].rowsByZIndex
-        try table.links(of: types[index].rows.places[first...].map(\.zIndex), relation.stored) { owner, link in
-          if let row = rows[owner] { links[row - first].append(link) }
+        try table.links(of: types[index].rows.places[first...].map(\.zIndex), relation.stored) { owner, found in
+          if let row = rows[owner] { links[row - first] = found }
         }
       }
-      var asked: [Int64] = []
-      for links in links {
-        for link in links where types[target].rowsByZIndex[link.target] == nil {
-          // Asked for; a row may be there or not.
-          types[target].rowsByZIndex[link.target] = -1
-          asked.append(link.target)
-        }
-      }
+      let asked = types[target].ask(for: links)
       if !asked.isEmpty { next[target, default: []] += asked }
       types[index].links[number] += links
     }

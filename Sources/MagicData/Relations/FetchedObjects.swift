@@ -2,14 +2,14 @@
 final class FetchedObjects {
   /// Those of one type, row by row.
   final class OfType<Object: MagicObject> {
-    private let rows: [Int64: Int]
+    private let rows: RowsByZIndex
     private let objects: UnsafeMutablePointer<Object>
     private var count = 0
     /// Rows that have a value which cannot be read: there is no object.
     private var unreadable: Set<Int> = []
 
     /// - Parameter rows: by z index; negative for what was looked for and is not there.
-    init(_ rows: [Int64: Int], count: Int) {
+    init(_ rows: RowsByZIndex, count: Int) {
       self.rows = rows
       objects = .allocate(capacity: count)
     }

@@ -49,24 +49,22 @@ struct ManyCodec<Members: RelationMembers & Magical>: RelationCodec {
 
   func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot? {
     // A link to an object that is not there is hidden (L-8).
-    var shown = links
-    var hidden: Set<Int64> = []
+    var missing: Set<Int> = []
     let objects = objects.all(Members.Target.self)
     let members = [Members.Target](unsafeUninitializedCapacity: links.count) { members, count in
-      for link in links {
+      for (place, link) in links.enumerated() {
         if let object = objects?.find(link.target), let start = members.baseAddress {
           (start + count).initialize(to: object.pointee)
-          shown[count] = link
           count += 1
-        } else if kind == .list {
-          hidden.insert(link.target)
+        } else {
+          missing.insert(place)
         }
       }
-      shown.removeLast(links.count - count)
     }
+    var shown = missing.isEmpty ? links : links.indices.filter { !missing.contains($0) }.map { links[$0] }
     guard kind == .dictionary else {
       let held = HeldRelation(try Members(members: members, names: []), stored: shown)
-      held.hidden = hidden
+      if kind == .list { held.hidden = Set(missing.map { links[$0].target }) }
       return .held(held)
     }
     do {

@@ -20,16 +20,8 @@ final class OpenTransaction {
 
   /// The caller has passed the gate.
   nonisolated(nonsending) static func begin(_ store: Store) async throws -> OpenTransaction {
-    try await store.begin()
-    do {
-      let progress = try await store.accessNow("a transaction could not be begun") { db in
-        try LocalTransaction(db, store).progress
-      }
-      return OpenTransaction(store, progress)
-    } catch {
-      try? await store.accessNow("the transaction could not be rolled back") { db in try db.undoWriting() }
-      throw error
-    }
+    let progress = try await store.begin("a transaction could not be begun") { db in try LocalTransaction(db, store).progress }
+    return OpenTransaction(store, progress)
   }
 
   init(_ store: Store, _ progress: LocalTransaction.Progress, holding held: Connection? = nil) {

@@ -62,7 +62,7 @@ extension Scope {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
     if key != nil, types.isEmpty { return try await lookUp { [store] db in try Fetched(type, [], db, in: store, key: key) } }
-    return try await read(isOneStatement: types.isEmpty) { [store] db in
+    return try await read(isOneStatement: types.isEmpty, pace: key == nil ? type.pace : nil) { [store] db in
       try Fetched(type, types, db, in: store, key: key)
     }
   }

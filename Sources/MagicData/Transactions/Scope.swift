@@ -56,13 +56,15 @@ enum Scope {
 
   /// What mostly takes little, and may take long.
   ///
-  /// - Parameter isOneStatement: then it sees one moment by itself.
+  /// - Parameters:
+  ///   - isOneStatement: then it sees one moment by itself.
+  ///   - pace: of reads like this one, if it is known.
   nonisolated(nonsending) func read<Result: Sendable>(
-    isOneStatement: Bool = false, _ body: @Sendable @escaping (Connection) throws -> Result
+    isOneStatement: Bool = false, pace: Pace? = nil, _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     let result: Result
     switch self {
-    case .database(let store): result = try await store.readBriefly(isOneStatement: isOneStatement, body)
+    case .database(let store): result = try await store.readBriefly(isOneStatement: isOneStatement, pace: pace, body)
     case .observed(let store, let note): result = try await store.readBriefly(note.noting(body))
     case .transaction(let open, _): result = try await open.access(body)
     }

@@ -22,6 +22,9 @@ public struct Birth: Hashable, Sendable {
       transaction: TransactionName(stamp: stamp, tag: UInt32(low >> 32)), ordinal: UInt32(truncatingIfNeeded: low))
   }
 
+  /// The two halves of `bytes`.
+  package var halves: (high: UInt64, low: UInt64) { (transaction.stamp.bits, UInt64(transaction.tag) << 32 | UInt64(ordinal)) }
+
   /// 16 bytes, as a table and a digest have them (J-18, M-11).
   package var bytes: [UInt8] {
     var writer = ByteWriter()

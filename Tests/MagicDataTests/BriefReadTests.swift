@@ -61,6 +61,25 @@ import Testing
     }
   }
 
+  /// Who reads closes as well without waiting for who writes, but for a moment: what is not in the file yet the other takes in.
+  @Test func whoClosesDoesNotWaitForAWriter() async throws {
+    let magic = try open(.seconds(60))
+    try await fill(magic)
+    let file = try #require(magic.store.location).file
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let writer = try DatabaseQueue(path: file.path, configuration: configuration)
+    try await writer.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE") }
+    let start = ContinuousClock.now
+    try await magic.close()
+    let took = ContinuousClock.now - start
+    // Writers wait for ten.
+    #expect(took < .seconds(5))
+    try await writer.writeWithoutTransaction { db in try db.execute(sql: "ROLLBACK") }
+    try writer.close()
+    #expect(try await open(.seconds(60)).object(of: Work.self).count == 500)
+  }
+
   /// SQLite's handler is gone with the time that it was for, and other errors are not taken for its.
   @Test func aLimitOfTimeEndsWhatItIsFor() async throws {
     let magic = try open(.seconds(60))

@@ -177,8 +177,97 @@ struct Photo: MagicObject {
     #expect(try await photo(b).content?.value == "third")
   }
 
-  /// F-22: what no row names any more stays in the folder, since a write that brings the name back may be on its way.
-  @Test func whatNoRowNamesStaysInTheFolder() async throws {
+  /// As if all contents had been written so long ago.
+  private func age(days: Double) throws {
+    for content in try contents() {
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSinceNow: -days * 86_400)], ofItemAtPath: content.path)
+    }
+  }
+
+  private func hasNothingAside() throws -> Bool {
+    try FileManager.default.subpathsOfDirectory(atPath: folder["remote/assets"].path).allSatisfy { !$0.hasSuffix(".tmp") }
+  }
+
+  private func collected(_ replica: Replica, isDryRun: Bool = false) async throws -> Int {
+    try await replica.replicator.compact(isDryRun: isDryRun).folder.contents
+  }
+
+  /// F-22: what was replaced is named by nobody once everybody has acknowledged that.
+  @Test func whatNothingNamesGoesFromTheFolder() async throws {
+    try await a.magic.update(Photo("p", "old"))
+    try await a.magic.update(Photo("q", "shared"))
+    try await settle([a, b])
+    world.advance(1)
+    let photo = try await photo(b)
+    photo.content = .init(value: "new")
+    try await b.magic.update(photo)
+    try await b.magic.update(Photo("r", "shared", "txt"))
+    try await b.magic.remove(try await self.photo(b, "q"))
+    try await b.replicator.sync()
+    try await a.replicator.pull()
+    #expect(try contents().count == 3)
+    try age(days: 20)
+    #expect(try await collected(a) == 0)
+    try age(days: 40)
+    // Of b the journal names it still.
+    #expect(try await collected(b, isDryRun: true) == 0)
+    #expect(try await collected(a, isDryRun: true) == 1)
+    #expect(try contents().count == 3)
+    let report = try await a.replicator.compact()
+    #expect((report.folder.contents, report.folder.contentBytes) == (1, 3))
+    #expect(try contents().count == 2)
+    #expect(try hasNothingAside())
+    #expect(try await collected(a) == 0)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+    let c = try Replica(folder["c"], folder["remote"], world)
+    #expect(try await c.replicator.sync().pull.isComplete)
+    #expect(try await self.photo(c).content?.load() == "new")
+    #expect(try await self.photo(c, "r").content?.load() == "shared")
+    // Named again it is sent again.
+    try await c.magic.update(Photo("s", "old"))
+    #expect(try await c.replicator.push().assets == 1)
+  }
+
+  /// F-22: who does not know all that the folder has deletes nothing, however old it is.
+  @Test func whatSomebodyMayNameStaysInTheFolder() async throws {
+    try await a.magic.update(Photo("p", "old"))
+    try await settle([a, b])
+    world.advance(1)
+    let photo = try await photo(a)
+    photo.content = nil
+    try await a.magic.update(photo)
+    try await settle([a, b])
+    try await a.magic.compact()
+    try await settle([a, b])
+    // Its content is there, so none is sent.
+    try await b.magic.update(Photo("q", "old"))
+    #expect(try await b.replicator.push().assets == 0)
+    try age(days: 40)
+    #expect(try await collected(a) == 0)
+    try await a.replicator.pull()
+    #expect(try await collected(a) == 0)
+    #expect(try await self.photo(a, "q").content?.load() == "old")
+    // Nor who cannot read what is there.
+    try await b.magic.remove(try await self.photo(b, "q"))
+    try await settle([a, b])
+    for _ in 0..<3 {
+      try await a.magic.compact()
+      try await b.magic.compact()
+      try await settle([a, b])
+    }
+    let (id, one) = (String(repeating: "ab", count: 16), "0000000000000001")
+    let strange = folder["remote/segments/\(id).\(one).\(one).\(id).segment"]
+    try Data("strange".utf8).write(to: strange)
+    #expect(try await collected(a) == 0)
+    try FileManager.default.removeItem(at: strange)
+    #expect(try await collected(a) == 1)
+    #expect(try contents() == [])
+  }
+
+  /// F-22: an edit that brings a name back may be on its way, for as long as the object was not purged.
+  @Test func whatARemovedObjectHeldStaysInTheFolder() async throws {
     try await a.magic.update(Photo("p", "old"))
     try await settle([a, b])
     let late = try await photo(b)
@@ -187,7 +276,8 @@ struct Photo: MagicObject {
     world.advance(1)
     try await a.magic.remove(try await photo(a))
     try await a.replicator.sync()
-    try await a.replicator.compact()
+    try age(days: 40)
+    #expect(try await collected(a) == 0)
     #expect(try contents().count == 1)
     // It was later than that.
     world.advance(1)
@@ -196,6 +286,31 @@ struct Photo: MagicObject {
     try await settle([b, a])
     try await expectEqual([a, b])
     #expect(try await photo(a).content?.value == "old")
+  }
+
+  /// F-22, F-13: of two at once, who names a content and who deletes it, the one who names it sends it if it is not there.
+  @Test func whatIsNamedAnewWhileItGoesIsThereInTheEnd() async throws {
+    try await a.magic.update(Photo("p", "old"))
+    try await settle([a, b])
+    for round in 0..<12 {
+      world.advance(1)
+      for id in try await a.magic.object(of: Photo.self).map(\.id) { try await a.magic.remove(try await photo(a, id)) }
+      for _ in 0..<3 {
+        try await settle([a, b])
+        try await a.magic.compact()
+        try await b.magic.compact()
+      }
+      try await settle([a, b])
+      try age(days: 40)
+      world.advance(1)
+      try await b.magic.update(Photo("round \(round)", "old"))
+      async let deleted = collected(a)
+      async let pushed = b.replicator.push()
+      _ = try await (deleted, pushed)
+      #expect(try hasNothingAside())
+      try await settle([b, a])
+      #expect(try await photo(a, "round \(round)").content?.load() == "old")
+    }
   }
 
   @Test func assetsOfOneContentShareAFileOnTheWay() async throws {

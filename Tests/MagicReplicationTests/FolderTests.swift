@@ -74,15 +74,59 @@ import Testing
   @Test func aSegmentOfAnotherFormatIsLeftAlone() async throws {
     try await push(1)
     let file = try #require(try files().first)
+    try await a.magic.update(Note("second", "of a"))
+    try await a.replicator.push()
     var bytes = try Data(contentsOf: file)
     bytes[9] = 2
+    // As its writer would have it.
+    let checksum = Zlib.checksum([UInt8](bytes[..<120])[...])
+    bytes.replaceSubrange(120..<124, with: withUnsafeBytes(of: checksum.bigEndian) { Data($0) })
     try bytes.write(to: file)
     let report = try await b.replicator.pull()
     #expect(report.transactions == 0)
+    #expect(report.gaps.count == 1)
     #expect(report.unread.map(\.code) == [.incompatible])
     #expect(report.unread.first?.message.contains("format 2") == true)
-    await #expect { try await a.replicator.push() } throws: { ($0 as? MagicDataError)?.code == .incompatible }
+    // All else is sent.
+    try await b.magic.update(Note("b", "of b"))
+    try await b.replicator.push()
+    try await a.replicator.pull()
+    try await a.magic.update(Note("new", "of a"))
+    let id = file.lastPathComponent.prefix(32)
+    try FileManager.default.removeItem(at: try #require(try files().first { !$0.lastPathComponent.hasPrefix(id) }))
+    await #expect { try await a.replicator.push() } throws: { error in
+      (error as? MagicDataError)?.code == .incompatible && "\(error)".contains("all else was sent")
+    }
     #expect(try Data(contentsOf: file) == bytes)
+    #expect(try files().count == 4)
+    try FileManager.default.removeItem(at: file)
+    try await settle([a, b])
+    try await expectEqual([a, b])
+  }
+
+  /// H-31, S-2: what nothing but its format was changed of is as damaged as any other file, and is written anew.
+  @Test(arguments: [8, 9]) func aFormatThatWasChangedIsDamage(place: Int) async throws {
+    try await push(1)
+    let file = try #require(try files().first)
+    let whole = try Data(contentsOf: file)
+    var bytes = whole
+    bytes[place] ^= 3
+    try bytes.write(to: file)
+    #expect(try await b.replicator.pull().unread.map(\.code) == [.damaged])
+    try await a.replicator.push()
+    #expect(try Data(contentsOf: file) == whole)
+    try await settle([a, b])
+    try await a.replicator.compact()
+    let checkpoint = try #require(try FileManager.default.contentsOfDirectory(atPath: folder["remote/checkpoints"].path).first)
+    let place = (file: folder["remote/checkpoints/\(checkpoint)"], byte: place)
+    bytes = try Data(contentsOf: place.file)
+    bytes[place.byte] ^= 3
+    try bytes.write(to: place.file)
+    let c = try Replica(folder["c"], folder["remote"], world)
+    #expect(try await c.replicator.pull().unread.map(\.code) == [.damaged])
+    try await a.replicator.push()
+    try await settle([a, b, c])
+    try await expectEqual([a, b, c])
   }
 
   /// H-39, F-1: the same for a remote.

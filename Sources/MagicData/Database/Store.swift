@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import Foundation
 package import GRDB
+internal import GRDBSQLite
 internal import MagicJournal
 
 /// An open database file: connections, the tables of the journal, and what is known of the app's types.
@@ -100,10 +101,7 @@ package final class Store: Sendable {
 
   func close() async throws {
     commits.close()
-    // Others may be reading from the WAL, which then stays; that is no failure.
-    if database is DatabasePool {
-      _ = try? await database.writeWithoutTransaction { db in try db.checkpoint(.full) }
-    }
+    if database is DatabasePool { _ = try? await database.writeWithoutTransaction(Store.empty) }
     try await closeConnections()
   }
 
@@ -119,11 +117,15 @@ package final class Store: Sendable {
   func closeBlocking() throws {
     try checkOutsideTransaction()
     commits.close()
-    // As `close` does, for who holds up a thread: a WAL that others read stays.
-    if database is DatabasePool {
-      _ = try? database.writeWithoutTransaction { db in try db.checkpoint(.full) }
-    }
+    if database is DatabasePool { _ = try? database.writeWithoutTransaction(Store.empty) }
     try Store.close(database, lookUps)
+  }
+
+  /// Takes the WAL into the file. While others read from it or write to it, it stays: they take it in when they close, and nobody waits for them for long.
+  private static func empty(_ db: Database) throws {
+    sqlite3_busy_timeout(db.sqliteConnection, 100)
+    defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(busySeconds * 1_000)) }
+    try db.checkpoint(.full)
   }
 
   private static func close(_ database: any DatabaseWriter, _ lookUps: LookUps?) throws {

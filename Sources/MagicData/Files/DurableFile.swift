@@ -109,6 +109,15 @@ package enum DurableFile {
     file.deletingLastPathComponent().appendingPathComponent(".\(UUID().uuidString.lowercased()).tmp")
   }
 
+  /// Gives a file a temporary name in place of its own.
+  ///
+  /// - Returns: where it is now.
+  package static func setAside(_ file: URL) throws -> URL {
+    let temporary = temporary(beside: file)
+    guard rename(file.path, temporary.path) == 0 else { throw failure("could not be renamed", file) }
+    return temporary
+  }
+
   /// Whether a file may have been left here by a crash.
   package static func isTemporary(_ name: String) -> Bool {
     name.hasPrefix(".") && name.hasSuffix(".tmp") && UUID(uuidString: String(name.dropFirst().dropLast(4))) != nil

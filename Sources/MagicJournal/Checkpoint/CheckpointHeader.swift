@@ -34,6 +34,13 @@ package struct CheckpointHeader: Sendable, Equatable {
     return writer.bytes
   }
 
+  /// The first bytes of a header of another format as if they were of this one (S-2).
+  package static func asKnown(_ fixed: [UInt8]) -> [UInt8] {
+    var known = fixed
+    if known.count >= 10 { known.replaceSubrange(8..<10, with: [UInt8(format >> 8), UInt8(format & 0xff)]) }
+    return known
+  }
+
   /// How long a header is, as its first bytes tell (K-12).
   package static func length(_ fixed: [UInt8]) throws(JournalError) -> Int {
     var reader = ByteReader(fixed)

@@ -34,6 +34,18 @@ package struct SegmentHeader: Sendable, Equatable {
     writer.fixed(Zlib.checksum(writer.bytes[start...]))
   }
 
+  /// Whether a header is one of this format, of which nothing but the format was changed.
+  private static func isFlipped(_ bytes: [UInt8]) -> Bool {
+    var whole = Array(bytes.prefix(length))
+    whole.replaceSubrange(8..<10, with: [UInt8(format >> 8), UInt8(format & 0xff)])
+    do throws(JournalError) {
+      _ = try SegmentHeader(whole)
+      return true
+    } catch {
+      return false
+    }
+  }
+
   /// Reads and checks a header alone; the body is not looked at (S-1).
   package init(_ bytes: [UInt8]) throws(JournalError) {
     var reader = ByteReader(bytes)
@@ -42,6 +54,9 @@ package struct SegmentHeader: Sendable, Equatable {
     }
     let format = try reader.fixed(UInt16.self)
     guard format == SegmentHeader.format else {  // S-2
+      guard !SegmentHeader.isFlipped(bytes) else {
+        throw JournalError(.damaged, "the header's checksum does not match: its format was changed", offset: 8)
+      }
       throw JournalError(
         .unsupported, "format \(format) is not known to this version, which reads \(SegmentHeader.format)", offset: 8)
     }

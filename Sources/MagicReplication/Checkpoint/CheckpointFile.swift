@@ -45,7 +45,22 @@ struct CheckpointFile: Sendable {
     do throws(JournalError) {
       return try CheckpointHeader(try read(url, at: 0, CheckpointHeader.length(fixed.bytes)))
     } catch {
+      if error.code == .unsupported, isFlipped(url, fixed.bytes) {
+        throw MagicDataError(
+          JournalError(.damaged, "the header's checksum does not match: its format was changed", offset: 8), url.path)
+      }
       throw MagicDataError(error, url.path)
+    }
+  }
+
+  /// Whether a header is one of the format that is known, of which nothing but the format was changed (S-2).
+  private static func isFlipped(_ url: URL, _ fixed: [UInt8]) -> Bool {
+    do throws(JournalError) {
+      let length = try CheckpointHeader.length(CheckpointHeader.asKnown(fixed))
+      _ = try CheckpointHeader(CheckpointHeader.asKnown(try read(url, at: 0, length)))
+      return true
+    } catch {
+      return false
     }
   }
 

@@ -15,6 +15,9 @@ public struct FolderCompactionReport: Sendable, Equatable {
   /// Temporary files that writers left which were killed, and their bytes.
   public internal(set) var leftovers = 0
   public internal(set) var leftoverBytes = 0
+  /// Contents of assets that nothing names any more, and their bytes.
+  public internal(set) var contents = 0
+  public internal(set) var contentBytes = 0
 
   package init() {}
 }
@@ -40,7 +43,7 @@ struct FolderCompaction {
   let dataSet: DataSetID
   let isDryRun: Bool
   private(set) var listing: FolderListing
-  private(set) var report = FolderCompactionReport()
+  var report = FolderCompactionReport()
 
   init(remote: FolderRemote, dataSet: DataSetID, isDryRun: Bool, _ listing: FolderListing) {
     (self.remote, self.dataSet, self.isDryRun, self.listing) = (remote, dataSet, isDryRun, listing)
@@ -108,14 +111,15 @@ struct FolderCompaction {
     listing.forget(lower)
   }
 
-  private func delete(_ url: URL) throws {
+  func delete(_ url: URL) throws {
     guard unlink(url.path) == 0 || errno == ENOENT else { throw DurableFile.failure("could not be deleted", url) }
   }
 }
 
 extension MagicReplicator {
   /// Gives up history that every replica has acknowledged, in the database as ``MagicData/MagicData/compact(keeping:isDryRun:)`` does and in the remote: there, a checkpoint takes the place of the segments, so that a new
-  /// replica starts from the state and not from its history (Protocol/checkpoint.md, K-18). Then few segments are made of many small ones, and what killed writers left is deleted.
+  /// replica starts from the state and not from its history (Protocol/checkpoint.md, K-18). Then few segments are made of many small ones, and what killed writers left is deleted, and so are contents of assets that nothing
+  /// names any more and that are older than a month (Protocol/folder.md, F-22).
   ///
   /// - Parameters:
   ///   - keeping: history that is younger than this stays.
@@ -141,6 +145,7 @@ extension MagicReplicator {
       var tidying = FolderCompaction(remote: remote, dataSet: dataSet, isDryRun: isDryRun, snapshot.listing)
       try tidying.cut(snapshot.journal, snapshot.state, Members(db))
       try tidying.consolidate(as: snapshot.state.replica)
+      try tidying.collect(snapshot.held, db)
       return tidying.report
     }
     return (database, folder)

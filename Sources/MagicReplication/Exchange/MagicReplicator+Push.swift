@@ -41,7 +41,7 @@ extension FolderRemote {
       let waiting = held.replicas.flatMap { listing.holes(of: $0, through: held[$0]) }.reduce(0) { $0 + $1.count }
       var push = JournalPush(
         remote: self, dataSet: dataSet, snapshot: snapshot, meter: ProgressMeter(events, .push, of: waiting),
-        floor: try snapshot.journal.floor(), listing: snapshot.listing)
+        floor: try snapshot.journal.floor())
       try push.send()
       push.tidy()
       var delivery = Delivery()
@@ -68,6 +68,15 @@ private struct JournalPush {
   let floor: NamedFrontier
   var listing: FolderListing
   var report = PushReport()
+  /// Why something could not be sent that everything else does not wait for.
+  private var refused: MagicDataError?
+
+  init(
+    remote: FolderRemote, dataSet: DataSetID, snapshot: Snapshot, meter: ProgressMeter, floor: NamedFrontier
+  ) {
+    (self.remote, self.dataSet, self.snapshot, self.meter, self.floor) = (remote, dataSet, snapshot, meter, floor)
+    listing = snapshot.listing
+  }
 
   private var journal: JournalReader { snapshot.journal }
   private var held: Frontier { snapshot.held }
@@ -80,12 +89,24 @@ private struct JournalPush {
       for hole in holes(of: replica) { try send(replica, hole) }
     }
     for name in settled { remote.settleDoubt(name) }
+    if let refused { throw refused }
+  }
+
+  /// Whether something may be written where a file is of another format or data set (S-2); if not, that is said at the end.
+  private mutating func mayWrite(_ check: () throws -> Void) throws -> Bool {
+    do {
+      try check()
+      return true
+    } catch let error as MagicDataError where error.code == .incompatible {
+      refused = refused ?? error.refusing
+      return false
+    }
   }
 
   /// K-17.
   private mutating func sendCheckpoint() throws {
     guard floor.replicas.contains(where: { !listing.holes(of: $0, through: floor[$0]?.sequence ?? 0).isEmpty }) else { return }
-    try listing.checkMayWriteCheckpoint()
+    guard try mayWrite({ [listing] in try listing.checkMayWriteCheckpoint() }) else { return }
     let checkpoint = try CheckpointFile.write(journal, snapshot.state, dataSet, into: remote)
     listing.add(checkpoint)
     report.checkpoints += 1
@@ -166,8 +187,7 @@ private struct JournalPush {
   }
 
   private mutating func write(_ cut: SegmentCutter.Cut?, _ replica: ReplicaID) throws {
-    guard let cut else { return }
-    try write(cut.name, cut.bytes, replica, cut.run)
+    guard let cut, try write(cut.name, cut.bytes, replica, cut.run) else { return }
     report.transactions += cut.run.count
     report.changes += cut.changes
   }
@@ -185,14 +205,27 @@ private struct JournalPush {
     try write(name, bytes, replica, run)
   }
 
-  private mutating func write(_ name: String, _ bytes: [UInt8], _ replica: ReplicaID, _ run: ClosedRange<UInt64>) throws {
+  /// - Returns: whether it was.
+  @discardableResult
+  private mutating func write(_ name: String, _ bytes: [UInt8], _ replica: ReplicaID, _ run: ClosedRange<UInt64>) throws -> Bool
+  {
     let file = SegmentFileName(replica: replica, first: run.lowerBound, last: run.upperBound, name: name)
-    try listing.checkMayWrite(file)
+    guard try mayWrite({ [listing] in try listing.checkMayWrite(file) }) else { return false }
     try DurableFile.write(bytes, to: listing.url(of: file))
     report.segments += 1
     report.bytes += bytes.count
     report.inflatedBytes += SegmentHeader.length + (try SegmentHeader(bytes).bodyLength)
     try listing.add(file, bytes)
+    return true
+  }
+}
+
+extension MagicDataError {
+  fileprivate var refusing: MagicDataError {
+    MagicDataError(
+      code,
+      "\(message). It was not replaced, and all else was sent; use the version that wrote it, or move it away if nothing needs it",
+      cause: cause)
   }
 }
 

@@ -85,6 +85,7 @@ struct Compact: Command {
 
     struct Folder: Encodable, Sendable {
       let segments, newSegments, checkpoints, newCheckpoints, bytes, newBytes, leftovers, leftoverBytes: Int
+      let contents, contentBytes: Int
     }
 
     let isDryRun: Bool
@@ -101,7 +102,8 @@ struct Compact: Command {
       remote = folder.map {
         Folder(
           segments: $0.segments, newSegments: $0.newSegments, checkpoints: $0.checkpoints, newCheckpoints: $0.newCheckpoints,
-          bytes: $0.bytes, newBytes: $0.newBytes, leftovers: $0.leftovers, leftoverBytes: $0.leftoverBytes)
+          bytes: $0.bytes, newBytes: $0.newBytes, leftovers: $0.leftovers, leftoverBytes: $0.leftoverBytes,
+          contents: $0.contents, contentBytes: $0.contentBytes)
       }
     }
 
@@ -149,6 +151,11 @@ struct Compact: Command {
         if remote.leftovers > 0 {
           lines.append(
             "remote: \(isDryRun ? "would delete" : "deleted") \(remote.leftovers.counted("temporary file")) of killed writers, \(remote.leftoverBytes.asBytes)"
+          )
+        }
+        if remote.contents > 0 {
+          lines.append(
+            "remote: \(isDryRun ? "would delete" : "deleted") \(remote.contents.counted("content")) of assets that nothing names, \(remote.contentBytes.asBytes)"
           )
         }
       }

@@ -42,6 +42,8 @@ def read_checkpoint(data: bytes) -> Checkpoint:
         raise FormatError("not a checkpoint", 0)
     version = int.from_bytes(data[8:10], "big")
     if len(data) >= 10 and version != FORMAT:
+        if is_flipped(data):
+            raise FormatError("header's format was changed", 8)  # S-2
         raise UnsupportedFormat(f"format {version} is not supported", 8)
     if len(data) < FIXED_SIZE:
         raise FormatError("header is cut short", len(data))
@@ -60,6 +62,13 @@ def read_checkpoint(data: bytes) -> Checkpoint:
     if counts != (entries, len(parts)):
         raise FormatError("the end counts other entries or parts than there are", offset)
     return Checkpoint(data[12:28], data[28:44], data[44:60].hex(), floor, name, parts)
+
+
+def is_flipped(data: bytes) -> bool:
+    """Whether a header is one of this format, of which nothing but the format was changed."""
+    end = FIXED_SIZE + FLOOR_SIZE * int.from_bytes(data[60:64], "big")
+    whole = data[:8] + FORMAT.to_bytes(2, "big") + data[10:end]
+    return len(data) >= end + 4 and zlib.crc32(whole) == int.from_bytes(data[end:end + 4], "big")
 
 
 def read_floor(data: bytes, count: int) -> Floor:

@@ -73,6 +73,10 @@ def read_header(data: bytes, file_size: int) -> Header:
         raise FormatError("not a segment", 0)
     version = int.from_bytes(data[8:10], "big")
     if len(data) >= 10 and version != FORMAT:
+        if len(data) >= HEADER_SIZE:
+            whole = data[:8] + FORMAT.to_bytes(2, "big") + data[10:LAYOUT.size]
+            if zlib.crc32(whole) == int.from_bytes(data[LAYOUT.size:HEADER_SIZE], "big"):
+                raise FormatError("header's format was changed", 8)  # S-2
         raise UnsupportedFormat(f"format {version} is not supported", 8)  # S-2
     if len(data) < HEADER_SIZE:
         raise FormatError("header is cut short", len(data))

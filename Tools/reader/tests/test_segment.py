@@ -85,12 +85,17 @@ class SegmentTests(unittest.TestCase):
 
     def test_another_format_is_told_before_all_else(self) -> None:
         _, data = segment_file(one_transaction(note(FIVE)), 1, 1)
-        other = data[:8] + b"\0\2" + data[10:]  # the header's CRC is wrong with that
+        other = with_header(data, 8, b"\0\2")
         for file in (other, other[:10], with_header(data, 8, b"\0\0")):
             with self.assertRaisesRegex(UnsupportedFormat, "not supported at offset 8"):
                 read_segment(file)
         self.refuse(other[:9], "cut short", 9)
         self.refuse(b"m" + other[1:], "not a segment", 0)
+
+    def test_a_format_that_was_changed_is_damage(self) -> None:
+        _, data = segment_file(one_transaction(note(FIVE)), 1, 1)
+        self.refuse(data[:8] + b"\0\2" + data[10:], "format was changed", 8)
+        self.refuse(data[:8] + b"\3\1" + data[10:], "format was changed", 8)
 
     def test_zlib_stream(self) -> None:
         _, data = segment_file(one_transaction(note(FIVE)), 1, 1)

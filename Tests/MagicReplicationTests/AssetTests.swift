@@ -288,6 +288,23 @@ struct Photo: MagicObject {
     #expect(try await photo(a).content?.value == "old")
   }
 
+  /// F-22, K-24: until nobody holds what was purged, somebody may write it anew.
+  @Test func whatIsKeptOfARemovedObjectKeepsItsContent() async throws {
+    try await a.magic.update(Photo("p", "old"))
+    try await settle([a, b])
+    world.advance(1)
+    try await a.magic.remove(try await photo(a))
+    try await settle([a, b])
+    try age(days: 40)
+    // It is purged now, and what it held is given up by a later compaction.
+    let report = try await a.replicator.compact()
+    #expect((report.database.purged, report.folder.contents) == (1, 0))
+    #expect(try contents().count == 1)
+    try await settle([a, b])
+    #expect(try await collected(a) == 1)
+    #expect(try contents() == [])
+  }
+
   /// F-22, F-13: of two at once, who names a content and who deletes it, the one who names it sends it if it is not there.
   @Test func whatIsNamedAnewWhileItGoesIsThereInTheEnd() async throws {
     try await a.magic.update(Photo("p", "old"))

@@ -62,6 +62,22 @@ import Testing
     }
   }
 
+  /// What a dry run counts is what comes of it, of the folder as well, and nothing is changed by it.
+  @Test func aDryRunSaysWhatComesOfIt() async throws {
+    try await twoInStep()
+    let before = try folder.contents().filter { !$0.key.hasPrefix("a/") }
+    let journal = try Tool.sync.run("log", path("a"), "--json").output
+    let planned = try object(Tool.sync.run("compact", path("a"), path("remote"), "--dry-run", "--json"))
+    #expect(try folder.contents().filter { !$0.key.hasPrefix("a/") } == before)
+    #expect(try Tool.sync.run("log", path("a"), "--json").output == journal)
+    let done = try object(Tool.sync.run("compact", path("a"), path("remote"), "--json"))
+    #expect(try #require(planned["remote"] as? [String: Int]) == #require(done["remote"] as? [String: Int]))
+    let counts = try [planned, done].map { try #require($0["database"] as? [String: Any]) }
+    for name in ["entries", "keptEntries", "journalBytes", "keptJournalBytes", "purged"] {
+      #expect(counts[0][name] as? Int == counts[1][name] as? Int, "\(name)")
+    }
+  }
+
   private func reader(_ command: String, _ file: String) throws -> Tool.Result {
     var tools = URL(fileURLWithPath: #filePath)
     for _ in 0..<3 { tools.deleteLastPathComponent() }

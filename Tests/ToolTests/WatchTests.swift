@@ -61,6 +61,62 @@ import Testing
     #expect(try Tool.sync.run("verify", path("app"), path("remote")).status == 0)
   }
 
+  private func watch(_ errors: Any = FileHandle.nullDevice) throws -> (process: ChildProcess, output: AsyncStream<String>) {
+    let output = Pipe()
+    let process = try Tool.sync.start(
+      ["sync", path("app"), path("remote"), "--watch", "--interval", "0.05", "--json"], output: output, errors: errors)
+    return (process, WatchTests.lines(of: output))
+  }
+
+  /// What an app writes to the new file would not be followed, and what came would go to one that nobody can open.
+  @Test(arguments: [true, false]) func aDatabaseThatIsReplacedOrRemovedIsNoLongerFollowed(isReplaced: Bool) async throws {
+    try #require(Tool.sync.run("sync", path("app"), path("remote")).status == 0)
+    try #require(Tool.sync.run("init", path("other")).status == 0)
+    let (process, output) = try watch()
+    var lines = output.makeAsyncIterator()
+    while let line = await lines.next(), !line.contains("inStep") {}
+    let file = folder["app/default.sqlite3"]
+    if isReplaced {
+      // As a program would that puts a backup back.
+      #expect(rename(path("other/default.sqlite3"), file.path) == 0)
+    } else {
+      try FileManager.default.removeItem(at: file)
+    }
+    var last = ""
+    while let line = await lines.next() { last = line }
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 1)
+    #expect(last.contains("\"notFound\"") && last.contains(isReplaced ? "was replaced" : "was removed"), "\(last)")
+  }
+
+  /// H-31: where a share is not mounted is an empty folder, or none. What was written there would be seen by nobody, and hidden once the share is back.
+  @Test(arguments: [true, false]) func aRemoteThatVanishesIsWaitedForAndNotMadeAnew(isEmpty: Bool) async throws {
+    let app = try await MagicData(path: folder["app"])
+    try await app.update(Note("1", "before"))
+    let (process, output) = try watch()
+    var lines = output.makeAsyncIterator()
+    while let line = await lines.next(), !line.contains("inStep") {}
+    try FileManager.default.moveItem(at: folder["remote"], to: folder["elsewhere"])
+    if isEmpty { try FileManager.default.createDirectory(at: folder["remote"], withIntermediateDirectories: false) }
+    try await app.update(Note("2", "meanwhile"))
+    var told = ""
+    while let line = await lines.next() {
+      guard line.contains("\"retrying\"") else { continue }
+      told = line
+      break
+    }
+    #expect(told.contains("is the share mounted?"), "\(told)")
+    #expect(try folder.contents().keys.allSatisfy { !$0.hasPrefix("remote/") })
+    // It comes back, and what waited goes there.
+    if isEmpty { try FileManager.default.removeItem(at: folder["remote"]) }
+    try FileManager.default.moveItem(at: folder["elsewhere"], to: folder["remote"])
+    while let line = await lines.next(), !line.contains("\"sent\"") {}
+    kill(process.processIdentifier, SIGINT)
+    process.waitUntilExit()
+    try await app.close()
+    #expect(try Tool.sync.run("status", path("app"), path("remote"), "--check").status == 0)
+  }
+
   /// Interrupted at any moment: the code says so, both sides are whole, and the next run goes on.
   @Test(arguments: seeds(6)) func anInterruptedSyncIsWhole(seed: UInt64) async throws {
     var chance = Seeded(seed)

@@ -24,6 +24,8 @@ package final class Store: Sendable {
   /// Where the assets are.
   package let assets: AssetFolder
   let identity: Identity
+  /// The file that is open; `nil` in memory.
+  private let file: FileIdentity?
   /// Of this process's writers to the file.
   let gate: Gate
   let longReads = Gate(places: maxLongReads)
@@ -84,11 +86,23 @@ package final class Store: Sendable {
       } else if !isForReading {
         try Store.assure(identity, database)
       }
+      file = location.flatMap { FileIdentity(of: $0.file) }
       id = try database.read { db in try DatabaseState(db).store }
       if !isNew { try database.read(assets.noteDropped) }
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
     }
+  }
+
+  /// Throws if the path leads to another file than the one that is open, or to none: what is written to that is nobody's any more.
+  package func checkIsInPlace() throws {
+    guard let location, FileIdentity(of: location.file) != file else { return }
+    throw MagicDataError(
+      .notFound,
+      """
+      \(location.file.path) was \(location.exists ? "replaced by another file" : "removed") while it was in use. What was written to it since is in no file that has a name; \
+      start again with the one that is meant
+      """, cause: DisplacedDatabase())
   }
 
   deinit {
@@ -267,6 +281,9 @@ package final class Store: Sendable {
     }
   }
 }
+
+/// The file of a database that is open is not where it was.
+package struct DisplacedDatabase: Error {}
 
 /// Random numbers from the surroundings.
 package struct Chance: RandomNumberGenerator {

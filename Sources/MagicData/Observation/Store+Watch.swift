@@ -6,6 +6,14 @@ extension Store {
     _ = try await watch(row) { db, row in try JournalPosition(db).row > row ? true : nil }
   }
 
+  /// Throws when the database's file is removed or replaced; returns when the task is cancelled.
+  package func waitUntilDisplaced() async throws {
+    while !Task.isCancelled {
+      try checkIsInPlace()
+      try? await Task.sleep(for: .seconds(1))
+    }
+  }
+
   /// The journal's last row.
   package func lastRow() async throws -> Int64 {
     try await readBriefly { db in try JournalPosition(db).row }

@@ -101,6 +101,15 @@ struct Members {
     try AcceptedTime.raise(to: acceptedTime, db)
   }
 
+  /// For each replica the last sequence that a member has acknowledged, as far as it is everybody's: somebody holds it, or held it.
+  var known: Frontier {
+    var known = Frontier()
+    for said in all.values where !said.isExpired {
+      for (replica, last) in said.ends(within: closings) { known[replica] = max(known[replica], last) }
+    }
+    return known
+  }
+
   // MARK: The floor
 
   /// What keeps the floor from rising.
@@ -177,6 +186,12 @@ struct Members {
 }
 
 extension MemberReplica {
+  /// Where it holds each replica's journal, as far as that is everybody's.
+  func ends(within closings: [ReplicaID: UInt64]) -> [(replica: ReplicaID, last: UInt64)] {
+    guard let frontier = acknowledged?.frontier.frontier else { return [] }
+    return frontier.replicas.map { ($0, min(frontier[$0], closings[$0] ?? .max)) }
+  }
+
   /// Takes what is later than what is known (K-7). `false` if nothing is.
   mutating func learn(_ said: MemberReplica) -> Bool {
     let before = self

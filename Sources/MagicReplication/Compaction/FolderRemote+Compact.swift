@@ -81,9 +81,12 @@ struct FolderCompaction {
     for checkpoint in listing.checkpoints where whole == nil && checkpoint.isAbove(named) {
       if try listing.isWhole(checkpoint) { whole = checkpoint }
     }
-    if whole == nil, !isDryRun {
+    // Of a dry run it is written elsewhere, to be counted.
+    let scratch = isDryRun ? try ScratchFolder("checkpoint") : nil
+    defer { withExtendedLifetime(scratch) {} }
+    if whole == nil {
       try listing.checkMayWriteCheckpoint()
-      let written = try CheckpointFile.write(journal, state, dataSet, into: remote)
+      let written = try CheckpointFile.write(journal, state, dataSet, into: scratch.map { FolderRemote($0.url) } ?? remote)
       listing.add(written)
       guard try listing.isWhole(written) else { return }
       whole = written
@@ -123,7 +126,7 @@ extension MagicReplicator {
   ///
   /// - Parameters:
   ///   - keeping: history that is younger than this stays.
-  ///   - isDryRun: counts, and changes nothing. The remote is counted with the history that the database has given up already.
+  ///   - isDryRun: counts, and changes nothing. Other processes' writes wait meanwhile as they would.
   /// - Throws: `MagicDataError` as ``pull()`` and ``push()`` do, and `fork` if a replica has acknowledged other transactions than are held here. What was done before stays, and is whole.
   @discardableResult
   public func compact(
@@ -136,17 +139,28 @@ extension MagicReplicator {
     let dataSet = try await agreed(remote.dataSet())
     // Below a floor no names are left: what the folder has under the own id is compared before (F-17).
     try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { _, _ in }
-    try await remote.learnMembers(magic)
+    try await remote.learnMembers(magic, dataSet)
     let database = try await magic.compact(keeping: keeping, isDryRun: isDryRun)
     let store = magic.store
-    let folder = try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { db, snapshot in
-      // What a checkpoint says is on the disk here before anybody else has it (J-21).
-      try store.syncToDisk(db)
+    let tidied: @Sendable (Connection, Snapshot) throws -> FolderCompactionReport = { db, snapshot in
       var tidying = FolderCompaction(remote: remote, dataSet: dataSet, isDryRun: isDryRun, snapshot.listing)
       try tidying.cut(snapshot.journal, snapshot.state, Members(db))
       try tidying.consolidate(as: snapshot.state.replica)
       try tidying.collect(snapshot.held, db)
       return tidying.report
+    }
+    guard !isDryRun else {
+      let folder = try await magic.ifCompacted(keeping: keeping) { db in
+        let snapshot = try Snapshot(db, remote, dataSet)
+        if let branch = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, branch.first) }
+        return try tidied(db, snapshot)
+      }
+      return (database, folder)
+    }
+    let folder = try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { db, snapshot in
+      // What a checkpoint says is on the disk here before anybody else has it (J-21).
+      try store.syncToDisk(db)
+      return try tidied(db, snapshot)
     }
     return (database, folder)
   }

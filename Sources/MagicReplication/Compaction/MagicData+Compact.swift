@@ -18,9 +18,7 @@ extension MagicData {
   /// - Complexity: O(journal).
   @discardableResult
   public func compact(keeping: Duration = .zero, isDryRun: Bool = false) async throws -> CompactionReport {
-    // For longer than there have been stamps is for ever.
-    let age = min(keeping.components.seconds, Stamp.latest.milliseconds / 1_000) * 1_000
-    let oldest = keeping > .zero ? store.surroundings.milliseconds() - age : .max
+    let oldest = oldest(keeping)
     var report = CompactionReport()
     report.fileBytes = try await store.fileBytes()
     report.newFileBytes = report.fileBytes
@@ -45,7 +43,39 @@ extension MagicData {
     report.newFileBytes = try await store.fileBytes()
     return report
   }
+
+  /// Looks what there would be once history was given up, which is undone then. Other processes' writes wait.
+  func ifCompacted<Result: Sendable>(
+    keeping: Duration, _ look: @Sendable @escaping (Connection) throws -> Result
+  ) async throws -> Result {
+    let oldest = oldest(keeping)
+    return try await store.write { db in
+      var report = CompactionReport()
+      guard let floor = try report.floor(db, oldest) else { return try look(db) }
+      var found: Result?
+      do {
+        try db.whole { db in
+          var compaction = try JournalCompaction(db, to: floor)
+          try compaction.run(Task.checkCancellation)
+          found = try look(db)
+          throw Undoing()
+        }
+      } catch is Undoing {}
+      guard let found else { preconditionFailure("what is undone was looked at") }
+      return found
+    }
+  }
+
+  /// The time, in milliseconds since 1970, before which history is given up.
+  private func oldest(_ keeping: Duration) -> Int64 {
+    // For longer than there have been stamps is for ever.
+    let age = min(keeping.components.seconds, Stamp.latest.milliseconds / 1_000) * 1_000
+    return keeping > .zero ? store.surroundings.milliseconds() - age : .max
+  }
 }
+
+/// Ends what is done to be looked at.
+private struct Undoing: Error {}
 
 extension CompactionReport {
   fileprivate mutating func take(_ outcome: JournalCompaction.Outcome) {

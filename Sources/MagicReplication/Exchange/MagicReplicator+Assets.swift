@@ -57,7 +57,30 @@ extension MagicReplicator {
   }
 }
 
+extension MagicReplicator {
+  /// Contents that the next push would send, and those that rows name and that are not here.
+  func waitingAssets(_ remote: any OpenRemote) async throws -> (out: Int, in: Int) {
+    let assets = magic.store.assets
+    let (named, unsent) = try await magic.store.read { db in (try StoredSchema(db).assetNames(db), try UnsentAssets(db).names) }
+    let (lengths, lacking) = try await assets.travelling { checkCancelled in
+      var lengths: [String: Set<Int>] = [:]
+      for name in named.union(unsent) {
+        try checkCancelled()
+        guard let length = PieceReader.length(of: assets.place(of: name)) else { continue }
+        lengths[AssetContent.digits(of: name), default: []].insert(length)
+      }
+      return (lengths, assets.lacking(named).count)
+    }
+    guard remote.takesContents, !lengths.isEmpty else { return (0, lacking) }
+    return (try await remote.lacking(contents: lengths), lacking)
+  }
+}
+
 extension FolderRemote {
+  package func lacking(contents lengths: [String: Set<Int>]) -> Int {
+    lengths.count { digits, lengths in PieceReader.length(of: content(digits)).map { !lengths.contains($0) } ?? true }
+  }
+
   package func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport {
     let assets = magic.store.assets
     return try await assets.travelling { checkCancelled in

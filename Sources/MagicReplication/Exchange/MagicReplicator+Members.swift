@@ -4,16 +4,14 @@ package import MagicJournal
 
 extension FolderRemote {
   /// Takes what others say into the database (K-7). Costs a look at the files if there is nothing new.
-  func learnMembers(_ magic: MagicData) async throws {
-    // What came over a socket was put into a folder that has none.
-    guard isOwnFolder(acks) else { return }
-    try await magic.storeMembers(from: self) { _, _ in }
+  func learnMembers(_ magic: MagicData, _ dataSet: DataSetID) async throws {
+    try await magic.storeMembers(from: acknowledged(dataSet)) { _, _ in }
   }
 
   /// Says what was pushed.
-  func sayPushed(_ pushed: NamedFrontier, _ magic: MagicData) async throws {
+  func sayPushed(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
     // A closing that is heard of now would be said before what it moves was sent: the next pull hears of it.
-    try await magic.storeMembers(from: self, closing: false) { [isForTheTime] members, now in
+    try await magic.storeMembers(from: acknowledged(dataSet), closing: false) { [isForTheTime] members, now in
       // To say it in what may come to nobody shows nothing of what others have (K-5).
       if !isForTheTime { members.acknowledge(pushed, at: now) }
     }
@@ -22,7 +20,7 @@ extension FolderRemote {
 
   package func acknowledge(_ pushed: NamedFrontier, for magic: MagicData) async throws -> Bool {
     do {
-      try await sayPushed(pushed, magic)
+      try await sayPushed(pushed, magic, dataSet())
       return true
     } catch let error as MagicDataError where error.code == .notAllowed {
       return false
@@ -38,7 +36,7 @@ extension FolderRemote {
       if let pushed, isForTheTime { members.acknowledge(pushed, at: now) }
       var file = AckFile(members)
       let dataSet = try DatabaseState(db).dataSet
-      let there = try acknowledged(dataSet)[file.replica]
+      let there = try acknowledged(dataSet).files[file.replica]
       if pushed == nil { file.closings = there?.closings ?? [:] }
       guard there != file else { return }
       // What it says was stored is on the disk (L-13).
@@ -69,15 +67,16 @@ extension MagicData {
     }
   }
 
-  /// Keeps what a remote's files and `change` say of members.
+  /// Keeps what is said in a folder of the database's data set, and `change` says, of members.
   func storeMembers(
-    from remote: FolderRemote? = nil, closing: Bool = true, _ change: @Sendable @escaping (inout Members, Int64) throws -> Void
+    from said: FolderAcknowledgements? = nil, closing: Bool = true,
+    _ change: @Sendable @escaping (inout Members, Int64) throws -> Void
   ) async throws {
     let now = store.surroundings.milliseconds()
     let changed: @Sendable (Connection) throws -> Members = { db in
       var members = try Members(db)
-      if let remote {
-        for file in try remote.acknowledged(DatabaseState(db).dataSet).values { members.learn(file, closing: closing) }
+      if let said, try DatabaseState(db).dataSet == said.dataSet {
+        for file in said.files.values { members.learn(file, closing: closing) }
       }
       try change(&members, max(0, now))
       return members
@@ -102,10 +101,11 @@ extension MagicReplicator {
   @discardableResult
   public func expire(_ replica: String) async throws -> String {
     let folder = remote as? FolderRemote
-    if let folder {
-      _ = try await agreed(folder.dataSet())
-      try await folder.learnMembers(magic)
+    func said() async throws -> FolderAcknowledgements? {
+      guard let folder else { return nil }
+      return try folder.acknowledged(try await agreed(folder.dataSet()))
     }
+    try await magic.storeMembers(from: said()) { _, _ in }
     let own = try await state().replica
     let known = try await magic.store.read { db in
       Set(try JournalIndex(db).frontier().replicas + Members(db).all.keys).filter {
@@ -122,7 +122,7 @@ extension MagicReplicator {
     guard found != own else {
       throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
     }
-    try await magic.storeMembers(from: folder) { members, now in members.expire(found, at: now) }
+    try await magic.storeMembers(from: said()) { members, now in members.expire(found, at: now) }
     try await folder?.writeAcknowledgement(of: magic)
     return found.description
   }

@@ -38,6 +38,8 @@ extension MagicReplicator {
   private func mergeOnce(
     _ arrivals: Arrivals, of dataSet: DataSetID, contents remote: any OpenRemote
   ) async throws -> PullReport {
+    // Before the files are listed: who says what he has put there has put it there before. What cannot be read keeps nothing else back (K-7).
+    let said = Result { try arrivals.folder.acknowledged(dataSet) }
     // What is there already costs a look at the frontiers, and no write.
     let (listing, inStep, lacking) = try await arrivals.withSnapshot(of: magic, dataSet, source) {
       [assets = magic.store.assets] db, snapshot in
@@ -50,16 +52,16 @@ extension MagicReplicator {
         return (listing, PullReport?.none, [String]())
       }
       var report = PullReport()
-      listing.say(what: held, leaves: &report)
+      listing.say(what: held, leaves: &report, said: try? said.get())
       return (listing, report, assets.lacking(try snapshot.journal.schema.assetNames(db)))
     }
     var (report, conflicts) = (inStep ?? PullReport(), [MagicConflict]())
-    if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet, in: arrivals.folder) }
+    if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet, in: arrivals.folder, try? said.get()) }
     if let path = arrivals.temporaryPath { report.unread = report.unread.map { $0.of(remote.text, insteadOf: path) } }
     report.unread += arrivals.unread
     report.gaps += arrivals.gaps
     do {
-      try await arrivals.folder.learnMembers(magic)
+      try await magic.storeMembers(from: said.get()) { _, _ in }
       if let interruption = arrivals.interruption { throw interruption }
       let named =
         inStep == nil
@@ -77,18 +79,16 @@ extension MagicReplicator {
     return report
   }
 
-  private func merge(_ listing: FolderListing, of dataSet: DataSetID, in folder: FolderRemote) async throws -> (
-    PullReport, [MagicConflict]
-  ) {
+  private func merge(
+    _ listing: FolderListing, of dataSet: DataSetID, in folder: FolderRemote, _ said: FolderAcknowledgements?
+  ) async throws -> (PullReport, [MagicConflict]) {
     let milliseconds = magic.store.surroundings.milliseconds()
     let events = source
-    // What cannot be read keeps nothing else back (K-7).
-    let acceptedTime = (try? folder.acknowledged(dataSet))?.values.map(\.acceptedTime).max() ?? 0
     let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store, accepted] db in
       var listing = listing
       // Before what it is about comes, which would wait otherwise.
-      try AcceptedTime.raise(to: acceptedTime, db)
-      let (report, conflicts) = try listing.mergeAll(into: db, store, milliseconds, accepted, events)
+      try AcceptedTime.raise(to: said?.acceptedTime ?? 0, db)
+      let (report, conflicts) = try listing.mergeAll(into: db, store, milliseconds, accepted, said, events)
       // A remote of which nothing could be read binds nobody (F-11).
       if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
       return (report, conflicts, listing.doubtful)

@@ -49,7 +49,7 @@ extension FolderRemote {
       return delivery
     }
     do {
-      try await sayPushed(delivery.pushed, magic)
+      try await sayPushed(delivery.pushed, magic, dataSet)
     } catch let error as MagicDataError
       where error.code == .notAllowed && delivery.report.segments + delivery.report.checkpoints == 0
     {

@@ -10,13 +10,17 @@ extension MagicReplicator {
   /// fails for what may pass (a share that is not there, a file that is still on its way, a database that is busy, a full disk) is told as
   /// ``MagicReplicationEvent/retrying(_:after:)`` and tried again, after a pause that doubles up to five minutes.
   ///
+  /// A folder that was there once is not made again: where it is gone, a share may not be mounted. Then it is waited for; ``sync(accepting:)`` makes it.
+  ///
   /// - Parameter interval: how often a folder is looked at, and the least time from one round to the next, which gathers small writes; a server tells of changes.
-  /// - Throws: `MagicDataError` for what another try does not mend: `fork`, `incompatible`, `notADatabase`, `tooLarge`, `unauthorized`, `transaction`, `model`,
+  /// - Throws: `MagicDataError` for what another try does not mend: `notFound` if the database's own file was removed or replaced, `fork`, `incompatible`, `notADatabase`, `tooLarge`, `unauthorized`, `transaction`, `model`,
   ///   `value`, `query`, `unsetValue`, `notSaved`.
   public func run(every interval: Duration = .seconds(1)) async throws {
-    var told: [String] = []
+    var (told, wasThere) = ([String](), false)
     try await keepExchanging(every: interval) { remote in
-      let report = try await sync(remote)
+      // What a server lacks, it has lost itself.
+      let report = try await sync(remote, making: !(wasThere && remote is FolderRemote))
+      wasThere = true
       // While nothing else is to be done.
       if report.transactions == 0 {
         do {
@@ -49,6 +53,7 @@ extension MagicReplicator {
   private func keepExchanging(every interval: Duration, _ exchange: Exchange) async throws {
     var (backOff, search, held) = (BackOff(from: interval), BackOff(from: .milliseconds(200)), Frontier?.none)
     while !isOver {
+      try magic.store.checkIsInPlace()
       do {
         try await remote.opened(for: magic) { remote in
           while !isOver {
@@ -110,6 +115,7 @@ extension MagicReplicator {
       group.addTask { try await store.waitForCommit(after: position) }
       group.addTask { try await remote.waitForChange(after: there, every: interval) }
       group.addTask { try await Task.sleep(for: pause) }
+      group.addTask { try await store.waitUntilDisplaced() }
       defer { group.cancelAll() }
       try await group.next()
     }
@@ -126,6 +132,7 @@ extension MagicDataError {
   /// Whether another try may go well though nobody did anything about it.
   fileprivate var mayPass: Bool {
     if cause is any PassingCause { return true }
+    if cause is DisplacedDatabase { return false }
     return switch code {
     case .fork, .incompatible, .notADatabase, .tooLarge, .transaction, .model, .value, .query, .unsetValue, .notSaved,
       .unauthorized:

@@ -62,10 +62,21 @@ public struct MagicReplicator: Sendable {
     var transactions: Int { pull.transactions + delivery.report.transactions }
   }
 
-  func sync(_ remote: any OpenRemote) async throws -> SyncReport {
-    let pulled = try await pull(remote, made(remote))
+  /// - Parameter making: whether a remote that is not there is made.
+  func sync(_ remote: any OpenRemote, making: Bool = true) async throws -> SyncReport {
+    func dataSet() async throws -> DataSetID {
+      if making { return try await made(remote) }
+      do {
+        return try await agreed(remote.dataSet())
+      } catch let error as MagicDataError where error.code == .notFound {
+        throw MagicDataError(
+          .notFound,
+          "\(error.message). There was a remote: is the share mounted? If it is to be made anew, sync once beside this", cause: error)
+      }
+    }
+    let pulled = try await pull(remote, dataSet())
     // A pull can take long, and others may have settled database or remote meanwhile.
-    let report = SyncReport(pull: pulled, delivery: try await push(remote, made(remote)))
+    let report = SyncReport(pull: pulled, delivery: try await push(remote, dataSet()))
     if report.pull.isComplete { source.tell(.inStep) }
     return report
   }

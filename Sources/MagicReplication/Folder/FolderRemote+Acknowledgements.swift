@@ -2,16 +2,37 @@ internal import Foundation
 internal import MagicData
 internal import MagicJournal
 
+/// What the acknowledgements in a folder say, each by who wrote it.
+struct FolderAcknowledgements: Sendable {
+  let dataSet: DataSetID
+  fileprivate(set) var files: [ReplicaID: AckFile] = [:]
+
+  var acceptedTime: Int64 { files.values.map(\.acceptedTime).max() ?? 0 }
+
+  /// For each replica the last sequence that somebody says to have put here himself (K-7), unless he is expired.
+  var put: Frontier {
+    var together = FolderMembers()
+    for file in files.values { together.learn(file) }
+    var put = Frontier()
+    for (writer, file) in files where together.all[writer]?.isExpired == false {
+      for (replica, last) in file.members[writer]?.ends(within: together.closings) ?? [] {
+        put[replica] = max(put[replica], last)
+      }
+    }
+    return put
+  }
+}
+
 extension FolderRemote {
   /// What replicas say of themselves and of others, as far as it can be read.
-  func acknowledged(_ dataSet: DataSetID) throws -> [ReplicaID: AckFile] {
-    guard isOwnFolder(acks) else { return [:] }
-    var files: [ReplicaID: AckFile] = [:]
+  func acknowledged(_ dataSet: DataSetID) throws -> FolderAcknowledgements {
+    var said = FolderAcknowledgements(dataSet: dataSet)
+    guard isOwnFolder(acks) else { return said }
     for name in try listing(of: acks) {
       guard let replica = AckFile.replica(ofName: name) else { continue }
-      files[replica] = AckFile(acks.appendingPathComponent(name), of: replica, dataSet)
+      said.files[replica] = AckFile(acks.appendingPathComponent(name), of: replica, dataSet)
     }
-    return files
+    return said
   }
 
   func write(_ file: AckFile, _ dataSet: DataSetID) throws {
@@ -58,7 +79,7 @@ struct FolderMembers: Sendable {
     learn(file)
   }
 
-  private mutating func learn(_ file: AckFile) {
+  fileprivate mutating func learn(_ file: AckFile) {
     for member in file.members.values { _ = all[member.replica, default: MemberReplica(member.replica)].learn(member) }
     closings.merge(file.closings, uniquingKeysWith: min)
     acceptedTime = max(acceptedTime, file.acceptedTime)

@@ -55,7 +55,7 @@ extension FolderRemote: Remote, OpenRemote {
     let now = magic.store.surroundings.milliseconds()
     return try await magic.store.read { db in
       var members = try Members(db)
-      for file in try acknowledged(dataSet).values { members.learn(file) }
+      for file in try acknowledged(dataSet).files.values { members.learn(file) }
       let snapshot = try Snapshot(db, self, dataSet)
       if let branch = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, branch.first) }
       return try ReplicationStatus(snapshot, members, now)

@@ -13,6 +13,8 @@ package struct ReplicationStatus: Sendable {
     package let there: UInt64
     /// The last one that some file in the remote is named for. More than `there` if files are missing or cannot be read.
     package let reach: UInt64
+    /// The last one that a member has acknowledged, and so holds or held.
+    package let known: UInt64
     /// When its last transaction that is known was written, by its own clock.
     package let lastSeen: String?
     /// How far its clock is ahead, in milliseconds, if what it wrote has to wait for that.
@@ -27,7 +29,7 @@ package struct ReplicationStatus: Sendable {
     /// Transactions that are here and not there, and the other way round.
     package var out: UInt64 { here - min(here, there) }
     package var `in`: UInt64 { there - min(here, there) }
-    package var hasGap: Bool { reach > max(here, there) }
+    package var hasGap: Bool { max(reach, known) > max(here, there) }
   }
 
   package let peers: [Peer]
@@ -39,16 +41,25 @@ package struct ReplicationStatus: Sendable {
   package let unusable: [String]
   /// How far the latest stamp in the remote is ahead of this machine's clock; negative if it lies back.
   package let skewMilliseconds: Int64?
+  /// Contents of assets that are here and not there, and those that objects name and that are not here.
+  package fileprivate(set) var outAssets = 0
+  package fileprivate(set) var inAssets = 0
 
   package var out: UInt64 { peers.map { $0.out }.clampedSum }
   package var `in`: UInt64 { peers.map { $0.in }.clampedSum }
-  package var isInStep: Bool { out == 0 && `in` == 0 && !peers.contains { $0.hasGap } }
+  package var isInStep: Bool {
+    out == 0 && `in` == 0 && outAssets == 0 && inAssets == 0 && !peers.contains { $0.hasGap }
+  }
 }
 
 extension MagicReplicator {
   /// - Throws: `MagicDataError` as ``pull()`` does.
   package func status() async throws -> ReplicationStatus {
-    try await remote.opened(for: magic) { remote in try await remote.status(of: magic, agreed(remote.dataSet())) }
+    try await remote.opened(for: magic) { remote in
+      var status = try await remote.status(of: magic, agreed(remote.dataSet()))
+      (status.outAssets, status.inAssets) = try await waitingAssets(remote)
+      return status
+    }
   }
 }
 
@@ -61,7 +72,7 @@ extension MagicData {
       return try Set(held.replicas + members.all.keys + [members.own]).sorted().map { replica in
         let name = try journal.name(at: held[replica], of: replica)
         return .init(
-          replica: replica, members, held: held, there: 0, reach: 0, lastSeen: name.map { $0.stamp.inLog },
+          replica: replica, members, held: held, there: 0, reach: 0, limit: .max, lastSeen: name.map { $0.stamp.inLog },
           parkedMilliseconds: nil)
       }
     }
@@ -70,14 +81,14 @@ extension MagicData {
 
 extension ReplicationStatus.Peer {
   fileprivate init(
-    replica: ReplicaID, _ members: Members, held: Frontier, there: UInt64, reach: UInt64, lastSeen: String?,
+    replica: ReplicaID, _ members: Members, held: Frontier, there: UInt64, reach: UInt64, limit: UInt64, lastSeen: String?,
     parkedMilliseconds: Int64?
   ) {
     let member = members.all[replica]
     let said = member?.acknowledged?.frontier.frontier ?? Frontier()
     self.init(
-      replica: replica.description, isOwn: replica == members.own, here: held[replica], there: there, reach: reach,
-      lastSeen: lastSeen, parkedMilliseconds: parkedMilliseconds,
+      replica: replica.description, isOwn: replica == members.own, here: held[replica], there: there,
+      reach: min(reach, limit), known: min(members.known[replica], limit), lastSeen: lastSeen, parkedMilliseconds: parkedMilliseconds,
       acknowledged: (member?.acknowledged?.time).map { Date(timeIntervalSince1970: TimeInterval($0) / 1_000).inLog },
       unacknowledged: replica == members.own ? 0 : held.replicas.map { held[$0] - min(held[$0], said[$0]) }.clampedSum,
       isExpired: member?.isExpired ?? false)
@@ -105,7 +116,7 @@ extension ReplicationStatus {
       let beyond = min(part?.held.last ?? 0, limit)
       let isParked = held[replica] < beyond && (last?.milliseconds ?? 0) > latest
       return Peer(
-        replica: replica, members, held: held, there: beyond, reach: min(part?.beyond.last?.upperBound ?? beyond, limit),
+        replica: replica, members, held: held, there: beyond, reach: part?.beyond.last?.upperBound ?? beyond, limit: limit,
         lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }
@@ -126,12 +137,10 @@ extension ReplicationStatus {
       let files = listing.runs[replica]?.files ?? []
       let last = files.map(\.header.lastName.stamp).max()
       let own = try snapshot.journal.name(at: held[replica], of: replica)?.stamp
-      // What cannot be read, or has not come whole yet, is there as well.
-      let known = (files.map(\.name) + listing.rejected.map(\.name).filter { $0.replica == replica }).map(\.last).max() ?? 0
       let isParked = held[replica] < there[replica] && (last?.milliseconds ?? 0) > latest
       return Peer(
         replica: replica, members, held: held, there: there[replica],
-        reach: min(max(there[replica], known), max(listing.limits[replica] ?? .max, held[replica])),
+        reach: max(there[replica], listing.reach(of: replica)), limit: max(listing.limits[replica] ?? .max, held[replica]),
         lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }

@@ -6,12 +6,13 @@ internal import MagicJournal
 extension FolderListing {
   /// Merges what is new, and does so again if a checkpoint shows that what was held is not what it covers (L-20), or is false.
   mutating func mergeAll(
-    into db: Connection, _ store: Store, _ milliseconds: Int64, _ accepted: [String], _ events: EventSource
+    into db: Connection, _ store: Store, _ milliseconds: Int64, _ accepted: [String],
+    _ said: FolderAcknowledgements?, _ events: EventSource
   ) throws -> (PullReport, [MagicConflict]) {
     // What may be undone costs what it changes.
     guard !checkpoints.isEmpty else {
       do {
-        return try merge(into: db, store, beside: NamedFrontier(), milliseconds, accepted, events)
+        return try merge(into: db, store, beside: NamedFrontier(), milliseconds, accepted, said, events)
       } catch  where error is Uncovered || error is FalseCheckpoints {
         throw MagicDataError(.busy, "a checkpoint came while the remote was read that has to be looked at first; try again")
       }
@@ -20,7 +21,7 @@ extension FolderListing {
     while true {
       var listing = self
       do {
-        let merged = try db.whole { try listing.merge(into: $0, store, beside: beside, milliseconds, accepted, events) }
+        let merged = try db.whole { try listing.merge(into: $0, store, beside: beside, milliseconds, accepted, said, events) }
         self = listing
         return merged
       } catch let uncovered as Uncovered {
@@ -37,7 +38,7 @@ extension FolderListing {
   /// - Parameter beside: ends for what was kept and is not covered (K-20).
   private mutating func merge(
     into db: Connection, _ store: Store, beside: NamedFrontier, _ milliseconds: Int64, _ accepted: [String],
-    _ events: EventSource
+    _ said: FolderAcknowledgements?, _ events: EventSource
   ) throws -> (PullReport, [MagicConflict]) {
     let own = try DatabaseState(db).replica
     limit(to: try Branches(db).closings, floor: try JournalIndex(db).floor())
@@ -62,7 +63,7 @@ extension FolderListing {
     if !merger.restored.isEmpty, try merger.held[own] > 0 || Members(db).all[own]?.acknowledged != nil {
       try store.write(merger.restored, db)
     }
-    say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys))
+    say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys), said: said)
     report.gaps += waiting
     report.transactions = merger.transactions
     report.changes = merger.changes
@@ -168,14 +169,28 @@ extension FolderListing {
     }
   }
 
-  /// F-10: the files that hold what nothing else gave, and the holes before what is there.
-  func say(what held: Frontier, leaves report: inout PullReport, heldBack: Set<ReplicaID> = []) {
+  /// F-10: the files that hold what nothing else gave, the holes before what is there, and what somebody has put there that no file has.
+  func say(
+    what held: Frontier, leaves report: inout PullReport, heldBack: Set<ReplicaID> = [], said: FolderAcknowledgements? = nil
+  ) {
     report.unread = unread(beyond: held, heldBack)
     report.unread += unreadCheckpoints(beyond: held)
     for replica in replicas where !heldBack.contains(replica) {
       guard let missing = hole(after: held[replica], of: replica) else { continue }
       report.gaps.append(.init(replica: replica.description, sequences: missing))
     }
+    guard let put = said?.put else { return }
+    for replica in put.replicas where !heldBack.contains(replica) {
+      let reach = max(held[replica], reach(of: replica))
+      let last = min(put[replica], limits[replica] ?? .max)
+      if last > reach { report.gaps.append(.init(replica: replica.description, sequences: reach + 1...last)) }
+    }
+  }
+
+  /// The last sequence of a replica that some file is named for, whether it can be read or has come whole.
+  func reach(of replica: ReplicaID) -> UInt64 {
+    let names = (runs[replica]?.files ?? []).map(\.name) + rejected.map(\.name).filter { $0.replica == replica }
+    return max(covered[replica], names.map(\.last).max() ?? 0)
   }
 
   func unread(beyond held: Frontier, _ heldBack: Set<ReplicaID> = []) -> [UnreadFile] {

@@ -43,6 +43,11 @@ package protocol OpenRemote: Sendable {
   /// Whether it takes contents at all; an older server does not.
   var takesContents: Bool { get }
 
+  /// How many of some contents the remote lacks.
+  ///
+  /// - Parameter lengths: by their digits, of the files here.
+  func lacking(contents lengths: [String: Set<Int>]) async throws -> Int
+
   /// Sends the contents that the database has and the remote lacks.
   ///
   /// - Parameter names: of assets that rows name.

@@ -64,6 +64,15 @@ extension Session {
 
   var takesContents: Bool { offers("assets") }
 
+  func lacking(contents lengths: [String: Set<Int>]) async throws -> Int {
+    var (rest, lacking) = (lengths.keys.sorted()[...], 0)
+    while !rest.isEmpty {
+      lacking += try await self.lengths(of: Array(rest.prefix(WireLimits.contents))).count { $0 == nil }
+      rest = rest.dropFirst(WireLimits.contents)
+    }
+    return lacking
+  }
+
   func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport {
     guard takesContents else { return report }
     var report = report

@@ -57,6 +57,7 @@ extension ReplicationStatus.Peer {
   var text: String {
     var text = "\(replica)  here \(here.grouped), there \(there.grouped)"
     if reach > there { text += " (and up to \(reach.grouped) beyond a gap)" }
+    if known > max(here, reach) { text += " (and up to \(known.grouped) acknowledged by who has them)" }
     text += lastSeen.map { ", last seen \($0)" } ?? ", has written nothing"
     if isOwn { text += ", this database" }
     if let acknowledged, !isOwn {

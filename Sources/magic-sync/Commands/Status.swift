@@ -65,6 +65,8 @@ struct Status: Command {
     let remote: Place
     /// Transactions that wait.
     let out, `in`: UInt64
+    /// Contents of assets that do.
+    let outAssets, inAssets: Int
     let parked: [ReplicationStatus.Peer]
     let skewMilliseconds: Int64?
     let peers: [ReplicationStatus.Peer]
@@ -83,6 +85,7 @@ struct Status: Command {
         address: address, segments: status.segments, checkpoints: status.checkpoints,
         bytes: status.segmentBytes + status.checkpointBytes, unusable: status.unusable)
       (isInStep, out, `in`, peers) = (status.isInStep, status.out, status.in, status.peers)
+      (outAssets, inAssets) = (status.outAssets, status.inAssets)
       parked = status.peers.filter { $0.parkedMilliseconds != nil }
       skewMilliseconds = status.skewMilliseconds
     }
@@ -94,7 +97,7 @@ struct Status: Command {
           + "\(database.journalBytes.asBytes) of \(database.bytes.asBytes)",
         "history   \(historyText)",
         "remote    \(remote.address): \(remote.segments.countedSegments(and: remote.checkpoints)), \(remote.bytes.asBytes)",
-        "out       \(waiting(out, "to be pushed"))", "in        \(waiting(`in`, "to be pulled"))",
+        "out       \(waiting(out, outAssets, "to be pushed"))", "in        \(waiting(`in`, inAssets, "to be pulled"))",
       ]
       for peer in peers where peer.here != peer.there || peer.hasGap { lines.append("peer      \(peer.text)") }
       for peer in parked {
@@ -116,9 +119,13 @@ struct Status: Command {
       return "compact would give up \(history.entries.counted("change")), \(history.bytes.asBytes)"
     }
 
-    private func waiting(_ count: UInt64, _ what: String) -> String {
-      count == 0
-        ? "nothing waits \(what)" : "\(Int(clamping: count).counted("transaction")) \(count == 1 ? "waits" : "wait") \(what)"
+    private func waiting(_ transactions: UInt64, _ assets: Int, _ what: String) -> String {
+      var counts: [String] = []
+      if transactions > 0 { counts.append(Int(clamping: transactions).counted("transaction")) }
+      if assets > 0 { counts.append("the \(assets == 1 ? "content" : "contents") of \(assets.counted("asset"))") }
+      guard !counts.isEmpty else { return "nothing waits \(what)" }
+      let isOne = transactions + UInt64(assets) == 1
+      return "\(counts.joined(separator: " and ")) \(isOne ? "waits" : "wait") \(what)"
     }
   }
 }

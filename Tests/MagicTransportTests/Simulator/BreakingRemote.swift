@@ -73,6 +73,10 @@ private struct BreakingOpenRemote: OpenRemote {
     try await call { try await remote.acknowledge(pushed, for: magic) }
   }
 
+  func lacking(contents lengths: [String: Set<Int>]) async throws -> Int {
+    try await call { try await remote.lacking(contents: lengths) }
+  }
+
   func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport {
     try await call { try await remote.deliver(assets: names, magic, report) }
   }

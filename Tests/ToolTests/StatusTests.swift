@@ -1,0 +1,126 @@
+import Foundation
+import MagicData
+import TestSupport
+import Testing
+
+private struct Scan: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var page: MagicAsset<String>
+
+  init() {}
+
+  init(_ id: String, _ page: String) {
+    self.id = id
+    self.page = MagicAsset(value: page, pathExtension: "txt")
+  }
+}
+
+/// What is in step and what is not: `status --check` must not be wrong where something waits that no file tells of.
+@Suite(.timeLimit(.minutes(15))) struct StatusTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func path(_ name: String) -> String { folder[name].path }
+
+  private func write(_ id: String, to name: String) async throws {
+    let magic = try await MagicData(path: folder[name])
+    try await magic.update(Note(id, id))
+    try await magic.close()
+  }
+
+  private func check(_ name: String) throws -> (status: Int32, output: String) {
+    let result = try Tool.sync.run("status", path(name), path("remote"), "--check")
+    return (result.status, result.output)
+  }
+
+  private func replica(_ name: String) throws -> String {
+    struct Summary: Decodable {
+      struct Store: Decodable { let replica: String }
+      let database: Store
+    }
+    let line = try #require(Tool.sync.run("status", path(name), path("remote"), "--json").lines.last)
+    return try JSONDecoder().decode(Summary.self, from: Data(line.utf8)).database.replica
+  }
+
+  /// H-38.
+  @Test func contentsThatWaitAreNotInStep() async throws {
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.update(Scan("1", "a page"))
+    try await magic.close()
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    #expect(try check("a").status == 0)
+    try FileManager.default.removeItem(at: folder["remote/assets"])
+    #expect(try Tool.sync.run("clone", path("remote"), path("b")).status == 3)
+    let (there, here) = (try check("a"), try check("b"))
+    #expect(there.status == 4)
+    #expect(there.output.contains("out       the content of 1 asset waits to be pushed"), "\(there.output)")
+    #expect(here.status == 4)
+    #expect(here.output.contains("in        the content of 1 asset waits to be pulled"), "\(here.output)")
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    #expect(try check("a").status == 0)
+    #expect(try check("b").status == 4)
+    try #require(Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+    #expect(try check("b").status == 0)
+  }
+
+  /// H-28: nothing follows what is missing, but who put it there has said so.
+  @Test func aLastSegmentThatIsGoneIsSaid() async throws {
+    try await write("1", to: "a")
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    try #require(Tool.sync.run("clone", path("remote"), path("b")).status == 0)
+    try await write("2", to: "a")
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    let last = try #require(FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).sorted().last)
+    try FileManager.default.removeItem(at: folder["remote/segments/\(last)"])
+    let pull = try Tool.sync.run("pull", path("b"), path("remote"))
+    #expect(pull.status == 3)
+    #expect(pull.errors.contains("transactions 2 to 2 of replica \(try replica("a")) are missing"), "\(pull.errors)")
+    let status = try check("b")
+    #expect(status.status == 4)
+    #expect(status.output.contains("(and up to 2 acknowledged by who has them)"), "\(status.output)")
+    // Whoever has it fills it.
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    try #require(Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+    #expect(try check("b").status == 0)
+  }
+
+  /// What nobody has any more is waited for until who said to have it is expired (H-15).
+  @Test func whatIsGoneForGoodIsGivenUpByAnExpiry() async throws {
+    try await write("1", to: "a")
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    try await write("1", to: "b")
+    let lost = try replica("a")
+    for file in try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")) {
+      try FileManager.default.removeItem(at: folder["remote/segments/\(file)"])
+    }
+    #expect(try Tool.sync.run("sync", path("b"), path("remote")).status == 3)
+    #expect(try check("b").status == 4)
+    try #require(Tool.sync.run("peers", path("b"), path("remote"), "--expire", lost).status == 0)
+    #expect(try Tool.sync.run("sync", path("b"), path("remote")).status == 0)
+    #expect(try check("b").status == 0)
+    // Until it comes again.
+    try #require(Tool.sync.run("sync", path("a"), path("remote")).status == 0)
+    #expect(try check("b").status == 4)
+    try #require(Tool.sync.run("sync", path("b"), path("remote")).status == 0)
+    #expect(try check("b").status == 0)
+  }
+
+  @Test func anOnlyCheckpointThatIsGoneIsSaid() async throws {
+    for number in 0..<10 { try await write("\(number)", to: "a") }
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    try #require(Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).isEmpty)
+    try FileManager.default.removeItem(at: folder["remote/checkpoints"])
+    let clone = try Tool.sync.run("clone", path("remote"), path("b"))
+    #expect(clone.status == 3)
+    #expect(clone.errors.contains("transactions 1 to 10 of replica \(try replica("a")) are missing"), "\(clone.errors)")
+    #expect(try check("b").status == 4)
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    try #require(Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+    #expect(try check("b").status == 0)
+    #expect(try Tool.sync.run("digest", path("a")).output == Tool.sync.run("digest", path("b")).output)
+  }
+}

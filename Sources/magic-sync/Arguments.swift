@@ -30,7 +30,7 @@ struct AcceptOption: ParsableArguments {
     help: ArgumentHelp(
       """
       Merge what this replica wrote with a clock that is ahead: its id, or how that begins. The database's own clock goes on from there. May be given several \
-      times. (MAGIC_SYNC_ACCEPT)
+      times. (MAGIC_SYNC_ACCEPT, with commas between several)
       """, valueName: "id"))
   private var ids: [String] = []
 
@@ -41,7 +41,8 @@ struct AcceptOption: ParsableArguments {
   }
 
   var replicas: Set<String> {
-    Set((ids.isEmpty ? Twin.text("ACCEPT").map { [$0] } ?? [] : ids).map { $0.lowercased() })
+    let given = ids.isEmpty ? (Twin.text("ACCEPT") ?? "").split(separator: ",").map(String.init) : ids
+    return Set(given.map { $0.trimmingCharacters(in: .whitespaces).lowercased() })
   }
 }
 

@@ -12,8 +12,10 @@ import Testing
   }
 
   /// Runs `body` while nobody may write to what is at `path`, or in it.
-  private func forbidding(_ path: URL, _ body: () async throws -> Void) async throws {
-    let lock = try #require(ReadOnly(path), "neither permissions nor attributes hold this user off")
+  ///
+  /// - Parameter isDeep: whether it is also forbidden of what is in a folder already.
+  private func forbidding(_ path: URL, isDeep: Bool = true, _ body: () async throws -> Void) async throws {
+    let lock = try #require(ReadOnly(path, isDeep: isDeep), "neither permissions nor attributes hold this user off")
     defer { lock.end() }
     try await body()
   }
@@ -53,6 +55,25 @@ import Testing
     #expect(try await again.object(of: Cat.self).count == 2)
   }
 
+  /// J-30, L-12: no mark can be put beside it, and it is no copy all the same.
+  @Test func aDatabaseWhoseFolderMayNotBeWrittenStaysTheSameReplica() async throws {
+    let first = try await MagicData(path: folder["closed"])
+    try await first.update(Cat("Tom", 4))
+    let replica = try await first.statistics().replica
+    try await forbidding(folder["closed"], isDeep: false) {
+      for age in [5.0, 6, 7] {
+        let magic = try await MagicData(path: folder["closed"])
+        try await magic.update(Cat("Kit", age))
+        #expect(try await magic.statistics().replica == replica)
+        try await magic.close()
+      }
+    }
+    // A mark that can be written again is its own.
+    let again = try await MagicData(path: folder["closed"])
+    try await again.update(Cat("Kit", 8))
+    #expect(try await again.statistics().replica == replica)
+  }
+
   @Test func aBackupIsNotMadeWhereNothingMayBeWritten() async throws {
     let magic = try await MagicData(path: folder["db"])
     try await magic.update(Cat("Tom", 4))
@@ -71,8 +92,9 @@ private struct ReadOnly {
   private let isByAttribute: Bool
 
   /// `nil` if writing stays allowed all the same.
-  init?(_ root: URL) {
-    let inner = (FileManager.default.subpaths(atPath: root.path) ?? []).map { root.appendingPathComponent($0).path }
+  init?(_ root: URL, isDeep: Bool) {
+    let inner =
+      isDeep ? (FileManager.default.subpaths(atPath: root.path) ?? []).map { root.appendingPathComponent($0).path } : []
     paths = [root.path] + inner
     isByAttribute = getuid() == 0
     for path in paths {

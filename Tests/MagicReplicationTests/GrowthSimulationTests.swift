@@ -75,6 +75,7 @@ extension SimulationTests {
     try await expectEqual(replicas + [newcomer], "MAGIC_SEED=\(seed)")
     #expect(try await DatabaseCheck(newcomer.magic).faults == [], "MAGIC_SEED=\(seed)")
     #expect(try FolderCheck(remote).damaged == [], "MAGIC_SEED=\(seed)")
+    try await expectEqualInPython(newcomer, remote.folder, "MAGIC_SEED=\(seed)")
   }
 }
 

@@ -127,6 +127,36 @@ import Testing
     #expect(try await b.magic.object(of: Second.Topic.self, primary: "t").x == nil)
   }
 
+  /// H-18: what somebody removes goes by itself. What stood in it, or refers to it, stays on all sides, also what the other could not know.
+  @Test func aRemoveTakesNothingElseAlong() async throws {
+    let owner = Person("p", "owner")
+    (owner.pages, owner.friend) = ([Leaf("page")], Person("q", "friend"))
+    try await a.magic.update(owner)
+    try await settle([a, b])
+    let left = try await person(a)
+    left.pages.append(Leaf("another"))
+    try await a.magic.update(left)
+    let shelf = Shelf(1, Leaf("of the shelf"))
+    shelf.first.owner = left
+    try await a.magic.update(shelf)
+    world.advance(5)
+    try await b.magic.remove(person(b))
+    try await settle([a, b])
+    try await expectSound()
+    for replica in [a, b] {
+      #expect(try await replica.magic.object(of: Person.self).map(\.name) == ["friend"])
+      #expect(try await Set(replica.magic.object(of: Leaf.self).map(\.text)) == ["page", "another", "of the shelf"])
+      #expect(try await replica.magic.object(of: Shelf.self, primary: 1).first.owner == nil)
+    }
+    // Nor does what the remote has no room for, or does not take.
+    try FileManager.default.removeItem(at: folder["remote/segments"])
+    try Data().write(to: folder["remote/segments"])
+    try await a.magic.update(Leaf("later"))
+    let before = try await Dump(a.magic)
+    await #expect(throws: MagicDataError.self) { try await a.replicator.sync() }
+    #expect(try await Dump(a.magic) == before)
+  }
+
   /// J-4.
   @Test func aTransactionOfManyRowsArrivesWhole() async throws {
     for replica in [a, b] {

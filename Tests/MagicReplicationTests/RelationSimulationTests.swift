@@ -41,6 +41,7 @@ import Testing
     let newcomer = try Replica(folder["newcomer"], folder["remote"], world)
     try await newcomer.replicator.pull()
     try await expectEqual(replicas + [newcomer], "MAGIC_SEED=\(seed)")
+    try await expectEqualInPython(newcomer, folder["remote"], "MAGIC_SEED=\(seed)")
     for replica in replicas + [newcomer] {
       let dump = try await Dump(replica.magic)
       let differences = try await Shown(replica.magic, dump).differences(from: Shown(dump))

@@ -69,3 +69,13 @@ func expectEqual(_ replicas: [Replica], _ comment: Comment? = nil) async throws 
     #expect(try await replica.frontier() == first.frontier, comment)
   }
 }
+
+/// What the reader in Python, which was written from `Protocol/` alone, makes of a folder with which a replica is in step.
+func expectEqualInPython(_ replica: Replica, _ remote: URL, _ comment: Comment? = nil) async throws {
+  let digest = try await replica.magic.digest()
+  // Off the threads that tests share: who starts a program waits for its end.
+  let other = try await withCheckedThrowingContinuation { continuation in
+    DispatchQueue.global().async { continuation.resume(with: Result { try Tool.python.digest(of: remote.path) }) }
+  }
+  #expect(other == digest + "\n", comment)
+}

@@ -30,6 +30,7 @@ import Testing
     let newcomer = try Replica(folder["newcomer"], folder["remote"], world)
     try await newcomer.replicator.pull()
     try await expectEqual(replicas + [newcomer], "MAGIC_SEED=\(seed)")
+    try await expectEqualInPython(newcomer, folder["remote"], "MAGIC_SEED=\(seed)")
   }
 
   /// One edit, or several in a transaction, of which some are rolled back.

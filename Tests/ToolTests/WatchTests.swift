@@ -117,6 +117,34 @@ import Testing
     #expect(try Tool.sync.run("status", path("app"), path("remote"), "--check").status == 0)
   }
 
+  /// H-26, H-27: of a transaction all objects are there, or none, whenever the program that brings it is killed, on either side.
+  @Test(arguments: seeds(4)) func aTransactionIsThereWholeOrNotAtAll(seed: UInt64) async throws {
+    var chance = Seeded(seed)
+    let count = 4_000
+    try #require(Tool.sync.run("init", path("b")).status == 0)
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.transaction { tx in
+      try await tx.update(contentsOf: (0..<count).map { Note("\($0)", String(repeating: "some text", count: 20)) })
+    }
+    try await magic.close()
+    for command in ["push", "pull"] {
+      for _ in 0..<6 {
+        let process = try Tool.sync.start([command, path(command == "push" ? "a" : "b"), path("remote")])
+        try await Task.sleep(for: .milliseconds(chance.below(500)))
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        let there = try await MagicData(path: folder["b"])
+        let found = try await there.query(of: Note.self).count()
+        try await there.close()
+        #expect([0, count].contains(found), "MAGIC_SEED=\(seed)")
+      }
+      // A push that is killed leaves a file of which nothing is believed, or none.
+      if command == "push" { try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0) }
+    }
+    try #require(Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+    #expect(try Tool.sync.run("digest", path("a")).output == Tool.sync.run("digest", path("b")).output)
+  }
+
   /// Interrupted at any moment: the code says so, both sides are whole, and the next run goes on.
   @Test(arguments: seeds(6)) func anInterruptedSyncIsWhole(seed: UInt64) async throws {
     var chance = Seeded(seed)

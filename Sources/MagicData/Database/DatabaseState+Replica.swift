@@ -11,13 +11,10 @@ extension DatabaseState {
     return try select.identifier(0)
   }
 
-  static func renewToken(_ surroundings: Surroundings, _ db: Database) throws -> Identifier {
-    var chance = Chance(surroundings)
-    let token = Identifier.random(using: &chance)
+  static func setToken(_ token: Identifier, _ db: Database) throws {
     var update = try SQL(db, Statements.updateToken)
     try update.bind(token)
     try update.run()
-    return token
   }
 
   /// Makes a copy a database of its own: nothing that it writes, and no object that is fetched from it, is taken for the original's (H-7, H-8, L-12).

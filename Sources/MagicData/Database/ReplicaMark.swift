@@ -33,13 +33,19 @@ struct ReplicaMark {
   }
 
   /// Nothing is lost if it cannot be written, or is gone after a power failure: then the next opening takes a fresh id. So nobody waits for the disk.
-  func write(beside location: DatabaseLocation) {
+  ///
+  /// - Returns: whether it was.
+  @discardableResult
+  func write(beside location: DatabaseLocation) -> Bool {
     let words = ["\(file.device)", "\(file.number)"] + tokens.map(\.description)
-    try? Data((words.joined(separator: " ") + "\n").utf8).withUnsafeBytes { bytes in
+    let temporary = try? Data((words.joined(separator: " ") + "\n").utf8).withUnsafeBytes { bytes in
       let writer = try PieceWriter(beside: location.mark)
       try writer.append(bytes)
-      let temporary = try writer.finish(isDurable: false)
-      if rename(temporary.path, location.mark.path) != 0 { unlink(temporary.path) }
+      return try writer.finish(isDurable: false)
     }
+    guard let temporary else { return false }
+    guard rename(temporary.path, location.mark.path) != 0 else { return true }
+    unlink(temporary.path)
+    return false
   }
 }

@@ -46,9 +46,13 @@ extension Store {
       let (token, before) = (try DatabaseState.token(db), ReplicaMark.beside(location))
       let isTwin = !(before?.isOf(location, token) ?? false)
       let fresh = isTwin ? try DatabaseState.becomeReplica(surroundings, db) : nil
-      let next = try DatabaseState.renewToken(surroundings, db)
+      var chance = Chance(surroundings)
+      let next = Identifier.random(using: &chance)
       // Until this is committed, the old one is in the file: also if it never is.
-      ReplicaMark([token, next], of: location)?.write(beside: location)
+      let isMarked = ReplicaMark([token, next], of: location)?.write(beside: location) ?? false
+      // Where no mark can be written the one that is there stays right.
+      guard isMarked || isTwin else { return state.withLock { $0.isSure = true } }
+      try DatabaseState.setToken(next, db)
       db.afterNextTransaction { [state] _ in
         // Unless somebody else has begun to change it again.
         let tokens = ReplicaMark.beside(location)?.tokens

@@ -245,7 +245,10 @@ final class ExportReader {
     }
     values.sort { $0.field < $1.field }
     let slots = Set(values.map { schema.types[type].slots[$0.field] })
-    guard slots.count == values.count, values.isEmpty || !operation.isRemove else { throw wrong }
+    guard slots.count == values.count else {
+      throw damaged("entry \(ordinal) has values for two fields of one name, of which one alone can be set at a time")
+    }
+    guard values.isEmpty || !operation.isRemove else { throw damaged("entry \(ordinal) is a remove and has values") }
     return Entry(type: type, key: key, operation: operation, fields: values)
   }
 

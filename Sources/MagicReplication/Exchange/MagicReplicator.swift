@@ -71,7 +71,8 @@ public struct MagicReplicator: Sendable {
       } catch let error as MagicDataError where error.code == .notFound {
         throw MagicDataError(
           .notFound,
-          "\(error.message). There was a remote: is the share mounted? If it is to be made anew, sync once beside this", cause: error)
+          "\(error.message). There was a remote: is the share mounted? If it is to be made anew, sync once beside this",
+          cause: error)
       }
     }
     let pulled = try await pull(remote, dataSet())

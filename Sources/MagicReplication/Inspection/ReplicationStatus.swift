@@ -88,7 +88,8 @@ extension ReplicationStatus.Peer {
     let said = member?.acknowledged?.frontier.frontier ?? Frontier()
     self.init(
       replica: replica.description, isOwn: replica == members.own, here: held[replica], there: there,
-      reach: min(reach, limit), known: min(members.known[replica], limit), lastSeen: lastSeen, parkedMilliseconds: parkedMilliseconds,
+      reach: min(reach, limit), known: min(members.known[replica], limit), lastSeen: lastSeen,
+      parkedMilliseconds: parkedMilliseconds,
       acknowledged: (member?.acknowledged?.time).map { Date(timeIntervalSince1970: TimeInterval($0) / 1_000).inLog },
       unacknowledged: replica == members.own ? 0 : held.replicas.map { held[$0] - min(held[$0], said[$0]) }.clampedSum,
       isExpired: member?.isExpired ?? false)

@@ -72,7 +72,7 @@ extension MagicData {
       return try Set(held.replicas + members.all.keys + [members.own]).sorted().map { replica in
         let name = try journal.name(at: held[replica], of: replica)
         return .init(
-          replica: replica, members, held: held, there: 0, reach: 0, limit: .max, lastSeen: name.map { $0.stamp.inLog },
+          replica: replica, members, held: held, there: 0, reach: 0, known: 0, lastSeen: name.map { $0.stamp.inLog },
           parkedMilliseconds: nil)
       }
     }
@@ -81,15 +81,15 @@ extension MagicData {
 
 extension ReplicationStatus.Peer {
   fileprivate init(
-    replica: ReplicaID, _ members: Members, held: Frontier, there: UInt64, reach: UInt64, limit: UInt64, lastSeen: String?,
+    replica: ReplicaID, _ members: Members, held: Frontier, there: UInt64, reach: UInt64, known: UInt64,
+    lastSeen: String?,
     parkedMilliseconds: Int64?
   ) {
     let member = members.all[replica]
     let said = member?.acknowledged?.frontier.frontier ?? Frontier()
     self.init(
       replica: replica.description, isOwn: replica == members.own, here: held[replica], there: there,
-      reach: min(reach, limit), known: min(members.known[replica], limit), lastSeen: lastSeen,
-      parkedMilliseconds: parkedMilliseconds,
+      reach: reach, known: known, lastSeen: lastSeen, parkedMilliseconds: parkedMilliseconds,
       acknowledged: (member?.acknowledged?.time).map { Date(timeIntervalSince1970: TimeInterval($0) / 1_000).inLog },
       unacknowledged: replica == members.own ? 0 : held.replicas.map { held[$0] - min(held[$0], said[$0]) }.clampedSum,
       isExpired: member?.isExpired ?? false)
@@ -109,6 +109,7 @@ extension ReplicationStatus {
     (checkpoints, checkpointBytes) = (0, 0)
     unusable = []
     skewMilliseconds = there.parts.map { $0.held.name.stamp.milliseconds - now }.max()
+    let known = members.known
     peers = try Set(held.replicas + parts.keys + members.all.keys + [state.replica]).sorted().map { replica in
       let part = parts[replica]
       let (last, own) = (part?.held.name.stamp, try journal.name(at: held[replica], of: replica)?.stamp)
@@ -117,7 +118,8 @@ extension ReplicationStatus {
       let beyond = min(part?.held.last ?? 0, limit)
       let isParked = held[replica] < beyond && (last?.milliseconds ?? 0) > latest
       return Peer(
-        replica: replica, members, held: held, there: beyond, reach: part?.beyond.last?.upperBound ?? beyond, limit: limit,
+        replica: replica, members, held: held, there: beyond, reach: min(part?.beyond.last?.upperBound ?? beyond, limit),
+        known: known[replica],
         lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }
@@ -134,6 +136,7 @@ extension ReplicationStatus {
     unusable = listing.rejected.map(\.error.message) + listing.rejectedCheckpoints.map(\.error.message)
     skewMilliseconds = listing.files.map { $0.header.lastName.stamp.milliseconds - now }.max()
     let unread = listing.rejected.map(\.name.replica)
+    let known = members.known
     peers = try Set(held.replicas + listing.allReplicas + unread + members.all.keys + [members.own]).sorted().map { replica in
       let files = listing.runs[replica]?.files ?? []
       let last = files.map(\.header.lastName.stamp).max()
@@ -141,7 +144,8 @@ extension ReplicationStatus {
       let isParked = held[replica] < there[replica] && (last?.milliseconds ?? 0) > latest
       return Peer(
         replica: replica, members, held: held, there: there[replica],
-        reach: max(there[replica], listing.reach(of: replica)), limit: max(listing.limits[replica] ?? .max, held[replica]),
+        reach: min(max(there[replica], listing.reach(of: replica)), max(listing.limits[replica] ?? .max, held[replica])),
+        known: known[replica],
         lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)
     }

@@ -48,11 +48,13 @@ extension MagicData {
 
 extension Store {
   /// Copies one snapshot into a new file, as it is, by SQLite's own means.
-  fileprivate func copy(to file: URL) async throws {
+  ///
+  /// - Parameter isSentOn: whether somebody may get what is in it from there.
+  package func copy(to file: URL, isSentOn: Bool = true) async throws {
     try await read { [self] db in
       // From the first look on it is one snapshot. All of it is on the disk before anybody can send it on (J-21).
       _ = try DatabaseState(db)
-      try syncToDisk(db)
+      if isSentOn { try syncToDisk(db) }
       do {
         let copy = try DatabaseQueue(path: file.path)
         try copy.writeWithoutTransaction { copy in

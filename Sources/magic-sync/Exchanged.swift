@@ -72,10 +72,12 @@ struct Moved: Encodable, Sendable {
     var parts: [String] = []
     if checkpoints > 0 { parts.append("\(verb) \(checkpoints.counted("checkpoint")), in place of history that was given up") }
     if transactions > 0 {
+      // A server's checkpoint is not looked into.
+      let inflated = inflatedBytes < bytes ? "" : ", \(inflatedBytes.asBytes) before compression"
       parts.append(
         """
         \(verb) \(transactions.counted("transaction")) with \(changes.counted("change")) in \
-        \(segments.countedSegments(and: checkpoints)): \(bytes.asBytes), \(inflatedBytes.asBytes) before compression
+        \(segments.countedSegments(and: checkpoints)): \(bytes.asBytes)\(inflated)
         """)
     }
     if assets > 0 { parts.append("\(verb) \(assets.counted("asset")): \(assetBytes.asBytes)") }

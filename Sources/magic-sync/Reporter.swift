@@ -99,8 +99,8 @@ actor Reporter {
     case .missing(let gap):
       trouble(
         """
-        transactions \(gap.sequences.lowerBound) to \(gap.sequences.upperBound) of replica \(gap.replica) are missing in the remote. What \
-        follows them waits there until they come; whoever has them sends them with the next push
+        transactions \(gap.sequences.lowerBound) to \(gap.sequences.upperBound) of replica \(gap.replica) are missing in the remote. Whoever \
+        has them sends them with the next push; what follows them waits there until then. If nobody has them any more, expire who said to have them (magic-sync peers)
         """)
     case .lacking(let assets):
       trouble(

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import TestSupport
 import Testing
@@ -68,6 +69,22 @@ import Testing
         try await magic.close()
       }
     }
+    try await first.close()
+    // A copy takes one id of its own there, and keeps it.
+    try FileManager.default.createDirectory(at: folder["copy"], withIntermediateDirectories: false)
+    try FileManager.default.copyItem(at: folder["closed/default.sqlite3"], to: folder["copy/default.sqlite3"])
+    let held = try DatabaseHold(folder["copy/default.sqlite3"])
+    try await forbidding(folder["copy"], isDeep: false) {
+      var ids: Set<String> = []
+      for age in [5.0, 6, 7] {
+        let magic = try await MagicData(path: folder["copy"])
+        try await magic.update(Cat("Kit", age))
+        ids.insert(try await magic.statistics().replica)
+        try await magic.close()
+      }
+      #expect(ids.count == 1 && !ids.contains(replica))
+    }
+    withExtendedLifetime(held) {}
     // A mark that can be written again is its own.
     let again = try await MagicData(path: folder["closed"])
     try await again.update(Cat("Kit", 8))
@@ -83,6 +100,16 @@ import Testing
     }
     try await magic.backup(to: folder["closed/copy"])
     #expect(try await MagicData(path: folder["closed/copy"]).object(of: Cat.self).count == 1)
+  }
+}
+
+/// Holds a database open, as another program does, so that SQLite's files beside it are there.
+private struct DatabaseHold {
+  private let connection: DatabaseQueue
+
+  init(_ file: URL) throws {
+    connection = try DatabaseQueue(path: file.path)
+    try connection.read { db in _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") }
   }
 }
 

@@ -67,7 +67,17 @@ import Testing
     try await twoInStep()
     let before = try folder.contents().filter { !$0.key.hasPrefix("a/") }
     let journal = try Tool.sync.run("log", path("a"), "--json").output
-    let planned = try object(Tool.sync.run("compact", path("a"), path("remote"), "--dry-run", "--json"))
+    // Whoever is writing keeps nobody waiting.
+    let app = try await MagicData(path: folder["a"])
+    var plan: Tool.Result?
+    try? await app.transaction { tx in
+      try await tx.update(Note("of a transaction", "that is undone"))
+      plan = try Tool.sync.run("compact", path("a"), path("remote"), "--dry-run", "--json")
+      throw CancellationError()
+    }
+    try await app.close()
+    let planned = try object(#require(plan))
+    #expect(planned["exit"] as? Int == 0)
     #expect(try folder.contents().filter { !$0.key.hasPrefix("a/") } == before)
     #expect(try Tool.sync.run("log", path("a"), "--json").output == journal)
     let done = try object(Tool.sync.run("compact", path("a"), path("remote"), "--json"))

@@ -61,6 +61,13 @@ private struct Scan: MagicObject {
     #expect(here.output.contains("in        the content of 1 asset waits to be pulled"), "\(here.output)")
     try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
     #expect(try check("a").status == 0)
+    // In doubt (F-16): the next push looks at it.
+    let content = try #require(FileManager.default.subpaths(atPath: path("remote/assets"))?.first { $0.count > 64 })
+    try FileManager.default.createDirectory(at: folder["remote/doubts"], withIntermediateDirectories: true)
+    try Data().write(to: folder["remote/doubts/\(URL(fileURLWithPath: content).lastPathComponent)"])
+    #expect(try check("a").status == 4)
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    #expect(try check("a").status == 0)
     #expect(try check("b").status == 4)
     try #require(Tool.sync.run("pull", path("b"), path("remote")).status == 0)
     #expect(try check("b").status == 0)
@@ -106,6 +113,54 @@ private struct Scan: MagicObject {
     #expect(try check("b").status == 4)
     try #require(Tool.sync.run("sync", path("b"), path("remote")).status == 0)
     #expect(try check("b").status == 0)
+  }
+
+  /// K-6: an expiry is written to a folder that was read only, by who has pushed more elsewhere.
+  @Test func whatWasPushedElsewhereIsNotMissingHere() async throws {
+    try await write("1", to: "a")
+    try #require(Tool.sync.run("push", path("a"), path("elsewhere")).status == 0)
+    try #require(Tool.sync.run("clone", path("elsewhere"), path("b")).status == 0)
+    try #require(Tool.sync.run("sync", path("b"), path("remote")).status == 0)
+    try await write("2", to: "a")
+    try #require(Tool.sync.run("push", path("a"), path("elsewhere")).status == 0)
+    try #require(Tool.sync.run("pull", path("a"), path("remote")).status == 0)
+    let other = try #require(
+      Tool.sync.run("peers", path("a"), path("remote"), "--json").lines.first { !$0.contains("isOwn\":true") })
+    struct Peer: Decodable { let replica: String }
+    let replica = try JSONDecoder().decode(Peer.self, from: Data(other.utf8)).replica
+    try #require(Tool.sync.run("peers", path("a"), path("remote"), "--expire", replica).status == 0)
+    #expect(try Tool.sync.run("clone", path("remote"), path("c")).status == 0)
+    #expect(try Tool.sync.run("sync", path("b"), path("remote")).status == 0)
+    #expect(try check("c").status == 0)
+  }
+
+  /// J-31: what was said under an id that is left, by who was put back from a backup that nothing told.
+  @Test func whatWasSaidUnderAnIdThatWasLeftIsNotMissing() async throws {
+    func databaseFiles() -> [URL] { ["default.sqlite3", "default.sqlite3-replica"].map { folder["a/\($0)"] } }
+    for id in ["1", "2", "3"] { try await write(id, to: "a") }
+    for remote in ["remote", "elsewhere"] { try #require(Tool.sync.run("push", path("a"), path(remote)).status == 0) }
+    let backup = try databaseFiles().map { try Data(contentsOf: $0) }
+    try await write("4", to: "a")
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(at: folder["a/default.sqlite3\(suffix)"]) }
+    // In place, so that the mark is its own.
+    for (file, bytes) in zip(databaseFiles(), backup) {
+      let handle = try FileHandle(forWritingTo: file)
+      try handle.truncate(atOffset: 0)
+      try handle.write(contentsOf: bytes)
+      try handle.close()
+    }
+    for id in ["5", "6"] { try await write(id, to: "a") }
+    try #require(Tool.sync.run("push", path("a"), path("elsewhere")).status == 0)
+    try FileManager.default.removeItem(at: folder["elsewhere"])
+    let left = try Tool.sync.run("sync", path("a"), path("remote"))
+    #expect(left.errors.contains("goes on as a replica of its own"), "\(left)")
+    #expect(try Tool.sync.run("sync", path("a"), path("remote")).status == 0)
+    #expect(try check("a").status == 0)
+    try #require(Tool.sync.run("clone", path("remote"), path("b")).status == 0)
+    #expect(try check("b").status == 0)
+    let magic = try await MagicData(path: folder["b"])
+    #expect(try await magic.object(of: Note.self).map(\.id).sorted() == ["1", "2", "3", "4", "5", "6"])
   }
 
   @Test func anOnlyCheckpointThatIsGoneIsSaid() async throws {

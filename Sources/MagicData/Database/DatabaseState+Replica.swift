@@ -55,6 +55,7 @@ extension DatabaseState {
     } else {
       _ = try moveAway(state.replica, from: max(sequence, (floor?.sequence ?? 0) + 1), db)
     }
+    try MemberReplica.takeBack(state.replica, db)
     return try becomeReplica(surroundings, db)
   }
 
@@ -72,7 +73,9 @@ extension DatabaseState {
     if isNew { try branches.add(replica, from: last + 1, db) }
     if let floor, floor.sequence == last { try standBeside(floor, of: replica, db) }
     if let branch { try branches.add(replica, from: last + 1, heldAs: branch, db) }
-    return state.replica == replica ? try becomeReplica(surroundings, db) : nil
+    guard state.replica == replica else { return nil }
+    try MemberReplica.takeBack(replica, db)
+    return try becomeReplica(surroundings, db)
   }
 
   /// Of what lies below a floor nobody can tell whether others hold the same: who lacks this end takes what is kept (K-20).

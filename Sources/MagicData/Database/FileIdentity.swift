@@ -1,4 +1,5 @@
 internal import Foundation
+internal import MagicJournal
 
 /// Which file a path leads to, whatever it is called.
 struct FileIdentity: Hashable {
@@ -9,6 +10,9 @@ struct FileIdentity: Hashable {
     self.device = device
     self.number = number
   }
+
+  /// The token of a file beside which no mark can be written (J-30).
+  var token: Identifier { Identifier(device, number) }
 
   /// `nil` if there is none, or nobody may know.
   init?(of file: URL) {

@@ -69,6 +69,17 @@ package struct MemberReplica: Sendable, Equatable {
     try member.store(db)
   }
 
+  /// Of the own id, which is left: what was said to be held under it and has moved is not said any more (J-31). Whoever goes on under it says what he has.
+  static func takeBack(_ replica: ReplicaID, _ db: Database) throws {
+    guard var member = try all(db).first(where: { $0.replica == replica }), let said = member.acknowledged else { return }
+    let (journal, last) = (JournalIndex(db), try JournalIndex(db).frontier()[replica])
+    guard said.frontier.frontier[replica] > last else { return }
+    var frontier = said.frontier
+    frontier[replica] = try journal.name(at: last, of: replica).map { NamedFrontier.End(sequence: last, name: $0) }
+    member.acknowledged = Acknowledgement(time: said.time + 1, frontier: frontier)
+    try member.store(db)
+  }
+
   package func store(_ db: Database) throws {
     var insert = try SQL(db, Statements.insertMember)
     try insert.bind(replica)

@@ -31,7 +31,11 @@ extension Store {
     /// Whether the file is a copy, or was put back from a backup, and has an id that may be in use elsewhere.
     func isTwin(_ db: Database) throws -> Bool {
       guard let location, !state.withLock(\.isSure) else { return false }
-      return try !(ReplicaMark.beside(location)?.isOf(location, DatabaseState.token(db)) ?? false)
+      return try !Identity.isOwn(DatabaseState.token(db), location, ReplicaMark.beside(location))
+    }
+
+    private static func isOwn(_ token: Identifier, _ location: DatabaseLocation, _ mark: ReplicaMark?) -> Bool {
+      mark?.isOf(location, token) ?? false || FileIdentity(of: location.file)?.token == token
     }
 
     /// The database was made just now.
@@ -44,19 +48,19 @@ extension Store {
     func assure(_ db: Database) throws {
       guard let location, !state.withLock(\.isSure) else { return }
       let (token, before) = (try DatabaseState.token(db), ReplicaMark.beside(location))
-      let isTwin = !(before?.isOf(location, token) ?? false)
+      let isTwin = !Identity.isOwn(token, location, before)
       let fresh = isTwin ? try DatabaseState.becomeReplica(surroundings, db) : nil
       var chance = Chance(surroundings)
       let next = Identifier.random(using: &chance)
       // Until this is committed, the old one is in the file: also if it never is.
       let isMarked = ReplicaMark([token, next], of: location)?.write(beside: location) ?? false
-      // Where no mark can be written the one that is there stays right.
+      // Where no mark can be written the one that is there stays right, and a twin is known by its file alone from here on.
       guard isMarked || isTwin else { return state.withLock { $0.isSure = true } }
-      try DatabaseState.setToken(next, db)
+      try DatabaseState.setToken(isMarked ? next : FileIdentity(of: location.file)?.token ?? next, db)
       db.afterNextTransaction { [state] _ in
         // Unless somebody else has begun to change it again.
         let tokens = ReplicaMark.beside(location)?.tokens
-        if tokens == nil || tokens == [token, next] || tokens == [token] {
+        if isMarked, tokens == nil || tokens == [token, next] || tokens == [token] {
           ReplicaMark([next], of: location)?.write(beside: location)
         }
         state.withLock { state in

@@ -72,6 +72,18 @@ struct CheckpointFile: Sendable {
     }
   }
 
+  /// How long it would be with parts as they are before compression.
+  func inflatedBytes() throws(JournalError) -> Int {
+    let end = bytes - CheckpointEnd.length
+    var (offset, inflated) = (header.bytes.count, bytes)
+    while offset < end {
+      let head = try CheckpointPartHeader(try CheckpointFile.read(url, at: offset, CheckpointPartHeader.length))
+      inflated += head.bodyLength - head.storedLength
+      offset += CheckpointPartHeader.length + head.storedLength
+    }
+    return inflated
+  }
+
   /// Reads and checks all of it, a part at a time.
   func read(_ body: (CheckpointPart) throws -> Void = { _ in }) throws {
     var reader = CheckpointReader(self)

@@ -1,3 +1,4 @@
+internal import Foundation
 public import MagicData
 internal import MagicJournal
 
@@ -44,26 +45,31 @@ extension MagicData {
     return report
   }
 
-  /// Looks what there would be once history was given up, which is undone then. Other processes' writes wait.
+  /// Looks what there would be once history was given up: in a copy, so that nobody waits and nothing here is written to.
   func ifCompacted<Result: Sendable>(
     keeping: Duration, _ look: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     let oldest = oldest(keeping)
-    return try await store.write { db in
+    let isWhole = try await store.read { db in
       var report = CompactionReport()
-      guard let floor = try report.floor(db, oldest) else { return try look(db) }
-      var found: Result?
-      do {
-        try db.whole { db in
-          var compaction = try JournalCompaction(db, to: floor)
-          try compaction.run(Task.checkCancellation)
-          found = try look(db)
-          throw Undoing()
-        }
-      } catch is Undoing {}
-      guard let found else { preconditionFailure("what is undone was looked at") }
-      return found
+      return try report.floor(db, oldest) == nil
     }
+    if isWhole { return try await store.read(look) }
+    let scratch = try ScratchFolder("compaction")
+    defer { withExtendedLifetime(scratch) {} }
+    let file = DatabaseLocation(scratch.url.appendingPathComponent("copy.sqlite"))
+    try await store.copy(to: file.file, isSentOn: false)
+    let copy = MagicData(store: try Store(.file(file, mustExist: true), store.surroundings, isForReading: true))
+    let result = try await copy.store.write { db in
+      var report = CompactionReport()
+      if let floor = try report.floor(db, oldest) {
+        var compaction = try JournalCompaction(db, to: floor)
+        try compaction.run(Task.checkCancellation)
+      }
+      return try look(db)
+    }
+    try await copy.close()
+    return result
   }
 
   /// The time, in milliseconds since 1970, before which history is given up.
@@ -73,9 +79,6 @@ extension MagicData {
     return keeping > .zero ? store.surroundings.milliseconds() - age : .max
   }
 }
-
-/// Ends what is done to be looked at.
-private struct Undoing: Error {}
 
 extension CompactionReport {
   fileprivate mutating func take(_ outcome: JournalCompaction.Outcome) {

@@ -14,7 +14,7 @@ public enum MagicReplicationEvent: Sendable {
   case parked(PullReport.HeldBack)
   /// A file of which nothing was taken; all else was.
   case unread(UnreadFile)
-  /// Transactions that are missing in the remote; what follows them waits there.
+  /// Transactions that are missing in the remote: before others, which wait there, or after all, as who put them there has said.
   case missing(PullReport.Gap)
   /// Contents of assets that objects name and that are not to be had yet.
   case lacking(assets: Int)

@@ -77,8 +77,12 @@ extension MagicReplicator {
 }
 
 extension FolderRemote {
-  package func lacking(contents lengths: [String: Set<Int>]) -> Int {
-    lengths.count { digits, lengths in PieceReader.length(of: content(digits)).map { !lengths.contains($0) } ?? true }
+  package func lacking(contents lengths: [String: Set<Int>]) throws -> Int {
+    // One in doubt is looked at by the push, and mended if it has to be.
+    let doubted = try doubted()
+    return lengths.count { digits, lengths in
+      doubted.contains(digits) || PieceReader.length(of: content(digits)).map { !lengths.contains($0) } ?? true
+    }
   }
 
   package func deliver(assets names: Set<String>, _ magic: MagicData, _ report: PushReport) async throws -> PushReport {

@@ -27,17 +27,21 @@ extension FolderRemote {
     }
   }
 
-  /// - Parameter pushed: what was pushed just now. Without that no closing is said that was not said before, since what it moves may not be in the folder.
+  /// - Parameter pushed: what was pushed here just now. Without that nothing is said to be here, and no closing, that was not said before: it may be elsewhere.
   fileprivate func writeAcknowledgement(of magic: MagicData, pushed: NamedFrontier? = nil) async throws {
     let store = magic.store
     let now = max(0, store.surroundings.milliseconds())
     try await store.read { db in
       var members = try Members(db)
-      if let pushed, isForTheTime { members.acknowledge(pushed, at: now) }
+      // Another process may have pushed more to another remote meanwhile.
+      if let pushed { members.acknowledge(pushed, at: now) }
       var file = AckFile(members)
       let dataSet = try DatabaseState(db).dataSet
       let there = try acknowledged(dataSet).files[file.replica]
-      if pushed == nil { file.closings = there?.closings ?? [:] }
+      if pushed == nil {
+        file.closings = there?.closings ?? [:]
+        file.members[file.replica]?.acknowledged = there?.members[file.replica]?.acknowledged
+      }
       guard there != file else { return }
       // What it says was stored is on the disk (L-13).
       try store.syncToDisk(db)

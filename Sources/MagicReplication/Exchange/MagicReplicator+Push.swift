@@ -111,6 +111,7 @@ private struct JournalPush {
     listing.add(checkpoint)
     report.checkpoints += 1
     report.bytes += checkpoint.bytes
+    report.inflatedBytes += try checkpoint.inflatedBytes()
   }
 
   /// What the remote lacks of the transactions that are held.

@@ -54,7 +54,7 @@ public struct PullReport: Sendable, Equatable {
   public package(set) var heldBack: [HeldBack] = []
   /// Files that are damaged, cut short, of a newer format or cannot be read, and whose content nothing else gave. All else was merged.
   public package(set) var unread: [UnreadFile] = []
-  /// Transactions that are missing before others that are there. What follows them waits in the remote.
+  /// Transactions that are missing in the remote: before others, which wait there, or after all, as who put them there has said.
   public package(set) var gaps: [Gap] = []
   /// Contents of assets fetched, and their bytes.
   public package(set) var assets = 0

@@ -9,14 +9,16 @@ struct FolderAcknowledgements: Sendable {
 
   var acceptedTime: Int64 { files.values.map(\.acceptedTime).max() ?? 0 }
 
-  /// For each replica the last sequence that somebody says to have put here himself (K-7), unless he is expired.
+  /// For each replica the last sequence that somebody says to have put here himself (K-7), unless he is expired or less is known of him since (J-31).
   var put: Frontier {
     var together = FolderMembers()
     for file in files.values { together.learn(file) }
     var put = Frontier()
-    for (writer, file) in files where together.all[writer]?.isExpired == false {
+    for (writer, file) in files {
+      guard let member = together.all[writer], !member.isExpired else { continue }
+      let since = member.acknowledged?.frontier.frontier ?? Frontier()
       for (replica, last) in file.members[writer]?.ends(within: together.closings) ?? [] {
-        put[replica] = max(put[replica], last)
+        put[replica] = max(put[replica], min(last, since[replica]))
       }
     }
     return put

@@ -87,6 +87,7 @@ extension FolderListing {
       taken.append(TakenCheckpoint(file: checkpoint, rows: first..<merger.nextRow, held: held))
       report.checkpoints += 1
       report.bytes += checkpoint.bytes
+      report.inflatedBytes += try checkpoint.inflatedBytes()
     }
   }
 

@@ -76,7 +76,7 @@ package struct MemberReplica: Sendable, Equatable {
     guard said.frontier.frontier[replica] > last else { return }
     var frontier = said.frontier
     frontier[replica] = try journal.name(at: last, of: replica).map { NamedFrontier.End(sequence: last, name: $0) }
-    member.acknowledged = Acknowledgement(time: said.time + 1, frontier: frontier)
+    member.acknowledged = Acknowledgement(time: min(said.time + 1, Stamp.latest.milliseconds), frontier: frontier)
     try member.store(db)
   }
 

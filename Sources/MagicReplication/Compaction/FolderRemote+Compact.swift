@@ -140,7 +140,7 @@ extension MagicReplicator {
     // Below a floor no names are left: what the folder has under the own id is compared before (F-17).
     try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { _, _ in }
     do {
-      try await remote.learnMembers(magic, dataSet)
+      try await magic.learnMembers(remote.acknowledged(dataSet))
     } catch let error as MagicDataError where isDryRun && [.notAllowed, .busy].contains(error.code) {
       // What is said there and not known here yet keeps history where it is, and nothing else.
     }

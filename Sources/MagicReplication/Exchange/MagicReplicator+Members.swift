@@ -3,11 +3,6 @@ package import MagicData
 package import MagicJournal
 
 extension FolderRemote {
-  /// Takes what others say into the database (K-7). Costs a look at the files if there is nothing new.
-  func learnMembers(_ magic: MagicData, _ dataSet: DataSetID) async throws {
-    try await magic.storeMembers(from: acknowledged(dataSet)) { _, _ in }
-  }
-
   /// Says what was pushed.
   func sayPushed(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
     // A closing that is heard of now would be said before what it moves was sent: the next pull hears of it.
@@ -71,6 +66,12 @@ extension MagicData {
     }
   }
 
+  /// Takes what others say into the database (K-7).
+  func learnMembers(_ said: FolderAcknowledgements) async throws {
+    // What came over a socket was put into a folder that has none.
+    if !said.files.isEmpty { try await storeMembers(from: said) { _, _ in } }
+  }
+
   /// Keeps what is said in a folder of the database's data set, and `change` says, of members.
   func storeMembers(
     from said: FolderAcknowledgements? = nil, closing: Bool = true,
@@ -105,11 +106,10 @@ extension MagicReplicator {
   @discardableResult
   public func expire(_ replica: String) async throws -> String {
     let folder = remote as? FolderRemote
-    func said() async throws -> FolderAcknowledgements? {
-      guard let folder else { return nil }
-      return try folder.acknowledged(try await agreed(folder.dataSet()))
-    }
-    try await magic.storeMembers(from: said()) { _, _ in }
+    let dataSet = try folder?.dataSet()
+    if let dataSet { _ = try await agreed(dataSet) }
+    func said() throws -> FolderAcknowledgements? { try dataSet.flatMap { try folder?.acknowledged($0) } }
+    if let said = try said() { try await magic.learnMembers(said) }
     let own = try await state().replica
     let known = try await magic.store.read { db in
       Set(try JournalIndex(db).frontier().replicas + Members(db).all.keys).filter {

@@ -61,7 +61,7 @@ extension MagicReplicator {
     report.unread += arrivals.unread
     report.gaps += arrivals.gaps
     do {
-      try await magic.storeMembers(from: said.get()) { _, _ in }
+      try await magic.learnMembers(said.get())
       if let interruption = arrivals.interruption { throw interruption }
       let named =
         inStep == nil

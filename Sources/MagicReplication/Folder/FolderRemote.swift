@@ -81,7 +81,12 @@ public struct FolderRemote: Sendable {
   package func dataSet(orMake dataSet: DataSetID) throws -> DataSetID {
     try checkIsFolder()
     if FileManager.default.fileExists(atPath: marker.path) { return try self.dataSet() }
-    try makeFolder()
+    do {
+      try makeFolder()
+    } catch  where isThere {
+      // Somebody has made it while it was looked whether it can be made.
+      return try self.dataSet()
+    }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
     let content = try encoder.encode(Marker(format: FolderRemote.format, kind: FolderRemote.kind, dataSet: dataSet.description))

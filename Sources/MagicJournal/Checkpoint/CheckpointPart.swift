@@ -3,6 +3,8 @@ package struct CheckpointPart: Sendable, Equatable {
   package let schema: Schema
   /// Rising by stamp, tag and root. Their replicas are their roots, and they have no sequences.
   package let transactions: [Transaction]
+  /// By how much it is longer than as it is stored.
+  package let inflation: Int
 
   package init(_ header: CheckpointPartHeader, _ stored: [UInt8]) throws(JournalError) {
     guard stored.count == header.storedLength, Zlib.checksum(stored[...]) == header.checksum else {
@@ -23,6 +25,7 @@ package struct CheckpointPart: Sendable, Equatable {
     }
     try body.expectEnd()
     (schema, self.transactions) = (body.schema, transactions)
+    inflation = header.bodyLength - header.storedLength
   }
 
   /// Whether one may follow another, also from part to part.

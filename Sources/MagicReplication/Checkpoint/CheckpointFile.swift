@@ -73,13 +73,17 @@ struct CheckpointFile: Sendable {
   }
 
   /// How long it would be with parts as they are before compression.
-  func inflatedBytes() throws(JournalError) -> Int {
+  func inflatedBytes() throws -> Int {
     let end = bytes - CheckpointEnd.length
     var (offset, inflated) = (header.bytes.count, bytes)
-    while offset < end {
-      let head = try CheckpointPartHeader(try CheckpointFile.read(url, at: offset, CheckpointPartHeader.length))
-      inflated += head.bodyLength - head.storedLength
-      offset += CheckpointPartHeader.length + head.storedLength
+    do throws(JournalError) {
+      while offset < end {
+        let head = try CheckpointPartHeader(try CheckpointFile.read(url, at: offset, CheckpointPartHeader.length))
+        inflated += head.bodyLength - head.storedLength
+        offset += CheckpointPartHeader.length + head.storedLength
+      }
+    } catch {
+      throw MagicDataError(error, url.path)
     }
     return inflated
   }

@@ -82,8 +82,7 @@ extension MagicData {
 extension ReplicationStatus.Peer {
   fileprivate init(
     replica: ReplicaID, _ members: Members, held: Frontier, there: UInt64, reach: UInt64, known: UInt64,
-    lastSeen: String?,
-    parkedMilliseconds: Int64?
+    lastSeen: String?, parkedMilliseconds: Int64?
   ) {
     let member = members.all[replica]
     let said = member?.acknowledged?.frontier.frontier ?? Frontier()

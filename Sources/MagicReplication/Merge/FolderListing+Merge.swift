@@ -82,12 +82,15 @@ extension FolderListing {
     while let checkpoint = try needed(by: merger.held) ?? rival(taken, merger.held, db), merger.mayTake(checkpoint.header) {
       guard try isWhole(checkpoint) else { continue }
       let (first, held) = (merger.nextRow, merger.held)
-      try checkpoint.read { part in try merger.merge(kept: part) { try meter.moved(changes: $0) } }
+      report.inflatedBytes += checkpoint.bytes
+      try checkpoint.read { part in
+        report.inflatedBytes += part.inflation
+        try merger.merge(kept: part) { try meter.moved(changes: $0) }
+      }
       merger.raise(to: checkpoint.floor)
       taken.append(TakenCheckpoint(file: checkpoint, rows: first..<merger.nextRow, held: held))
       report.checkpoints += 1
       report.bytes += checkpoint.bytes
-      report.inflatedBytes += try checkpoint.inflatedBytes()
     }
   }
 

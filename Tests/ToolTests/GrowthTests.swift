@@ -65,6 +65,10 @@ import Testing
   /// What a dry run counts is what comes of it, of the folder as well, and nothing is changed by it.
   @Test func aDryRunSaysWhatComesOfIt() async throws {
     try await twoInStep()
+    let writer = try await MagicData(path: folder["a"])
+    for note in try await writer.query(of: Note.self).limit(2).all() { try await writer.remove(note) }
+    try await writer.close()
+    for name in ["a", "b", "a", "b"] { try #require(Tool.sync.run("sync", path(name), path("remote")).status == 0) }
     let before = try folder.contents().filter { !$0.key.hasPrefix("a/") }
     let journal = try Tool.sync.run("log", path("a"), "--json").output
     // Whoever is writing keeps nobody waiting.
@@ -83,6 +87,7 @@ import Testing
     let done = try object(Tool.sync.run("compact", path("a"), path("remote"), "--json"))
     #expect(try #require(planned["remote"] as? [String: Int]) == #require(done["remote"] as? [String: Int]))
     let counts = try [planned, done].map { try #require($0["database"] as? [String: Any]) }
+    #expect(counts[0]["purged"] as? Int == 2)
     for name in ["entries", "keptEntries", "journalBytes", "keptJournalBytes", "purged"] {
       #expect(counts[0][name] as? Int == counts[1][name] as? Int, "\(name)")
     }

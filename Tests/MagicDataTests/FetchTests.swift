@@ -49,6 +49,22 @@ import Testing
     }
   }
 
+  struct Halves: MagicObject {
+    @MagicValue var left: String
+    @MagicValue var right: String
+    @OptionMagicValue var data: Data?
+    init() {}
+    init(_ number: Int) { (left, right) = ("left \(number)", "right \(number)") }
+    init(right one: Halves, left other: Halves) {
+      _left = one._right
+      _right = other._left
+    }
+    init(left one: Halves, right other: Halves) {
+      _left = one._left
+      _right = other._right
+    }
+  }
+
   let folder: TemporaryFolder
   let magic: MagicData
 
@@ -156,6 +172,104 @@ import Testing
       case .success(let count): #expect(count == 3_000)
       case .failure(let error): #expect(error is CancellationError)
       }
+    }
+  }
+
+  // MARK: Instances that share memory
+
+  /// Who changes, saves, removes or rolls back some of the instances of a fetch does so with these alone.
+  @Test(arguments: seeds(8)) func instancesOfOneFetchStandApart(seed: UInt64) async throws {
+    var chance = Seeded(seed)
+    let count = 60
+    try await magic.update(contentsOf: (0..<count).map(Row.init))
+    var rows = try await magic.object(of: Row.self)
+    // What each instance shows, and what its object has.
+    var (shown, stored) = (rows.map(\.text), rows.map { Optional($0.text) })
+    for step in 0..<400 {
+      let number = chance.below(count)
+      switch chance.below(7) {
+      case 0, 1:
+        shown[number] = "step \(step)"
+        rows[number].text = shown[number]
+      case 2:
+        try await magic.update(rows[number])
+        stored[number] = shown[number]
+      case 3:
+        let some = (0..<count).filter { _ in chance.below(4) == 0 }
+        try await magic.update(contentsOf: some.map { rows[$0] })
+        for number in some { stored[number] = shown[number] }
+      case 4:
+        guard stored[number] != nil else { continue }
+        try await magic.remove(rows[number])
+        stored[number] = nil
+      case 5:
+        // Set before the rollback or within, a value stays set.
+        let (row, neighbour, text) = (rows[number], rows[(number + 1) % count], "step \(step), rolled back")
+        shown[number] = text
+        try? await magic.transaction { transaction in
+          row.text = text
+          try await transaction.update(contentsOf: [row, neighbour])
+          throw CancellationError()
+        }
+      default:
+        // From another fetch, which has other neighbours.
+        guard stored[number] != nil else { continue }
+        let others = try await magic.query(of: Row.self).where { $0.number >= number }.limit(1 + chance.below(20)).all()
+        rows[number] = try #require(others.first)
+        shown[number] = try #require(stored[number])
+      }
+      #expect(rows.map(\.text) == shown)
+    }
+    try await magic.update(contentsOf: rows)
+    #expect(try await magic.object(of: Row.self).map(\.text) == shown)
+    #expect(rows.compactMap { magic.zIndex(of: $0) }.count == count)
+    #expect(Set(rows.compactMap { magic.zIndex(of: $0) }).count == count)
+  }
+
+  /// Of texts that are long and of others, whatever of the rest is still there.
+  @Test func oneOfManyInstancesOutlivesTheOthers() async throws {
+    let rows = (0..<200).map(Row.init)
+    for (number, row) in rows.enumerated() where number % 3 == 0 { row.text = String(repeating: "\(number),", count: number) }
+    try await magic.update(contentsOf: rows)
+    for step in [1, 5, 16, 17, 199] {
+      let kept = try await magic.object(of: Row.self).enumerated().filter { $0.offset % step == 0 }.map(\.element)
+      #expect(kept.map(\.text) == rows.enumerated().filter { $0.offset % step == 0 }.map(\.element.text))
+      kept[0].text = "kept"
+      try await magic.update(kept[0])
+      #expect(try await magic.object(of: Row.self, primary: 0).text == "kept")
+      rows[0].text = "after step \(step)"
+      try await magic.update(rows[0])
+    }
+  }
+
+  /// A row of which an instance cannot be put together comes among others.
+  @Test(arguments: [0, 1, 2, 20, 39]) func aRowThatHasToBeReadByItsType(number: Int) async throws {
+    let all = (0..<40).map(Halves.init)
+    all[number].data = Data([1, 2])
+    try await magic.update(contentsOf: all)
+    let fetched = try await magic.object(of: Halves.self)
+    #expect(fetched.map(\.right) == all.map(\.right))
+    #expect(fetched.map(\.data) == all.map(\.data))
+    #expect(fetched.map { magic.zIndex(of: $0) } == all.map { magic.zIndex(of: $0) })
+    for half in fetched { half.left = "changed" }
+    try await magic.update(contentsOf: fetched)
+    #expect(try await magic.object(of: Halves.self).allSatisfy { $0.left == "changed" })
+  }
+
+  /// An instance that is made of the wrappers of two.
+  @Test func wrappersOfNeighboursAreNoInstanceOfOne() async throws {
+    try await magic.update(contentsOf: (0..<40).map(Halves.init))
+    let fetched = try await magic.object(of: Halves.self)
+    for (one, other) in zip(fetched, fetched.dropFirst()) {
+      let crossed = Halves(right: one, left: other)
+      #expect(crossed.left == one.right && crossed.right == other.left)
+      let error = await #expect(throws: MagicDataError.self) { try await magic.update(crossed) }
+      #expect(error?.code == .model)
+      let mixed = Halves(left: one, right: other)
+      mixed.right = "of both"
+      #expect(other.right == "of both")
+      // It is the object that its first wrapper belongs to.
+      #expect(magic.zIndex(of: mixed) == magic.zIndex(of: one))
     }
   }
 }

@@ -99,7 +99,7 @@ extension MagicBlockingTransaction {
   /// If it throws, whoever calls it undoes what was done.
   func removeWhole<Object: MagicObject>(_ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?) throws {
     let scope = Scope.transaction(place.open, isPart: true)
-    var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
+    var (parts, seen) = (Parts(objects), Set<InstanceIdentity>())
     while let part = parts.next() {
       try scope.blockingRemove(part: part, &seen)
       progress?(parts.taken)

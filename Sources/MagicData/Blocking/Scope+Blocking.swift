@@ -19,11 +19,11 @@ extension Scope {
   }
 
   func blockingRemove<Object: MagicObject>(_ object: Object) throws {
-    var seen: Set<ObjectIdentifier> = []
+    var seen: Set<InstanceIdentity> = []
     try blockingRemove(part: [object], &seen)
   }
 
-  func blockingRemove<Object: MagicObject>(part objects: [Object], _ seen: inout Set<ObjectIdentifier>) throws {
+  func blockingRemove<Object: MagicObject>(part objects: [Object], _ seen: inout Set<InstanceIdentity>) throws {
     try blockingWrite(removing(objects, as: blockingMapped(Object.self), &seen))
   }
 

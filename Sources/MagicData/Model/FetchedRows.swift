@@ -107,60 +107,72 @@ final class FetchedRows: @unchecked Sendable {
     let (fetches, first) = (type.layout.fetches, type.layout.firstPlace ?? .unknown)
     // Each look at a property would count who uses it.
     var (instances, batch) = (instances, batch)
+    var (open, room): (Storage?, Storage.Room?)
     while try select.step() {
       let zIndex = select.integer(0)
       if batch?.takes(zIndex) == false { continue }
       let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
       let place = ObjectPlace(zIndex: zIndex, last: select.place(2))
-      // Both are asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
-      var (isIncomplete, isHeld) = (false, true)
-      let storage = Storage.make(reads.count, first, instances?.record(place, born)) { properties in
-        for index in 0..<reads.count {
-          let (slot, isPlain) = reads[index].column < 0 ? (.null, false) : select.slot(reads[index])
-          if !isPlain {
-            if case .null = slot, reads[index].isRequired { isIncomplete = true }
-            if !fetches[index].holds(slot) { isHeld = false }
-          }
-          (properties + index).initialize(
-            to: Storage.Property(slot: slot, isStored: true, edits: fetches[index].initialEdits))
+      if room?.isFull != false {
+        open = instances?.next() ?? Storage.make(room: 1, of: reads.count, first)
+        room = open?.room
+      }
+      guard let vacancy = room else { preconditionFailure("rows have a storage") }
+      let properties = vacancy.vacant
+      // All of this is asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
+      var (isIncomplete, isHeld, isLong) = (false, true, false)
+      for index in 0..<reads.count {
+        let (slot, isPlain) = reads[index].column < 0 ? (.null, false) : select.slot(reads[index])
+        if !isPlain {
+          if case .null = slot, reads[index].isRequired { isIncomplete = true }
+          if !fetches[index].holds(slot) { isHeld = false }
+        } else if case .text(let text) = slot, text.utf8.count > InstanceBuffer.longText {
+          isLong = true
         }
+        (properties + index).initialize(
+          to: Storage.Property(slot: slot, isStored: true, edits: fetches[index].initialEdits))
       }
       if !former.isEmpty {
-        FetchedRows.readFormer(storage, former, select)
-        (isIncomplete, isHeld) = (FetchedRows.isIncomplete(storage, reads), type.layout.holds(storage))
+        FetchedRows.readFormer(properties, former, select)
+        (isIncomplete, isHeld) = (FetchedRows.isIncomplete(properties, reads), type.layout.holds(properties))
       }
-      // One that has not all it needs is not shown (M-6).
-      if isIncomplete, !mayBeIncomplete { continue }
-      if let composed = instances {
-        if isHeld {
-          composed.append(storage)
-          continue
-        }
-        takeApart(composed, isNamed: birth != nil)
-        instances = nil
+      vacancy.take(instances?.record(place, born))
+      if isIncomplete, !mayBeIncomplete {
+        // One that has not all it needs is not shown (M-6).
+        vacancy.dropLast()
+      } else if instances == nil, let storage = open {
+        add(storage, place, born, isNamed: birth != nil)
+      } else if !isHeld {
+        takeApart(&instances, isNamed: birth != nil)
+        room = nil
+      } else if isLong {
+        instances?.isolateLast()
+        room = nil
       }
-      add(storage, place, born, isNamed: birth != nil)
     }
+    // It was held until here.
+    withExtendedLifetime(open) {}
   }
 
   /// One row cannot be an instance as it is: then all of them become instances later.
-  private func takeApart(_ instances: InstanceBuffer, isNamed: Bool) {
-    self.instances = nil
-    for storage in instances.takeStorages() {
-      guard let record = storage.record else { preconditionFailure("an instance of a row has a record") }
+  private func takeApart(_ instances: inout InstanceBuffer?, isNamed: Bool) {
+    let storages = instances?.takeStorages() ?? []
+    (self.instances, instances) = (nil, nil)
+    for storage in storages {
+      guard let record = storage.part(of: 0).record else { preconditionFailure("an instance of a row has a record") }
       add(storage, record.place, record.birth, isNamed: isNamed)
     }
   }
 
-  private static func isIncomplete(_ row: Storage, _ reads: [ColumnRead]) -> Bool {
+  private static func isIncomplete(_ row: UnsafeMutablePointer<Storage.Property>, _ reads: [ColumnRead]) -> Bool {
     for index in 0..<reads.count where reads[index].isRequired {
-      if case .null = row.properties[index].slot { return true }
+      if case .null = row[index].slot { return true }
     }
     return false
   }
 
   private static func readFormer(
-    _ row: Storage, _ former: [Int: [(column: Int32, kind: FormerKind)]], _ select: borrowing SQL
+    _ row: UnsafeMutablePointer<Storage.Property>, _ former: [Int: [(column: Int32, kind: FormerKind)]], _ select: borrowing SQL
   ) {
     for (index, kinds) in former {
       for (column, kind) in kinds {

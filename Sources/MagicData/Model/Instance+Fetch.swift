@@ -9,8 +9,9 @@ extension Instance {
     let record = Record(
       database: database.id, keeper: layout.asks ? database : nil, place: rows.places[row], birth: rows.birth(row))
     if layout.holds(rows[row]) {
-      rows[row].record = record
-      return layout.compose(UnsafeMutableRawPointer(object), of: rows[row])
+      rows[row].part(of: 0).record = record
+      layout.compose(UnsafeMutableRawPointer(object), of: rows[row])
+      return
     }
     object.initialize(to: Object())
     do {
@@ -25,7 +26,7 @@ extension Instance {
     _ object: UnsafePointer<Object>, _ layout: Layout, _ row: Storage, _ record: Record, in database: Store
   ) throws {
     // Mostly all wrappers share a storage and all values are what slots hold: then this does nothing but move them.
-    guard let storage = layout.storage(of: object) else {
+    guard let (storage, first) = layout.storage(of: object) else {
       let instance = try Instance(at: object, layout)
       for index in layout.properties.indices { try instance.fetched(index, &row[index].slot, in: database) }
       instance.record = record
@@ -34,10 +35,10 @@ extension Instance {
     try storage._withUnsafeGuaranteedRef { storage in
       for index in 0..<layout.fetches.count {
         let fetch = layout.fetches[index]
-        if storage.properties[fetch.slot].take(&row.properties[index].slot, as: fetch.codec) { continue }
+        if storage.properties[first + fetch.slot].take(&row.properties[index].slot, as: fetch.codec) { continue }
         try Instance(at: object, layout).fetched(index, &row.properties[index].slot, in: database)
       }
-      storage.record = record
+      storage.part(of: first).record = record
     }
   }
 
@@ -88,7 +89,7 @@ extension Instance {
     if !isNil, let record, let store = record.keeper,
       let asked = relation.slot(
         asking: StoredProperty(
-          origin: store, owner: layout.type, holder: ObjectIdentifier(storage), zIndex: record.place.zIndex, index: index,
+          origin: store, owner: layout.type, holder: storage.part(of: slot).identity, zIndex: record.place.zIndex, index: index,
           name: "\(layout.name).\(layout.properties[index].name)"))
     {
       storage[slot].slot = asked

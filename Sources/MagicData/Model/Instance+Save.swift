@@ -65,7 +65,7 @@ extension Instance {
           baseline: state.isEdited ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot)))
       return
     }
-    if let asked = relation.asked(held), state.isEdited, !asked.isOf(record, index, storage) {
+    if let asked = relation.asked(held), state.isEdited, !asked.isOf(record, index, storage.part(of: slot).identity) {
       throw MagicDataError(
         .value,
         """

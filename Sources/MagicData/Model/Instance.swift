@@ -3,8 +3,8 @@ internal import MagicJournal
 /// An instance seen as its properties, on its owner's side.
 struct Instance {
   enum Places {
-    /// Slot by slot as the wrappers are declared.
-    case shared(Storage)
+    /// Slot by slot as the wrappers are declared, from one on.
+    case shared(Storage, from: Int)
     /// Property by property; then the reverses.
     case apart([PropertySlot])
   }
@@ -27,24 +27,24 @@ struct Instance {
     places = try layout.places(at: object)
   }
 
-  /// The storage that knows where the object stands in a database.
-  var first: Storage {
+  /// What knows where the object stands in a database.
+  var first: Storage.Part {
     switch places {
-    case .shared(let storage): storage
-    case .apart(let properties): properties[0].storage
+    case .shared(let storage, let first): storage.part(of: first)
+    case .apart(let properties): properties[0].part
     }
   }
 
   @inline(__always)
   func property(_ index: Int) -> (storage: Storage, slot: Int) {
     switch places {
-    case .shared(let storage): (storage, layout.slots[index])
+    case .shared(let storage, let first): (storage, first + layout.slots[index])
     case .apart(let properties): (properties[index].storage, properties[index].index)
     }
   }
 
   /// Equal for copies, which share their values.
-  var identity: ObjectIdentifier { ObjectIdentifier(first) }
+  var identity: InstanceIdentity { first.identity }
 
   /// Which property a wrapper belongs to.
   func index(of slot: PropertySlot) -> Int? {
@@ -63,7 +63,7 @@ struct Instance {
       first.removed = nil
       // A reverse that stands alone has to know as well.
       if case .apart(let properties) = places {
-        for reverse in properties.dropFirst(layout.properties.count) { reverse.storage.record = newValue }
+        for reverse in properties.dropFirst(layout.properties.count) { reverse.part.record = newValue }
       }
     }
   }

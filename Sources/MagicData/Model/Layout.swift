@@ -266,61 +266,59 @@ final class Layout: Sendable {
   /// The same for an instance that is of no other type.
   func places<Object: MagicObject>(at object: UnsafePointer<Object>) throws -> Instance.Places {
     guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object.pointee))) }
-    if let storage = storage(of: object) { return .shared(storage.takeUnretainedValue()) }
+    if let (storage, first) = storage(of: object) { return .shared(storage.takeUnretainedValue(), from: first) }
     let bytes = start(of: object)
     let properties = offsets.map { bytes.load(fromByteOffset: $0.offset, as: PropertySlot.self) }
-    guard properties[0].slot == 0 else {
+    guard properties[0].storage.isFirst(properties[0].index) else {
       throw MagicDataError(
         .model, "\(name) cannot be stored: its first property is declared where another type's is, as by a macro")
     }
     return .apart(properties)
   }
 
-  /// The storage that all wrappers of an instance share, each with the slot that is its property's; `nil` if they do not.
-  func storage<Object: MagicObject>(of object: UnsafePointer<Object>) -> Unmanaged<Storage>? {
+  /// The storage that all wrappers of an instance share, each with the slot that is its property's, counted from one slot on; `nil` if they do not.
+  func storage<Object: MagicObject>(of object: UnsafePointer<Object>) -> (Unmanaged<Storage>, first: Int)? {
     guard let offsets else { return nil }
     let bytes = start(of: object)
-    let first = bytes.load(fromByteOffset: offsets[0].offset, as: UnsafeRawPointer.self)
+    let address = bytes.load(fromByteOffset: offsets[0].offset, as: UnsafeRawPointer.self)
+    let first = bytes.load(fromByteOffset: offsets[0].offset + Layout.slotOffset, as: Int32.self) - (offsets[0].slot ?? 0)
     for index in 0..<offsets.count {
       let (offset, slot) = offsets[index]
-      guard bytes.load(fromByteOffset: offset, as: UnsafeRawPointer.self) == first,
-        slot == nil || bytes.load(fromByteOffset: offset + Layout.slotOffset, as: Int32.self) == slot
+      guard bytes.load(fromByteOffset: offset, as: UnsafeRawPointer.self) == address,
+        slot.map({ bytes.load(fromByteOffset: offset + Layout.slotOffset, as: Int32.self) == first + $0 }) ?? true
       else { return nil }
     }
-    return .fromOpaque(first)
+    let storage = Unmanaged<Storage>.fromOpaque(address)
+    // Wrappers of two instances may stand in a row.
+    guard storage._withUnsafeGuaranteedRef({ $0.isFirst(Int(first)) }) else { return nil }
+    return (storage, Int(first))
   }
 
   /// Whether each of a row's values is what its property's slot holds, so that the row is an instance's storage as it is.
-  func holds(_ row: Storage) -> Bool {
-    firstPlace != nil && fetches.indices.allSatisfy { fetches[$0].holds(row.properties[$0].slot) }
+  func holds(_ row: Storage) -> Bool { withExtendedLifetime(row) { holds(row.properties) } }
+
+  func holds(_ row: UnsafeMutablePointer<Storage.Property>) -> Bool {
+    firstPlace != nil && fetches.indices.allSatisfy { fetches[$0].holds(row[$0].slot) }
   }
 
   /// Puts an instance together that shows what a row holds, as `init()` and an assignment of each value would.
   ///
   /// The struct is its wrappers and nothing else (`firstPlace`), and a wrapper is a `PropertySlot`, so to initialize these is to initialize it.
-  func compose(_ object: UnsafeMutableRawPointer, of row: consuming Storage) {
-    compose(object, ofHeld: hold(row))
-  }
-
-  /// The same of a row that is held already.
-  func compose(_ object: UnsafeMutableRawPointer, ofHeld row: Unmanaged<Storage>) {
-    let wrappers = object.bindMemory(to: PropertySlot.self, capacity: fetches.count)
-    for index in 0..<fetches.count {
-      (wrappers + index).initialize(
-        to: PropertySlot(storage: row.takeRetainedValue(), slot: Int32(truncatingIfNeeded: index)))
+  ///
+  /// - Returns: how many instances of the rows that one storage holds these are.
+  @discardableResult
+  func compose(_ objects: UnsafeMutableRawPointer, of rows: consuming Storage) -> Int {
+    let count = rows.taken * fetches.count
+    guard count > 0 else { return 0 }
+    let rows = Unmanaged.passRetained(rows)
+    // Once for each wrapper.
+    for _ in 1..<count { _ = rows.retain() }
+    let wrappers = objects.bindMemory(to: PropertySlot.self, capacity: count)
+    for slot in 0..<count {
+      (wrappers + slot).initialize(
+        to: PropertySlot(storage: rows.takeRetainedValue(), slot: Int32(truncatingIfNeeded: slot)))
     }
-  }
-
-  /// Holds a row once for each wrapper of its instance to come.
-  func hold(_ row: consuming Storage) -> Unmanaged<Storage> {
-    let row = Unmanaged.passRetained(row)
-    for _ in 1..<fetches.count { _ = row.retain() }
-    return row
-  }
-
-  /// Undoes `hold`.
-  func letGo(_ row: Unmanaged<Storage>) {
-    for _ in 0..<fetches.count { row.release() }
+    return count / fetches.count
   }
 
   /// Whether instances are put together of rows, and there is nothing else to be fetched for them.

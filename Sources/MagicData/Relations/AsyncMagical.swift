@@ -259,16 +259,16 @@ struct AsyncCodec<Wrapped: Magical>: RelationCodec {
 struct StoredProperty {
   let origin: Store
   let owner: any MagicObject.Type
-  /// The storage that it was fetched into.
-  let holder: ObjectIdentifier
+  /// The instance that it was fetched for.
+  let holder: InstanceIdentity
   let zIndex: Int64
   let index: Int
   let name: String
 
   /// - Parameter record: of the object that holds it now; `nil` once that was removed.
-  func isOf(_ record: Record?, _ index: Int, _ storage: Storage) -> Bool {
+  func isOf(_ record: Record?, _ index: Int, _ instance: InstanceIdentity) -> Bool {
     guard self.index == index else { return false }
-    guard let record else { return holder == ObjectIdentifier(storage) }
+    guard let record else { return holder == instance }
     return origin.id == record.database && zIndex == record.place.zIndex
   }
 

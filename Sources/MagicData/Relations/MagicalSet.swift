@@ -95,14 +95,14 @@ extension MagicalSet: RelationMembers {
 /// What tells a member from others.
 struct Member {
   /// Of the values that copies share.
-  let identity: ObjectIdentifier?
-  private let storage: Storage?
+  let identity: InstanceIdentity?
+  private let part: Storage.Part?
 
   init(_ object: some MagicObject) {
     // An object whose type cannot be stored is told from nothing; the update that comes says why.
     let instance = try? Instance(of: object)
     identity = instance?.identity
-    storage = instance?.first
+    part = instance?.first
   }
 
   func isSame(as other: Member) -> Bool {
@@ -111,7 +111,7 @@ struct Member {
 
   /// Once it is saved. Of two databases' objects the z indexes mean nothing to each other.
   var saved: SavedMember? {
-    storage?.record.map { SavedMember(database: $0.database, zIndex: $0.place.zIndex) }
+    part?.record.map { SavedMember(database: $0.database, zIndex: $0.place.zIndex) }
   }
 }
 
@@ -148,7 +148,7 @@ private final class MemberIndex {
 
 /// The same, as far as it is worked out.
 private struct MemberPlaces {
-  private var byIdentity: [ObjectIdentifier: Int] = [:]
+  private var byIdentity: [InstanceIdentity: Int] = [:]
   private var bySaved: [SavedMember: Int] = [:]
   /// Members that had no z index when they came: they may have one by now.
   private var unsaved: [(member: Member, place: Int)] = []

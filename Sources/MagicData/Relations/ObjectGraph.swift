@@ -10,7 +10,7 @@ struct ObjectGraph {
 
   private(set) var nodes: [Node] = []
   private(set) var save = GraphSave()
-  private var numbers: [ObjectIdentifier: Int] = [:]
+  private var numbers: [InstanceIdentity: Int] = [:]
   private let database: Store
 
   /// Deep graphs are walked without recursion.

@@ -30,7 +30,7 @@ public struct ReverseMagicValue<Owner: MagicObject> {
 
   /// The owners. None for an object that was neither saved nor fetched.
   public var wrappedValue: AsyncReverseMagicSet<Owner> {
-    AsyncReverseMagicSet(property.storage.record, relation)
+    AsyncReverseMagicSet(property.part.record, relation)
   }
 
   public var projectedValue: Self { self }

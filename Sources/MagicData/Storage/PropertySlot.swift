@@ -14,6 +14,8 @@ internal import MagicJournal
   }
 
   var index: Int { Int(slot) }
+  /// The instance whose property it is.
+  var part: Storage.Part { storage.part(of: index) }
 
   /// The value, if a slot holds it as it is. This much is done where the caller is: a call of generic code takes many times as long.
   @inlinable func scalar<Wrapped>(_: Wrapped.Type) -> Wrapped? {
@@ -52,9 +54,9 @@ internal import MagicJournal
   /// A program that reads what was never set stops here, and says why also when it is optimized.
   func required<Wrapped: Magical>(_ type: Wrapped.Type) -> Wrapped {
     if let value = get(type) { return value }
-    let place = storage.header.place
+    let (place, count) = (storage.header.place, storage.header.count)
     if PropertyRecorder.isRecording { PropertyRecorder.stop(type, place) }
-    let known = storage.header.count > 1 ? Layout.name(ofPropertyAt: index, firstAt: place) : Layout.name(ofPropertyAt: place)
+    let known = count > 1 ? Layout.name(ofPropertyAt: index % count, firstAt: place) : Layout.name(ofPropertyAt: place)
     let name = known ?? "The value of \(place.typeName) declared at \(place.fileName):\(place.line)"
     if case .held(let held) = storage[index].slot, held.isMissing {
       fatalError(

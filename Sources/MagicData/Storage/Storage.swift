@@ -66,34 +66,60 @@ final class RemovedNumber: Sendable {
   }
 }
 
-/// The memory of an object's properties: one for all of them where the wrappers found each other (`Opening`), else one for each.
+/// Tells instances apart while they live; copies have the same.
+struct InstanceIdentity: Hashable {
+  fileprivate let address: UInt
+}
+
+/// The memory of instances' properties: one for all properties of an instance where the wrappers found each other (`Opening`), else one for each; of instances that were
+/// read one after the other, one for some of them (`InstanceBuffer`), since to allocate one for each and to let go of it takes longer than to fill it.
 ///
-/// Copies of an instance share it. It belongs to the instance's owner and is touched by nobody else.
+/// Copies of an instance share its part. That belongs to the instance's owner and is touched by nobody else.
 @usableFromInline final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
-  // In an order that leaves no gaps: each instance has one. Of bits alone, it is made where it stands, and goes with its memory; with references in it
-  // Swift would copy it there and destroy it again. So the storage holds by hand what it refers to.
   @usableFromInline struct Header {
     /// For who reads what was never set.
     let place: Place
-    fileprivate var keeper: Unmanaged<Store>?
-    fileprivate var rest: Unmanaged<Rest>?
-    fileprivate var record: Record.Bits?
-    /// Of the save that began last.
-    fileprivate var mark: UInt8 = 0
     private let properties: UInt16
-    /// The run of objects in which it was saved last (`SaveRuns`).
-    var run: UInt32 = 0
+    /// For how many instances there is memory, and how many there are.
+    fileprivate let room: UInt16
+    fileprivate var taken: UInt16 = 0
 
-    /// Of its properties.
+    /// Of the properties of an instance.
     var count: Int { Int(properties) }
 
-    fileprivate init(count: Int, place: Place, _ record: Record?) {
-      (properties, self.place) = (UInt16(count), place)
-      (self.record, keeper) = (record?.bits, record?.keeper.map { .passRetained($0) })
+    fileprivate init(room: Int, count: Int, place: Place) {
+      (self.room, properties, self.place) = (UInt16(room), UInt16(count), place)
     }
   }
 
-  /// What few storages have.
+  /// What is known of an instance beside its properties; behind the properties of all.
+  // In an order that leaves no gaps. Of bits alone, it is made where it stands, and goes with its memory; with references in it Swift would copy it there and destroy
+  // it again. So it holds by hand what it refers to.
+  fileprivate struct Head {
+    var keeper: Unmanaged<Store>?
+    var rest: Unmanaged<Rest>?
+    var record: Record.Bits?
+    /// Of the save that began last.
+    var mark: UInt8 = 0
+    var run: UInt32 = 0
+
+    init(_ record: Record?) {
+      (self.record, keeper) = (record?.bits, record?.keeper.map { .passRetained($0) })
+    }
+
+    var known: Rest? { rest?.takeUnretainedValue() }
+
+    var made: Rest {
+      mutating get {
+        if let known { return known }
+        let made = Rest()
+        rest = .passRetained(made)
+        return made
+      }
+    }
+  }
+
+  /// What few instances have.
   fileprivate final class Rest {
     var removed: RemovedNumber?
     var originals: [(slot: Int, stored: Slot)] = []
@@ -121,73 +147,174 @@ final class RemovedNumber: Sendable {
     }
   }
 
+  // MARK: Making
+
+  /// For one instance.
   static func make(_ count: Int, _ place: Place) -> Storage {
-    make(count, place) { $0.initialize(repeating: Property(), count: count) }
+    let storage = make(room: 1, of: count, place)
+    withExtendedLifetime(storage) {
+      storage.room.vacant.initialize(repeating: Property(), count: count)
+      storage.room.take(nil)
+    }
+    return storage
   }
 
-  /// - Parameter fill: puts a property into each place.
-  static func make(
-    _ count: Int, _ place: Place, _ record: Record? = nil, _ fill: (UnsafeMutablePointer<Property>) -> Void
-  ) -> Storage {
-    let storage = create(minimumCapacity: count) { _ in Header(count: count, place: place, record) }
-    storage.withUnsafeMutablePointerToElements(fill)
+  /// For instances that are still to be added.
+  static func make(room: Int, of count: Int, _ place: Place) -> Storage {
+    let heads = (room * MemoryLayout<Head>.stride - 1) / MemoryLayout<Property>.stride + 1
+    let storage = create(minimumCapacity: room * count + heads) { _ in Header(room: room, count: count, place: place) }
     return unsafeDowncast(storage, to: Storage.self)
+  }
+
+  /// Where the next instances are to be put. Nothing but addresses: somebody has to hold the storage.
+  struct Room {
+    private let header: UnsafeMutablePointer<Header>
+    private let properties: UnsafeMutablePointer<Property>
+
+    fileprivate init(_ header: UnsafeMutablePointer<Header>, _ properties: UnsafeMutablePointer<Property>) {
+      (self.header, self.properties) = (header, properties)
+    }
+
+    var isFull: Bool { header.pointee.taken == header.pointee.room }
+    /// Memory for the properties of one; nothing is there yet.
+    var vacant: UnsafeMutablePointer<Property> { properties + Int(header.pointee.taken) * header.pointee.count }
+
+    /// What was vacant holds an instance's properties now.
+    func take(_ record: Record?) {
+      (Storage.heads(header, properties) + Int(header.pointee.taken)).initialize(to: Head(record))
+      header.pointee.taken += 1
+    }
+
+    /// The last one is gone again.
+    func dropLast() {
+      header.pointee.taken -= 1
+      _ = Storage.empty(Int(header.pointee.taken), header, properties)
+    }
+  }
+
+  var room: Room { withUnsafeMutablePointers { Room($0, $1) } }
+  /// How many instances it has.
+  var taken: Int { Int(header.taken) }
+
+  /// Moves the last instance, which nobody has yet, into a storage of its own.
+  func takeLast() -> Storage {
+    let own = Storage.make(room: 1, of: header.count, header.place)
+    withUnsafeMutablePointers { header, properties in
+      header.pointee.taken -= 1
+      let (count, number) = (header.pointee.count, Int(header.pointee.taken))
+      own.withUnsafeMutablePointers { ownHeader, ownProperties in
+        ownProperties.moveInitialize(from: properties + number * count, count: count)
+        Storage.heads(ownHeader, ownProperties).initialize(to: Storage.heads(header, properties)[number])
+        ownHeader.pointee.taken = 1
+      }
+    }
+    return own
   }
 
   deinit {
     let isDeep = withUnsafeMutablePointers { header, properties in
       var isDeep = false
-      func queue(_ slot: Slot) {
-        guard case .held(let held) = slot, held.holdsInstances else { return }
-        ReleaseQueue.add(held)
-        isDeep = true
-      }
-      for index in 0..<header.pointee.count {
-        switch properties[index].slot {
-        case .unset, .null, .integer, .real, .uuid: continue
-        case .text: break
-        case .held: queue(properties[index].slot)
-        }
-        (properties + index).deinitialize(count: 1)
-      }
-      // What was fetched and has given way holds instances as well.
-      if let rest = header.pointee.rest?.takeRetainedValue() {
-        for original in rest.originals { queue(original.stored) }
-      }
-      header.pointee.keeper?.release()
+      for number in 0..<Int(header.pointee.taken) where Storage.empty(number, header, properties) { isDeep = true }
       return isDeep
     }
     if isDeep { ReleaseQueue.drain() }
   }
 
-  // MARK: The object
-
-  /// Only in the storage of an object's first property, and only once it was saved or fetched.
-  var record: Record? {
-    get { header.record.map { Record($0, keeper: header.keeper?.takeUnretainedValue()) } }
-    set {
-      let before = header.keeper
-      (header.record, header.keeper) = (newValue?.bits, newValue?.keeper.map { .passRetained($0) })
-      before?.release()
+  /// Lets go of all that an instance refers to. Other instances wait in the queue: then it is `true`.
+  @inline(__always)
+  private static func empty(
+    _ number: Int, _ header: UnsafeMutablePointer<Header>, _ properties: UnsafeMutablePointer<Property>
+  ) -> Bool {
+    var isDeep = false
+    func queue(_ slot: Slot) {
+      guard case .held(let held) = slot, held.holdsInstances else { return }
+      ReleaseQueue.add(held)
+      isDeep = true
     }
+    let first = number * header.pointee.count
+    for index in first..<first + header.pointee.count {
+      switch properties[index].slot {
+      case .unset, .null, .integer, .real, .uuid: continue
+      case .text: break
+      case .held: queue(properties[index].slot)
+      }
+      (properties + index).deinitialize(count: 1)
+    }
+    let head = heads(header, properties) + number
+    // What was fetched and has given way holds instances as well.
+    if let rest = head.pointee.rest?.takeRetainedValue() {
+      for original in rest.originals { queue(original.stored) }
+    }
+    head.pointee.keeper?.release()
+    return isDeep
   }
 
-  /// In the same place, once it was removed.
-  var removed: RemovedNumber? {
-    get { rest?.removed }
-    set { if rest != nil || newValue != nil { madeRest().removed = newValue } }
+  @inline(__always)
+  private static func heads(
+    _ header: UnsafeMutablePointer<Header>, _ properties: UnsafeMutablePointer<Property>
+  ) -> UnsafeMutablePointer<Head> {
+    // The storage's memory, of which nothing is used as properties behind the last of these.
+    UnsafeMutableRawPointer(properties + Int(header.pointee.room) * header.pointee.count).assumingMemoryBound(to: Head.self)
   }
 
-  /// What the database holds, as far as this instance knows, where that is not what the slot holds.
-  private var originals: [(slot: Int, stored: Slot)] { rest?.originals ?? [] }
+  // MARK: An instance
 
-  private var rest: Rest? { header.rest?.takeUnretainedValue() }
+  /// The instance that a slot belongs to.
+  func part(of slot: Int) -> Part { Part(storage: self, number: number(of: slot)) }
 
-  private func madeRest() -> Rest {
-    if let rest { return rest }
-    let rest = Rest()
-    header.rest = .passRetained(rest)
-    return rest
+  /// Whether a slot is the first of an instance.
+  func isFirst(_ slot: Int) -> Bool { slot == 0 || slot % header.count == 0 }
+
+  private func number(of slot: Int) -> Int { header.room == 1 ? 0 : slot / header.count }
+
+  /// Of a storage that somebody holds: it stays where it is.
+  private func head(of number: Int) -> UnsafeMutablePointer<Head> {
+    withUnsafeMutablePointers { Storage.heads($0, $1) + number }
+  }
+
+  /// What is known of one instance.
+  struct Part {
+    fileprivate let storage: Storage
+    fileprivate let number: Int
+
+    private func access<Result>(_ body: (inout Head) -> Result) -> Result {
+      withExtendedLifetime(storage) { body(&storage.head(of: number).pointee) }
+    }
+
+    /// Only of an object's first property, and only once it was saved or fetched.
+    var record: Record? {
+      get { access { head in head.record.map { Record($0, keeper: head.keeper?.takeUnretainedValue()) } } }
+      nonmutating set {
+        let before = access { head in
+          let before = head.keeper
+          (head.record, head.keeper) = (newValue?.bits, newValue?.keeper.map { .passRetained($0) })
+          return before
+        }
+        before?.release()
+      }
+    }
+
+    /// In the same place, once it was removed.
+    var removed: RemovedNumber? {
+      get { access { $0.known?.removed } }
+      nonmutating set { access { if newValue != nil || $0.known != nil { $0.made.removed = newValue } } }
+    }
+
+    /// Marks a save. Of two at once, into two databases, the first finds its mark gone and takes nothing for saved.
+    func nextMark() -> UInt8 {
+      access { head in
+        head.mark = head.mark == .max ? 1 : head.mark + 1
+        return head.mark
+      }
+    }
+
+    /// The run of objects in which it was saved last (`SaveRuns`).
+    var run: UInt32 {
+      get { access { $0.run } }
+      nonmutating set { access { $0.run = newValue } }
+    }
+
+    var identity: InstanceIdentity { InstanceIdentity(address: UInt(bitPattern: storage.head(of: number))) }
   }
 
   // MARK: One property
@@ -223,35 +350,30 @@ final class RemovedNumber: Sendable {
     self[slot].edits = 1
   }
 
-  /// Marks a save. Of two at once, into two databases, the first finds its mark gone and takes nothing for saved.
-  func nextMark() -> UInt8 {
-    header.mark = header.mark == .max ? 1 : header.mark + 1
-    return header.mark
-  }
-
   /// What the database holds of it, as far as the instance knows.
   func stored(at slot: Int) -> Slot? {
     guard self[slot].isStored else { return nil }
-    return originals.first { $0.slot == slot }?.stored ?? self[slot].slot
+    return head(of: number(of: slot)).pointee.known?.originals.first { $0.slot == slot }?.stored ?? self[slot].slot
   }
 
   private func keepOriginal(_ slot: Int) {
+    let head = head(of: number(of: slot))
     // One that could not be read has its original already.
-    guard !originals.contains(where: { $0.slot == slot }) else { return }
-    madeRest().originals.append((slot, self[slot].slot))
+    guard head.pointee.known?.originals.contains(where: { $0.slot == slot }) != true else { return }
+    head.pointee.made.originals.append((slot, self[slot].slot))
   }
 
   /// The database holds what the slot holds.
   func setStored(at slot: Int) {
     self[slot].isStored = true
     self[slot].isEdited = false
-    rest?.originals.removeAll { $0.slot == slot }
+    head(of: number(of: slot)).pointee.known?.originals.removeAll { $0.slot == slot }
   }
 
   /// The database holds something else than the slot.
   func setStored(_ stored: Slot, at slot: Int, isEdited: Bool) {
     setStored(at: slot)
-    madeRest().originals.append((slot, stored))
+    head(of: number(of: slot)).pointee.made.originals.append((slot, stored))
     self[slot].isEdited = isEdited
   }
 

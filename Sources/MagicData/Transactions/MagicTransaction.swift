@@ -101,7 +101,7 @@ extension MagicTransaction {
     _ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?
   ) async throws {
     let scope = Scope.transaction(place.open, isPart: true)
-    var (parts, seen) = (Parts(objects), Set<ObjectIdentifier>())
+    var (parts, seen) = (Parts(objects), Set<InstanceIdentity>())
     while let part = parts.next() {
       try await scope.remove(part: part, &seen)
       progress?(parts.taken)

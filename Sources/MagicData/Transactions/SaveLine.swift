@@ -24,9 +24,10 @@ struct SaveRuns {
     }
     let before = last
     let run = rest.prefix { instance in
-      let storage = instance.first
-      guard storage.header.run != number, before == 0 || storage.header.run != before else { return false }
-      storage.header.run = number
+      let part = instance.first
+      let run = part.run
+      guard run != number, before == 0 || run != before else { return false }
+      part.run = number
       return true
     }
     rest.removeFirst(run.count)

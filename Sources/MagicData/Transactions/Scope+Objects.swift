@@ -116,7 +116,7 @@ extension Scope {
 
   /// - Parameter seen: instances that were removed before, which is enough; they are kept until the transaction ends.
   func removing<Object: MagicObject>(
-    _ objects: [Object], as type: MappedType, _ seen: inout Set<ObjectIdentifier>
+    _ objects: [Object], as type: MappedType, _ seen: inout Set<InstanceIdentity>
   ) throws -> () throws -> ObjectWrite<Void, Void> {
     let instances = try objects.map { try Instance($0, type.layout) }.filter { seen.insert($0.identity).inserted }
     return {
@@ -166,13 +166,13 @@ extension Scope {
   }
 
   nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
-    var seen: Set<ObjectIdentifier> = []
+    var seen: Set<InstanceIdentity> = []
     try await remove(part: [object], &seen)
   }
 
   /// Within a transaction: as many at a time as make a hop to the database worth while.
   nonisolated(nonsending) func remove<Object: MagicObject>(
-    part objects: [Object], _ seen: inout Set<ObjectIdentifier>
+    part objects: [Object], _ seen: inout Set<InstanceIdentity>
   ) async throws {
     let type = try await mapped(Object.self)
     try await write(removing(objects, as: type, &seen))

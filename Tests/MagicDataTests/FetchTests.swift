@@ -65,6 +65,21 @@ import Testing
     }
   }
 
+  final class Witness {}
+
+  struct Link: MagicalCodable {
+    var chain: Chain?
+    var witness: Witness?
+    enum CodingKeys: CodingKey { case chain }
+  }
+
+  /// May hold another one by a value.
+  struct Chain: MagicObject {
+    @MagicValue var text: String
+    @OptionMagicValue var next: Link?
+    init() { text = "link" }
+  }
+
   let folder: TemporaryFolder
   let magic: MagicData
 
@@ -242,8 +257,8 @@ import Testing
     }
   }
 
-  /// A row of which an instance cannot be put together comes among others.
-  @Test(arguments: [0, 1, 2, 20, 39]) func aRowThatHasToBeReadByItsType(number: Int) async throws {
+  /// A row of which an instance cannot be put together comes among others: it has to be read by its type.
+  @Test(arguments: [0, 1, 2, 20, 39]) func aRowWithBytes(number: Int) async throws {
     let all = (0..<40).map(Halves.init)
     all[number].data = Data([1, 2])
     try await magic.update(contentsOf: all)
@@ -254,6 +269,36 @@ import Testing
     for half in fetched { half.left = "changed" }
     try await magic.update(contentsOf: fetched)
     #expect(try await magic.object(of: Halves.self).allSatisfy { $0.left == "changed" })
+  }
+
+  /// The same where all others share their memory.
+  @Test(arguments: [0, 1, 2, 20, 39]) func aRowWithAValueThatIsNoneOfItsTypes(number: Int) async throws {
+    let all = (0..<40).map { _ in Sheet() }
+    for (number, sheet) in all.enumerated() { sheet.text = "sheet \(number)" }
+    try await magic.update(contentsOf: all)
+    let zIndex = try #require(magic.zIndex(of: all[number]))
+    try await magic.store.write { db in
+      try db.execute(sql: "UPDATE Sheet SET isOpen = 7 WHERE z_index = ?", arguments: [zIndex])
+    }
+    let fetched = try await magic.object(of: Sheet.self)
+    #expect(fetched.map(\.text) == all.map(\.text))
+    #expect(fetched.allSatisfy { $0.isOpen })
+    for sheet in fetched { sheet.size = 3 }
+    try await magic.update(contentsOf: fetched)
+    #expect(try await magic.query(of: Sheet.self).where { $0.size == 3 }.count() == 40)
+  }
+
+  @Test func instancesOfOneFetchThatHoldEachOtherByAValueGo() async throws {
+    try await magic.update(contentsOf: (0..<20).map { _ in Chain() })
+    weak var witness: Witness?
+    do {
+      let chains = try await magic.object(of: Chain.self)
+      let made = Witness()
+      for (chain, next) in zip(chains, chains.dropFirst()) { chain.next = Link(chain: next, witness: made) }
+      witness = made
+      #expect(chains[3].next?.chain?.text == "link")
+    }
+    #expect(witness == nil)
   }
 
   /// An instance that is made of the wrappers of two.

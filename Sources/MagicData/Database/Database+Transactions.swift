@@ -73,9 +73,9 @@ extension Database {
   package func within<Result>(_ duration: Duration, _ body: (Database) throws -> Result) throws -> Result? {
     var limit = TimeLimit(end: .now + duration)
     return try withUnsafeMutablePointer(to: &limit) { limit in
-      // A hundred of SQLite's instructions mostly take some microseconds. One that reads a large value takes its time.
+      // A thousand of SQLite's instructions, some for each row, mostly take some ten microseconds. One that reads a large value takes its time.
       sqlite3_progress_handler(
-        sqliteConnection, 100,
+        sqliteConnection, 1_000,
         { limit in limit?.assumingMemoryBound(to: TimeLimit.self).pointee.isOver() ?? false ? 1 : 0 }, limit)
       defer { sqlite3_progress_handler(sqliteConnection, 0, nil, nil) }
       do {

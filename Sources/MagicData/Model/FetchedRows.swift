@@ -2,7 +2,7 @@ internal import GRDB
 internal import GRDBSQLite
 internal import MagicJournal
 
-/// Rows on their way to instances: each is a storage already, which most become that of their instance as it is. So a value goes from the database to its
+/// Rows on their way to instances: each is in a storage already, where most become their instance as they are. So a value goes from the database to its
 /// property's slot and is never copied.
 ///
 /// The rows of a fetch come in the order of its statement; those of a graph are added level by level.
@@ -119,15 +119,13 @@ final class FetchedRows: @unchecked Sendable {
       }
       guard let vacancy = room else { preconditionFailure("rows have a storage") }
       let properties = vacancy.vacant
-      // All of this is asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
-      var (isIncomplete, isHeld, isLong) = (false, true, false)
+      // Both are asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
+      var (isIncomplete, isHeld) = (false, true)
       for index in 0..<reads.count {
         let (slot, isPlain) = reads[index].column < 0 ? (.null, false) : select.slot(reads[index])
         if !isPlain {
           if case .null = slot, reads[index].isRequired { isIncomplete = true }
           if !fetches[index].holds(slot) { isHeld = false }
-        } else if case .text(let text) = slot, text.utf8.count > InstanceBuffer.longText {
-          isLong = true
         }
         (properties + index).initialize(
           to: Storage.Property(slot: slot, isStored: true, edits: fetches[index].initialEdits))
@@ -145,7 +143,7 @@ final class FetchedRows: @unchecked Sendable {
       } else if !isHeld {
         takeApart(&instances, isNamed: birth != nil)
         room = nil
-      } else if isLong {
+      } else if instances?.isLong(properties) == true {
         instances?.isolateLast()
         room = nil
       }

@@ -3,21 +3,21 @@ internal import MagicJournal
 /// Instances that rows became where they were read: on their way to an array. An instance is no more than a part of a storage that is held as often as it has wrappers,
 /// so that to make it is to write where that is.
 ///
-/// Some of them that were read one after the other share a storage. Who keeps one of these keeps the memory of all, so they are few, and one with a long text has a storage
-/// of its own.
+/// Some of them that were read one after the other share a storage. Who keeps one of these keeps the memory of all: so they are few, one with long texts has a storage of its own,
+/// and so have all of a type with a value that needs memory of its own (it may even hold a neighbour, and both would hold each other for good).
 ///
 /// Of types whose instances can be put together of a row and hold nothing that has to be fetched as well (`Layout.isComposed`).
 final class InstanceBuffer {
   private static let mostShared = 16
-  /// In bytes: a text above that is long.
-  static let longText = 256
+  /// Of the texts of a row that shares its storage, in bytes.
+  private static let mostText = 256
 
   private let layout: Layout
   private let place: Place
   private let database: Identifier
   private var storages: [Storage] = []
-  /// For how many instances the last one was made: a fetch of few needs little memory.
-  private var shared = 0
+  /// For how many instances the next one is to be: a fetch of few needs little memory.
+  private var room = 1
 
   var count: Int { storages.reduce(0) { $0 + $1.taken } }
 
@@ -29,9 +29,9 @@ final class InstanceBuffer {
 
   /// A storage for the next rows, once the last one has no more room.
   func next() -> Storage {
-    shared = min(max(1, shared * 2), InstanceBuffer.mostShared)
-    let storage = Storage.make(room: shared, of: layout.fetches.count, place)
+    let storage = Storage.make(room: room, of: layout.fetches.count, place)
     storages.append(storage)
+    if layout.isScalar { room = min(room * 4, InstanceBuffer.mostShared) }
     return storage
   }
 
@@ -40,10 +40,21 @@ final class InstanceBuffer {
     Record(database: database, keeper: nil, place: place, birth: birth)
   }
 
+  /// Whether a row needs a storage of its own.
+  func isLong(_ row: UnsafeMutablePointer<Storage.Property>) -> Bool {
+    var bytes = 0
+    for index in 0..<layout.fetches.count {
+      if case .text(let text) = row[index].slot { bytes += text.utf8.count }
+    }
+    return bytes > InstanceBuffer.mostText
+  }
+
   /// Gives the last row a storage of its own. The next ones want another.
   func isolateLast() {
-    storages.append(storages[storages.count - 1].takeLast())
-    shared = 0
+    room = 1
+    guard let storage = storages.last, let own = storage.takeLast() else { return }
+    if storage.taken == 0 { storages.removeLast() }
+    storages.append(own)
   }
 
   /// Moves all of them to where there is room for so many.
@@ -57,7 +68,12 @@ final class InstanceBuffer {
 
   /// Takes them apart again, each with a storage of its own.
   func takeStorages() -> [Storage] {
-    defer { storages = [] }
-    return storages.flatMap { storage in (0..<storage.taken).map { _ in storage.takeLast() }.reversed() }
+    var apart: [Storage] = []
+    // Each is gone once it is empty.
+    while let storage = storages.popLast() {
+      while let own = storage.takeLast() { apart.append(own) }
+      if storage.taken > 0 { apart.append(storage) }
+    }
+    return apart.reversed()
   }
 }

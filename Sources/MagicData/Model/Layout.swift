@@ -180,6 +180,7 @@ final class Layout: Sendable {
     self.name = name
     self.properties = properties
     codecs = properties.map(\.codec)
+    isScalar = codecs.allSatisfy { if case .held = $0 { false } else { true } }
     roles = properties.map(\.role)
     initialEdits = properties.map(\.initialEdits)
     var relational = PropertySet()
@@ -294,7 +295,7 @@ final class Layout: Sendable {
     return (storage, Int(first))
   }
 
-  /// Whether each of a row's values is what its property's slot holds, so that the row is an instance's storage as it is.
+  /// Whether each of a row's values is what its property's slot holds, so that the row is an instance as it stands in its storage.
   func holds(_ row: Storage) -> Bool { withExtendedLifetime(row) { holds(row.properties) } }
 
   func holds(_ row: UnsafeMutablePointer<Storage.Property>) -> Bool {
@@ -320,6 +321,9 @@ final class Layout: Sendable {
     }
     return count / fetches.count
   }
+
+  /// Whether no value needs memory of its own, but for texts.
+  let isScalar: Bool
 
   /// Whether instances are put together of rows, and there is nothing else to be fetched for them.
   var isComposed: Bool { firstPlace != nil && isPlain }

@@ -44,8 +44,8 @@ struct Place: Hashable {
 /// each that comes at the next expected place takes the next slot.
 ///
 /// Why this is sound whatever the program does: a slot is given once. Each wrapper reads and writes its own slot of its own storage, and
-/// what an instance knows of the database is read from its first wrapper's storage, which that wrapper opened itself: as slot 0, or as the
-/// only slot. A wrapper that does not find the others (made before the layout was known, by an explicit `MagicValue(…)`, in a delegating
+/// what an instance knows of the database is read from its first wrapper's storage, where that wrapper's slot is the first of an instance (`Storage.isFirst`): that wrapper opened it
+/// itself, as slot 0 or as the only slot, or a fetch has put it there. A wrapper that does not find the others (made before the layout was known, by an explicit `MagicValue(…)`, in a delegating
 /// `init`, by a macro) has a storage of its own: that costs an allocation, and nothing else. A storage that is never filled waits on its
 /// thread until others push it out.
 enum Opening {

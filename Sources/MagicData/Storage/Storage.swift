@@ -1,6 +1,6 @@
 internal import MagicJournal
 
-/// Where an object stands in a database: what the storage of its first property knows.
+/// Where an object stands in a database: what the storage of its first property knows of an instance.
 struct Record {
   /// All of it but what it refers to.
   fileprivate struct Bits {
@@ -74,7 +74,7 @@ struct InstanceIdentity: Hashable {
 /// The memory of instances' properties: one for all properties of an instance where the wrappers found each other (`Opening`), else one for each; of instances that were
 /// read one after the other, one for some of them (`InstanceBuffer`), since to allocate one for each and to let go of it takes longer than to fill it.
 ///
-/// Copies of an instance share its part. That belongs to the instance's owner and is touched by nobody else.
+/// Copies of an instance share its part. That belongs to the instance's owner and is touched by nobody else, but that the last of all owners lets go of all parts.
 @usableFromInline final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
   @usableFromInline struct Header {
     /// For who reads what was never set.
@@ -162,8 +162,12 @@ struct InstanceIdentity: Hashable {
   /// For instances that are still to be added.
   static func make(room: Int, of count: Int, _ place: Place) -> Storage {
     let heads = (room * MemoryLayout<Head>.stride - 1) / MemoryLayout<Property>.stride + 1
-    let storage = create(minimumCapacity: room * count + heads) { _ in Header(room: room, count: count, place: place) }
-    return unsafeDowncast(storage, to: Storage.self)
+    let storage = unsafeDowncast(
+      create(minimumCapacity: room * count + heads) { _ in Header(room: room, count: count, place: place) }, to: Storage.self)
+    storage.withUnsafeMutablePointerToElements {
+      _ = UnsafeMutableRawPointer($0 + room * count).bindMemory(to: Head.self, capacity: room)
+    }
+    return storage
   }
 
   /// Where the next instances are to be put. Nothing but addresses: somebody has to hold the storage.
@@ -196,8 +200,9 @@ struct InstanceIdentity: Hashable {
   /// How many instances it has.
   var taken: Int { Int(header.taken) }
 
-  /// Moves the last instance, which nobody has yet, into a storage of its own.
-  func takeLast() -> Storage {
+  /// Moves the last instance, which nobody has yet, into a storage of its own; `nil` if there is none, or this is its own.
+  func takeLast() -> Storage? {
+    guard header.room > 1, header.taken > 0 else { return nil }
     let own = Storage.make(room: 1, of: header.count, header.place)
     withUnsafeMutablePointers { header, properties in
       header.pointee.taken -= 1
@@ -253,7 +258,7 @@ struct InstanceIdentity: Hashable {
   private static func heads(
     _ header: UnsafeMutablePointer<Header>, _ properties: UnsafeMutablePointer<Property>
   ) -> UnsafeMutablePointer<Head> {
-    // The storage's memory, of which nothing is used as properties behind the last of these.
+    // Bound to heads when the storage was made.
     UnsafeMutableRawPointer(properties + Int(header.pointee.room) * header.pointee.count).assumingMemoryBound(to: Head.self)
   }
 

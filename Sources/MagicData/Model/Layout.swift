@@ -312,8 +312,20 @@ final class Layout: Sendable {
     let count = rows.taken * fetches.count
     guard count > 0 else { return 0 }
     let rows = Unmanaged.passRetained(rows)
-    // Once for each wrapper.
-    for _ in 1..<count { _ = rows.retain() }
+    // Once for each wrapper. What stands side by side, the compiler does at once.
+    var left = count - 1
+    while left >= 8 {
+      _ = rows.retain()
+      _ = rows.retain()
+      _ = rows.retain()
+      _ = rows.retain()
+      _ = rows.retain()
+      _ = rows.retain()
+      _ = rows.retain()
+      _ = rows.retain()
+      left -= 8
+    }
+    for _ in 0..<left { _ = rows.retain() }
     let wrappers = objects.bindMemory(to: PropertySlot.self, capacity: count)
     for slot in 0..<count {
       (wrappers + slot).initialize(

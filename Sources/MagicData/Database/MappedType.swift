@@ -16,6 +16,9 @@ final class MappedType: Sendable {
   let (selectAll, selectByKey, selectByZIndex): (String, String, String)
   let (selectByZIndexes, selectByZIndexRange): (String, String)
   let birth: Int32?
+  /// Where the last entry is in the row that is found by its key. The rows of other fetches are without: who saves an object looks it up then, which takes less than to
+  /// read it of all.
+  let last: Int32
   let hasNumbers: Bool
   /// By property that was stored in other kinds before: where those are in the row.
   let former: [Int: [(column: Int32, kind: FormerKind)]]
@@ -39,8 +42,8 @@ final class MappedType: Sendable {
     self.fields = fields
     inOrder = fields.enumerated().compactMap { index, field in field.map { (index, $0) } }.sorted { $0.field < $1.field }
     columns = zip(layout.properties, fields).compactMap { $0.kind.isLinked ? nil : $1 } + rest
-    // Before the fields stand the z index, the key and the last entry.
-    var column: Int32 = 2
+    // Before the fields stand the z index and the key.
+    var column: Int32 = 1
     let reads = zip(layout.properties, fields).map { property, field -> ColumnRead in
       if property.kind.isLinked { return ColumnRead(column: -1, kind: property.kind, property.codec, isRequired: false) }
       // An object whose claim has not arrived has no number (M-19).
@@ -57,7 +60,8 @@ final class MappedType: Sendable {
     selectByZIndexes = stored.select(columns, by: .zIndexes(asRange: false))
     selectByZIndexRange = stored.select(columns, by: .zIndexes(asRange: true))
     hasNumbers = stored.schema.hasNumbers
-    birth = stored.schema.hasBirths ? hasNumbers ? Int32(3 + columns.count) : 1 : nil
+    birth = stored.schema.hasBirths ? hasNumbers ? Int32(2 + columns.count) : 1 : nil
+    last = Int32(2 + columns.count + (stored.schema.hasNumbers ? 1 : 0))
     relations = layout.properties.enumerated().compactMap { index, property in
       guard let codec = property.relation, let relation = fields[index].flatMap({ stored.relations[$0] }) else { return nil }
       return (index, codec, relation)

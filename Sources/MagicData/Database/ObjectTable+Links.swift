@@ -59,7 +59,7 @@ extension ObjectTable {
   func reference(_ field: Int, of zIndex: Int64) throws -> Int64? {
     var select = try SQL(db, type.select([field], by: .zIndex))
     try select.bind(zIndex)
-    return try select.step() && !select.isNull(3) ? select.integer(3) : nil
+    return try select.step() && !select.isNull(2) ? select.integer(2) : nil
   }
 
   /// Those of one owner, also to objects that have no row.

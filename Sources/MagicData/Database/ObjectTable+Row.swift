@@ -8,8 +8,8 @@ extension ObjectTable {
     var select = try SQL(db, type.select(stored, by: .zIndex))
     try select.bind(zIndex)
     guard try select.step() else { return [] }
-    for (column, field) in stored.enumerated() where !select.isNull(Int32(column) + 3) {
-      let value = select.value(Int32(column) + 3, type.schema.fields[field].kind)
+    for (column, field) in stored.enumerated() where !select.isNull(Int32(column) + 2) {
+      let value = select.value(Int32(column) + 2, type.schema.fields[field].kind)
       row.append(FieldValue(field: field, value: try type.relations[field].map { .reference(try key(value, of: $0)) } ?? value))
     }
     for field in type.linked {

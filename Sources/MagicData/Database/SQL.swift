@@ -155,6 +155,15 @@ package struct SQL: ~Copyable {
     return try drain()
   }
 
+  /// Reads the first row, if there is one, and then the statement is as it was before it was bound.
+  mutating func readOnce<Result>(_ read: (borrowing SQL) throws -> Result) throws -> Result? {
+    defer {
+      sqlite3_reset(pointer)
+      bound = 0
+    }
+    return try step() ? read(self) : nil
+  }
+
   private mutating func drain() throws -> Int {
     while try step() {}
     return Int(sqlite3_changes(db.sqliteConnection))

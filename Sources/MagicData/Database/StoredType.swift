@@ -192,6 +192,7 @@ package final class StoredType: Sendable {
       "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(isNamed(byBirth: key.isBirth))"
     }
   }
+  var selectLast: String { texts[.lastEntry] { "SELECT magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKey: String { texts[.key] { "SELECT \(name), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(name), magic_last FROM \(quotedTable) ORDER BY z_index" }
   var selectKeysAfter: String {
@@ -268,14 +269,14 @@ package final class StoredType: Sendable {
 
   /// What a fetch reads; see `select`.
   func columns(_ fields: [Int]) -> String {
-    (["z_index", quotedKey, "magic_last"] + fields.map { quotedColumns[$0] } + (schema.hasNumbers ? ["magic_birth"] : []))
+    (["z_index", quotedKey] + fields.map { quotedColumns[$0] } + (schema.hasNumbers ? ["magic_birth"] : []))
       .joined(separator: ", ")
   }
 
-  /// z index, primary value or birth, last entry and `fields`. With numbers, the birth comes last.
+  /// z index, primary value or birth, and `fields`; with numbers, then the birth. Of the one with a key, at last, its last entry.
   func select(_ fields: [Int], by condition: Condition = .nothing) -> String {
     texts[.select(fields, condition)] {
-      "SELECT \(columns(fields)) FROM \(quotedTable)\(condition.sql(quotedKey)) ORDER BY z_index"
+      "SELECT \(columns(fields))\(condition == .key ? ", magic_last" : "") FROM \(quotedTable)\(condition.sql(quotedKey)) ORDER BY z_index"
     }
   }
 
@@ -301,6 +302,7 @@ private final class StatementTexts: Sendable {
     case shown(Int)
     case owners(Int, required: [[Int]])
     case last
+    case lastEntry
     case highest
     case insert([Int], rows: Int)
     case update([Int], isBirth: Bool)

@@ -78,21 +78,22 @@ extension LocalTransaction {
     _ object: ObjectRun.Object, _ birth: Birth?, until end: Int, _ writer: inout RunWriter, _ isTaken: inout Bool
   ) throws -> ObjectPlace? {
     let last = next
+    let before = try object.place.flatMap { $0.last.isNone ? try writer.last(of: $0.zIndex) : $0.last }
     let isFree: Bool
-    if let before = object.place {
-      isFree = object.written != 0 && !hasEntry(before.last)
+    if object.place != nil {
+      isFree = object.written != 0 && before.map { !hasEntry($0) } ?? false
     } else if writer.isBorn {
       isFree = true
     } else {
       isFree = try !(hasAbsent(writer.table) && writer.mayBeAbsent(object))
     }
     guard isFree else { return nil }
-    guard let zIndex = try writer.write(object, birth, until: end, last: last) else {
+    guard let zIndex = try writer.write(object, birth, until: end, last: last, before: before) else {
       isTaken = object.place == nil
       return nil
     }
     if object.place == nil, let number = writer.number { didSet(number, writer.table) }
-    try append(writer, zIndex: zIndex, previous: object.place?.last ?? .none)
+    try append(writer, zIndex: zIndex, previous: before ?? .none)
     return ObjectPlace(zIndex: zIndex, last: last)
   }
 }
@@ -113,6 +114,7 @@ struct RunWriter: ~Copyable {
   /// Of the next new object, while nobody else makes any.
   var nextZIndex: Int64?
   private var statement: SQL?
+  private var lookUp: SQL?
   /// What the statement is for.
   private var use: (written: UInt64, isNew: Bool) = (0, false)
   /// Of an update: the fields that were written, if these are not all.
@@ -135,8 +137,18 @@ struct RunWriter: ~Copyable {
     return try table.absentPlace(of: ObjectKey(from: &reader)) != nil
   }
 
+  /// The last entry of whatever object has a row at a z index; `nil` if none has.
+  mutating func last(of zIndex: Int64) throws -> EntryPlace? {
+    if lookUp == nil { lookUp = try SQL(table.db, type.stored.selectLast) }
+    try lookUp!.bind(zIndex)
+    return try lookUp!.readOnce { $0.place(0) }
+  }
+
+  /// - Parameter before: the last entry that a known object is to have now.
   /// - Returns: where the object is; `nil` if it is not as it should be, and nothing was written.
-  mutating func write(_ object: ObjectRun.Object, _ birth: Birth?, until end: Int, last: EntryPlace) throws -> Int64? {
+  mutating func write(
+    _ object: ObjectRun.Object, _ birth: Birth?, until end: Int, last: EntryPlace, before: EntryPlace?
+  ) throws -> Int64? {
     if let birth {
       self.birth.removeAll()
       ObjectKey.birth(birth).encode(to: &self.birth)
@@ -152,10 +164,10 @@ struct RunWriter: ~Copyable {
     }
     try statement!.bind(last)
     try bindFields(object, until: end)
-    if let before = object.place {
-      try statement!.bind(before.zIndex)
+    if let before {
+      try statement!.bind(zIndex)
       try bindKey(object)
-      try statement!.bind(before.last)
+      try statement!.bind(before)
     }
     guard try statement!.runOnce() > 0 else { return nil }
     if isNew { nextZIndex = zIndex + 1 }

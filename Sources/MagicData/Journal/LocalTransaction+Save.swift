@@ -59,7 +59,7 @@ extension LocalTransaction {
     let (object, links) = try resolved(instance, against: .stored(record.place.zIndex), type, relations)
     let changes = type.fields(of: object.changed, object)
     let key = record.key
-    if !changes.isEmpty, !hasEntry(record.place.last), !table.type.needsFold(changes) {
+    if !changes.isEmpty, !record.place.last.isNone, !hasEntry(record.place.last), !table.type.needsFold(changes) {
       let place = next
       // Mostly nobody has written to the object since.
       if try table.update(record.place.zIndex, key, changes, last: place, before: record.place.last) {

@@ -47,13 +47,6 @@ final class FetchedRows: @unchecked Sendable {
 
   // MARK: Reading
 
-  /// The objects of a type in the order of their z indexes, or the one with a key.
-  static func select(_ type: MappedType, _ db: Database, key: ObjectKey? = nil) throws -> SQL {
-    var select = try SQL(db, key == nil ? type.selectAll : type.selectByKey)
-    if let key { try select.bind(key.value) }
-    return select
-  }
-
   /// The rows of a statement, of the objects that can be shown.
   ///
   /// - Parameter database: for whoever wants nothing but instances: they are made here, if they can be.
@@ -66,8 +59,9 @@ final class FetchedRows: @unchecked Sendable {
   /// The object with a key, if it can be shown, or is asked for whether it can or not.
   convenience init(_ type: MappedType, _ db: Database, key: ObjectKey, mayBeIncomplete: Bool = false) throws {
     self.init()
-    var select = try FetchedRows.select(type, db, key: key)
-    try read(&select, type, mayBeIncomplete: mayBeIncomplete)
+    var select = try SQL(db, type.selectByKey)
+    try select.bind(key.value)
+    try read(&select, type, last: type.last, mayBeIncomplete: mayBeIncomplete)
   }
 
   /// The objects that a query asks for, in its order.
@@ -99,9 +93,11 @@ final class FetchedRows: @unchecked Sendable {
     }
   }
 
-  /// - Parameter batch: whose rows come by rising z indexes, and others among them.
+  /// - Parameters:
+  ///   - last: where the last entry is, if it is there.
+  ///   - batch: whose rows come by rising z indexes, and others among them.
   private func read(
-    _ select: inout SQL, _ type: MappedType, mayBeIncomplete: Bool = false, of batch: ZIndexBatch? = nil
+    _ select: inout SQL, _ type: MappedType, last: Int32? = nil, mayBeIncomplete: Bool = false, of batch: ZIndexBatch? = nil
   ) throws {
     let (reads, former, birth, hasNumbers) = (type.reads, type.former, type.birth, type.hasNumbers)
     let (fetches, first) = (type.layout.fetches, type.layout.firstPlace ?? .unknown)
@@ -112,7 +108,7 @@ final class FetchedRows: @unchecked Sendable {
       let zIndex = select.integer(0)
       if batch?.takes(zIndex) == false { continue }
       let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
-      let place = ObjectPlace(zIndex: zIndex, last: select.place(2))
+      let place = ObjectPlace(zIndex: zIndex, last: last.map { select.place($0) } ?? .none)
       if room?.isFull != false {
         open = instances?.next() ?? Storage.make(room: 1, of: reads.count, first)
         room = open?.room

@@ -96,4 +96,41 @@ import Testing
     #expect(weights == (1...300).reversed().map(Double.init))
     #expect(count == 42)
   }
+
+  /// J-8, J-18: an instance that was fetched among many does not know its object's last entry, and each save is put behind the one that is the last by then.
+  @Test func whatWasFetchedAmongManyIsSavedOverWhatIsThereByThen() async throws {
+    try await magic.update(contentsOf: (0..<40).map { Cat("cat \($0)", 1) })
+    let fetched = try await magic.query(of: Cat.self).sorted(by: \.name).all()
+    let others = try await magic.object(of: Cat.self)
+    for other in others where other.name.hasSuffix("1") { other.lives = 3 }
+    try await magic.update(contentsOf: others)
+    try await magic.remove(#require(others.first { $0.name == "cat 5" }))
+    for cat in fetched { cat.weight = 2 }
+    try await magic.update(contentsOf: fetched)
+    try await magic.update(contentsOf: fetched)
+    fetched[0].weight = 4
+    fetched[0].owner = "Ann"
+    try await magic.transaction { tx in
+      try await tx.update(fetched[0])
+      fetched[0].weight = 5
+      try await tx.update(contentsOf: [fetched[0]])
+    }
+    let transactions = try await transactions()
+    #expect(transactions.map(\.entries.count) == [40, 4, 1, 40, 1])
+    let found = try await magic.query(of: Cat.self).sorted(by: \.name).all()
+    #expect(found.map(\.weight) == [5] + Array(repeating: 2, count: 39))
+    #expect(found.filter { $0.lives == 3 }.map(\.name) == ["cat 1", "cat 11", "cat 21", "cat 31"])
+    // Each of all entries is found from its object's row.
+    let lengths = try await magic.store.read { db in
+      let reader = try JournalReader(db)
+      var lengths: [Int] = []
+      try ObjectTable(reader.schema.types[0], db).forEachRow { _, place in
+        var length = 0
+        try reader.forEachEntry(from: place.last) { _, _, _, _ in length += 1 }
+        lengths.append(length)
+      }
+      return lengths
+    }
+    #expect(lengths.reduce(0, +) == transactions.reduce(0) { $0 + $1.entries.count })
+  }
 }

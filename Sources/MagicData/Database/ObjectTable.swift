@@ -4,7 +4,7 @@ package import MagicJournal
 /// Where an object is in this database.
 package struct ObjectPlace: Sendable, Equatable {
   package let zIndex: Int64
-  /// Where its chain of entries begins (J-18).
+  /// Where its chain of entries begins (J-18); nowhere also if that is not known.
   package let last: EntryPlace
 
   package init(zIndex: Int64, last: EntryPlace) {

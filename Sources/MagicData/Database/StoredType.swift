@@ -192,7 +192,7 @@ package final class StoredType: Sendable {
       "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(isNamed(byBirth: key.isBirth))"
     }
   }
-  var selectLast: String { texts[.lastEntry] { "SELECT magic_last FROM \(quotedTable) WHERE z_index = ?" } }
+  var selectLast: String { texts[.selectLast] { "SELECT magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKey: String { texts[.key] { "SELECT \(name), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(name), magic_last FROM \(quotedTable) ORDER BY z_index" }
   var selectKeysAfter: String {
@@ -209,7 +209,7 @@ package final class StoredType: Sendable {
   }
   var count: String { "SELECT count(*) FROM \(quotedTable)" }
   var selectAny: String { "SELECT 1 FROM \(quotedTable) LIMIT 1" }
-  var updateLast: String { texts[.last] { "UPDATE \(quotedTable) SET magic_last = ? WHERE z_index = ?" } }
+  var updateLast: String { texts[.updateLast] { "UPDATE \(quotedTable) SET magic_last = ? WHERE z_index = ?" } }
   /// The highest z index of an object with a row, and of one without.
   var selectHighestZIndex: String {
     texts[.highest] {
@@ -301,8 +301,8 @@ private final class StatementTexts: Sendable {
     case delete
     case shown(Int)
     case owners(Int, required: [[Int]])
-    case last
-    case lastEntry
+    case selectLast
+    case updateLast
     case highest
     case insert([Int], rows: Int)
     case update([Int], isBirth: Bool)

@@ -78,10 +78,12 @@ extension LocalTransaction {
     _ object: ObjectRun.Object, _ birth: Birth?, until end: Int, _ writer: inout RunWriter, _ isTaken: inout Bool
   ) throws -> ObjectPlace? {
     let last = next
-    let before = try object.place.flatMap { $0.last.isNone ? try writer.last(of: $0.zIndex) : $0.last }
+    var before: EntryPlace?
     let isFree: Bool
-    if object.place != nil {
-      isFree = object.written != 0 && before.map { !hasEntry($0) } ?? false
+    if let place = object.place {
+      // It is not known of what was fetched among many.
+      if object.written != 0 { before = try place.last.isNone ? writer.last(of: place.zIndex) : place.last }
+      isFree = before.map { !hasEntry($0) } ?? false
     } else if writer.isBorn {
       isFree = true
     } else {

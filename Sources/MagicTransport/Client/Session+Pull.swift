@@ -1,0 +1,78 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+internal import MagicReplication
+internal import NIOCore
+
+/// What the server has and the database lacks, on its way here (W-7).
+extension Session {
+  func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
+    if let known = inStep { return Arrivals(.nothing, known.there) }
+    return try await arrivalsNow(for: magic, dataSet)
+  }
+
+  func arrivalsNow(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
+    let found = try await compare(magic)
+    let there = found.there
+    frontierThere.withLock { $0 = there.frontier }
+    var held = found.known
+    // All that is there under such an id: where it begins to differ shows in the segments.
+    if found.isBranch { held[replica] = 0 }
+    for suspect in found.suspects { held[suspect] = 0 }
+    let isSure = !found.isBranch && found.suspects.isEmpty
+    compared.withLock { $0 = isSure ? found : nil }
+    guard !isSure || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
+      return Arrivals(.nothing, there)
+    }
+    let spool = try Spool()
+    do {
+      let unread = try await pull(after: held, dataSet, into: spool.folder)
+      tellsNames.withLock { $0 = true }
+      return Arrivals(spool, there, unread: unread)
+    } catch let error as MagicDataError where error.code == .unreachable {
+      // What came whole stays.
+      return Arrivals(spool, there, interruption: error)
+    }
+  }
+
+  private func pull(after held: Frontier, _ dataSet: DataSetID, into folder: FolderRemote) async throws -> [UnreadFile] {
+    try await send(.frontier(.pull, held))
+    while true {
+      let frame = try await mailbox.take()
+      if frame.kind == .pulled {
+        return try reading { () throws(WireError) in try frame.texts() }.map {
+          UnreadFile(path: text, code: .damaged, message: "\(text): \($0)")
+        }
+      }
+      if frame.kind == .checkpoint {
+        try await takeCheckpoint(frame, dataSet, into: folder)
+        continue
+      }
+      guard frame.kind == .segment else { throw Session.unexpected(frame, text) }
+      let (name, head) = try reading { () throws(WireError) in try frame.segment() }
+      let segment: ArrivingSegment
+      do {
+        segment = try ArrivingSegment(head, name: name, in: folder, isDurable: false)
+      } catch let error as JournalError {
+        throw MagicDataError(error, "\(text) sent what is no segment that this program reads")
+      }
+      while segment.lacking > 0 { try await answer(.data).body.withUnsafeReadableBytes { try segment.append($0) } }
+      try segment.finish()
+    }
+  }
+
+  private func takeCheckpoint(_ frame: Frame, _ dataSet: DataSetID, into folder: FolderRemote) async throws {
+    guard let length = try reading({ () throws(WireError) in try frame.length() }) else {
+      throw MagicDataError(.failed, "\(text) sent a checkpoint without a length")
+    }
+    let checkpoint = try ArrivingCheckpoint(length, of: dataSet, in: folder, isDurable: false)
+    while checkpoint.lacking > 0 { try await answer(.data).body.withUnsafeReadableBytes { try checkpoint.append($0) } }
+    try checkpoint.finish()
+  }
+}
+
+extension FolderRemote {
+  /// Where there is no folder there are no files.
+  fileprivate static let nothing = FolderRemote(
+    FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString.lowercased()))
+}

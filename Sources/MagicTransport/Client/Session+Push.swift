@@ -1,0 +1,168 @@
+internal import Foundation
+internal import MagicData
+internal import MagicJournal
+internal import MagicReplication
+internal import NIOCore
+
+/// What the database has and the server lacks, on its way there (W-8).
+extension Session {
+  func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> Delivery {
+    var delivery = Delivery()
+    // What was found before the push may not have been so any more: then it is asked for, once.
+    if try await !deliver(magic, dataSet, events, compareForPush(magic), &delivery) {
+      _ = try await deliver(magic, dataSet, events, compare(magic), &delivery)
+    }
+    return delivery
+  }
+
+  /// - Returns: `false` if the server lacks what it was remembered to have.
+  private func deliver(
+    _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource, _ compared: Compared, _ delivery: inout Delivery
+  ) async throws -> Bool {
+    if compared.isBranch || !compared.suspects.isEmpty {
+      try await arrivalsNow(for: magic, dataSet).part(magic, from: compared.suspects, dataSet, events)
+      if !compared.isBranch {
+        let compared = try await compare(magic)
+        guard compared.suspects.isEmpty else {
+          throw MagicDataError(.fork, "\(text) has other transactions of a replica than the database; pull first")
+        }
+        return try await deliver(magic, dataSet, events, compared, &delivery)
+      }
+    }
+    let (held, there, store) = (compared.held, compared.there, magic.store)
+    notice(there, held)
+    let (state, floor) = try await store.read { db in
+      // What it holds is on the disk before anybody else has it (J-21).
+      try store.syncToDisk(db)
+      return (try DatabaseState(db), try JournalIndex(db).floor().frontier)
+    }
+    guard state.replica == replica else { throw ReplicaChanged() }
+    // From here on something may flow, so both sides stand for one data set.
+    if !state.isSettled { try await store.write { db in try DatabaseState.settle(dataSet, db) } }
+    let lacksCheckpoint = floor.replicas.contains { !there.holes(of: $0, through: floor[$0]).isEmpty }
+    let holes = held.replicas.flatMap { replica in
+      there.holes(of: replica, through: held[replica]).filter { $0.upperBound > floor[replica] }.map {
+        (replica, max($0.lowerBound, floor[replica] + 1)...$0.upperBound)
+      }
+    }
+    guard lacksCheckpoint || !holes.isEmpty else {
+      remember(compared, there: there)
+      delivery.pushed = compared.named
+      try await acknowledge(compared.named, magic, dataSet)
+      return true
+    }
+    guard welcome.rights.contains(.write) else {
+      throw MagicDataError(
+        .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
+    }
+    if lacksCheckpoint { try await sendCheckpoint(magic, dataSet, &delivery.report) }
+    let meter = ProgressMeter(events, .push, of: holes.reduce(0) { $0 + $1.1.count })
+    for (replica, hole) in holes {
+      var first = hole.lowerBound
+      while first <= hole.upperBound, case let run = first...hole.upperBound,
+        let cut = try await store.read({ db in
+          try SegmentCutter(dataSet: dataSet, writer: state.replica, journal: JournalReader(db)).cutNow(replica, run)
+        })
+      {
+        try await send(.segment(cut.name, cut.bytes[..<SegmentHeader.length]))
+        try await send(cut.bytes[SegmentHeader.length...])
+        delivery.report.count(cut)
+        try meter.moved(changes: cut.changes, transactions: cut.run.count)
+        first = cut.run.upperBound + 1
+      }
+    }
+    let (settled, isSame) = try await settle(held, magic)
+    // What was sent just now, and the server does not take yet, is not sent again at once.
+    let sent = Set(holes.map(\.0))
+    if compared.isRemembered,
+      held.replicas.contains(where: { !sent.contains($0) && !settled.holes(of: $0, through: held[$0]).isEmpty })
+    {
+      return false
+    }
+    if isSame { remember(compared, there: settled) }
+    delivery.pushed = compared.named
+    try await acknowledge(compared.named, magic, dataSet)
+    return true
+  }
+
+  /// K-17.
+  private func sendCheckpoint(_ magic: MagicData, _ dataSet: DataSetID, _ report: inout PushReport) async throws {
+    guard offers("checkpoints") else {
+      throw MagicDataError(
+        .incompatible,
+        "\(text) lacks what this database has no history of any more, and takes no checkpoints; it needs a newer version")
+    }
+    guard let checkpoint = try await ServedDatabase(magic).checkpoint(dataSet, after: Frontier()) else { return }
+    let length = PieceReader.length(of: checkpoint.file) ?? 0
+    try await send(.length(.checkpoint, length))
+    try await FilePieces(checkpoint.file).forEach(from: 0, through: length) { try await send(Frame(.data, $0)) }
+    report.checkpoints += 1
+    report.bytes += length
+    withExtendedLifetime(checkpoint) {}
+  }
+
+  /// K-7: says what this database has, and takes what others have said. Of a session that stays not more often than once a second, as nobody waits for it.
+  private func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
+    guard offers("members"), welcome.rights.contains(.write) else { return }
+    let isDue = acknowledged.withLock { last in
+      last.isOwed = last.at.map { $0 + Session.pause > .now } ?? false
+      if !last.isOwed { last.at = .now }
+      return !last.isOwed
+    }
+    guard isDue else { return }
+    try await say(pushed, magic, dataSet)
+    // A closing that it was told of has moved something, and no commit to the journal says so.
+    let held = try await magic.store.readBriefly { db in try JournalIndex(db).frontier() }
+    if pushed.replicas.contains(where: { held[$0] < pushed[$0]?.sequence ?? 0 }) { changes.tell() }
+  }
+
+  private func say(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
+    try await magic.acknowledge(dataSet, pushed, atMost: WireLimits.saidBytes) { said in
+      let answer = try await ask(.blocks(.members, [said]), for: .said)
+      return try reading { () throws(WireError) in try answer.blocks() }
+    }
+  }
+
+  func acknowledge(_ pushed: NamedFrontier, for magic: MagicData) async throws -> Bool {
+    guard offers("members"), welcome.rights.contains(.write) else { return false }
+    try await say(pushed, magic, dataSet())
+    return true
+  }
+
+  private static let pause = Duration.seconds(1)
+
+  var due: ContinuousClock.Instant? { acknowledged.withLock { $0.isOwed ? $0.at.map { $0 + Session.pause } : nil } }
+
+  // MARK: Kept for good
+
+  /// Asks for what was sent to be kept for good; returns what the server holds then, and whether it is the same as here as far as both hold it.
+  private func settle(_ held: Frontier, _ magic: MagicData) async throws -> (Standing, isSame: Bool) {
+    let there = try await settle(held)
+    // Of somebody else's transactions under the same numbers the next question tells, which comes soon if this is not known to be in step.
+    let found = try await magic.store.readBriefly { [replica] db in
+      try there.difference(own: replica, held) { try JournalIndex(db).name(at: $0, of: $1) }
+    }
+    guard found == Standing.Difference() else {
+      frontierThere.withLock { $0 = Frontier() }
+      return (there, false)
+    }
+    return (there, true)
+  }
+
+  /// The same of contents.
+  @discardableResult
+  func settle(_ held: Frontier) async throws -> Standing {
+    let answer = try await ask(Frame(.settle), for: .settled)
+    let there = try reading { () throws(WireError) in try answer.standing() }
+    notice(there, held)
+    return there
+  }
+
+  /// The server does not tell again of what it has told in answer to a push (W-11): what no pull has looked at and is not held is a change.
+  private func notice(_ there: Standing, _ held: Frontier) {
+    let before = frontierThere.withLock { $0 }
+    let frontier = there.frontier
+    frontierThere.withLock { $0 = frontier }
+    if frontier.replicas.contains(where: { frontier[$0] > max(before[$0], held[$0]) }) { changes.tell() }
+  }
+}

@@ -1,8 +1,6 @@
-internal import Foundation
 internal import MagicData
 internal import MagicJournal
 internal import MagicReplication
-internal import NIOCore
 
 /// What both sides hold, told from each other (W-6).
 extension Session {

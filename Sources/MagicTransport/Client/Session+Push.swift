@@ -1,8 +1,6 @@
-internal import Foundation
 internal import MagicData
 internal import MagicJournal
 internal import MagicReplication
-internal import NIOCore
 
 /// What the database has and the server lacks, on its way there (W-8).
 extension Session {

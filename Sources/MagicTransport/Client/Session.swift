@@ -1,4 +1,3 @@
-internal import Foundation
 internal import MagicData
 internal import MagicJournal
 internal import MagicReplication

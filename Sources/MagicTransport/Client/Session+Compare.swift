@@ -29,6 +29,13 @@ extension Session {
     var isRemembered = false
     /// Until when it may be taken for what is, as long as the server tells of no change: nothing was there that is not held.
     var until: ContinuousClock.Instant?
+    /// Whether nobody has written, or may have, under an id of which the other side has something else.
+    var isSure: Bool { !isBranch && suspects.isEmpty }
+  }
+
+  /// What is said of sides that are not sure of each other, where no pull is on its way.
+  var forkError: MagicDataError {
+    MagicDataError(.fork, "\(text) has other transactions of a replica than the database; pull first")
   }
 
   func compare(_ magic: MagicData) async throws -> Compared {

@@ -19,9 +19,8 @@ extension Session {
     // All that is there under such an id: where it begins to differ shows in the segments.
     if found.isBranch { held[replica] = 0 }
     for suspect in found.suspects { held[suspect] = 0 }
-    let isSure = !found.isBranch && found.suspects.isEmpty
-    compared.withLock { $0 = isSure ? found : nil }
-    guard !isSure || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
+    compared.withLock { $0 = found.isSure ? found : nil }
+    guard !found.isSure || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
       return Arrivals(.nothing, there)
     }
     let spool = try Spool()

@@ -17,13 +17,11 @@ extension Session {
   private func deliver(
     _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource, _ compared: Compared, _ delivery: inout Delivery
   ) async throws -> Bool {
-    if compared.isBranch || !compared.suspects.isEmpty {
+    if !compared.isSure {
       try await arrivalsNow(for: magic, dataSet).part(magic, from: compared.suspects, dataSet, events)
       if !compared.isBranch {
         let compared = try await compare(magic)
-        guard compared.suspects.isEmpty else {
-          throw MagicDataError(.fork, "\(text) has other transactions of a replica than the database; pull first")
-        }
+        guard compared.suspects.isEmpty else { throw forkError }
         return try await deliver(magic, dataSet, events, compared, &delivery)
       }
     }

@@ -40,7 +40,7 @@ final class Session: Sendable {
     }
     replica = hello.replica
     dataSetThere = Locked(welcome.dataSet)
-    if offers("watch"), welcome.rights.contains(.read) { try await send(Frame(.watch)) }
+    if isLive { try await send(Frame(.watch)) }
   }
 
   func offers(_ capability: String) -> Bool { welcome.capabilities.contains(capability) }
@@ -128,9 +128,7 @@ extension Session: OpenRemote {
 
   func status(of magic: MagicData, _ dataSet: DataSetID) async throws -> ReplicationStatus {
     let compared = try await compare(magic)
-    if compared.isBranch || !compared.suspects.isEmpty {
-      throw MagicDataError(.fork, "\(text) has other transactions of a replica than the database; pull first")
-    }
+    guard compared.isSure else { throw forkError }
     let there = compared.there
     let now = magic.store.surroundings.milliseconds()
     return try await magic.store.read { db in try ReplicationStatus(db, there, now) }

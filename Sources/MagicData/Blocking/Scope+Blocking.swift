@@ -56,7 +56,7 @@ extension Scope {
     let (plan, type) = (query.plan, queried.type)
     let types = type.layout.hasRelations ? try blockingTypesForReading(of: type) : []
     let fetched = try blockingRead { [store] db in
-      try Fetched(FetchedRows(type, db, .objects(plan, queried, db), asInstancesIn: store), type, types, db)
+      try Fetched(FetchedRows(plan, queried, db, asInstancesIn: store), type, types, db)
     }
     return try objects(Object.self, fetched)
   }

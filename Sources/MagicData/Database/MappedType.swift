@@ -12,9 +12,14 @@ final class MappedType: Sendable {
   let columns: [Int]
   let reads: [ColumnRead]
   let columnNames: String
-  /// The same as statements, by which objects are read; and where the birth is in their rows, of a type that has such.
+  /// The same as statements, by which objects are read.
   let (selectAll, selectByKey, selectByZIndex): (String, String, String)
   let (selectByZIndexes, selectByZIndexRange): (String, String)
+  /// The same, of all objects and of some, for `RowFunction`; `nil` if there are too many columns.
+  let (takeAll, takeByZIndexes, takeByZIndexRange): (String?, String?, String?)
+  /// Statements for `RowFunction` of which rows came in another order than they were asked for.
+  let disordered = Locked<Set<String>>([])
+  /// Where the birth is in their rows, of a type that has such.
   let birth: Int32?
   /// Where the last entry is in the row that is found by its key. The rows of other fetches are without: who saves an object looks it up then, which takes less than to
   /// read it of all.
@@ -59,6 +64,9 @@ final class MappedType: Sendable {
     selectByZIndex = stored.select(columns, by: .zIndex)
     selectByZIndexes = stored.select(columns, by: .zIndexes(asRange: false))
     selectByZIndexRange = stored.select(columns, by: .zIndexes(asRange: true))
+    takeAll = stored.take(columns)
+    takeByZIndexes = stored.take(columns, by: .zIndexes(asRange: false))
+    takeByZIndexRange = stored.take(columns, by: .zIndexes(asRange: true))
     hasNumbers = stored.schema.hasNumbers
     birth = stored.schema.hasBirths ? hasNumbers ? Int32(2 + columns.count) : 1 : nil
     last = Int32(2 + columns.count + (stored.schema.hasNumbers ? 1 : 0))

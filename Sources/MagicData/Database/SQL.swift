@@ -164,6 +164,19 @@ package struct SQL: ~Copyable {
     return try step() ? read(self) : nil
   }
 
+  /// Moves through all rows. The values of their columns stay for as long as `body` runs.
+  mutating func forEachRow(_ body: (_ values: UnsafePointer<OpaquePointer?>) throws -> Void) throws {
+    let count = Int(sqlite3_column_count(pointer))
+    try withUnsafeTemporaryAllocation(of: OpaquePointer?.self, capacity: count) { values in
+      guard let start = values.baseAddress else { return }
+      while try step() {
+        // SQLite calls these unsafe where several threads use the connection.
+        for column in 0..<count { (start + column).initialize(to: sqlite3_column_value(pointer, Int32(column))) }
+        try body(UnsafePointer(start))
+      }
+    }
+  }
+
   private mutating func drain() throws -> Int {
     while try step() {}
     return Int(sqlite3_changes(db.sqliteConnection))
@@ -211,14 +224,7 @@ package struct SQL: ~Copyable {
   }
 
   func birth(_ column: Int32) throws -> Birth {
-    // Without an array for each, and without a look-up of the column for each call.
-    let value = sqlite3_column_value(pointer, column)
-    guard sqlite3_value_bytes(value) == 16, let start = sqlite3_value_blob(value),
-      let birth = Birth(
-        UInt64(bigEndian: start.loadUnaligned(as: UInt64.self)),
-        UInt64(bigEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
-    else { return try Birth(bytes: bytes(column)) }
-    return birth
+    try Birth(stored: sqlite3_column_value(pointer, column))
   }
 
   package func identifier(_ column: Int32) throws -> Identifier {
@@ -233,30 +239,6 @@ package struct SQL: ~Copyable {
   /// A value as SQLite holds it; `kind` tells bytes from coded values, and the two reals that are kept as blobs.
   package func value(_ column: Int32, _ kind: Value.Kind) -> Value {
     Value(stored: sqlite3_column_value(pointer, column), kind)
-  }
-
-  /// The same in the form in which an instance holds it, and whether that is what the property's slot holds in any case.
-  @inline(__always) func slot(_ read: ColumnRead) -> (slot: Slot, isPlain: Bool) {
-    // One look-up of the column for all that is asked of its value. SQLite calls that unsafe where several threads use the connection.
-    let value = sqlite3_column_value(pointer, read.column)
-    let type = sqlite3_value_type(value)
-    guard type == read.plain else { return (SQL.slot(value, type, read), false) }
-    return switch type {
-    case SQLITE_INTEGER: (.integer(sqlite3_value_int64(value)), true)
-    case SQLITE_FLOAT: (.real(sqlite3_value_double(value)), true)
-    default: (.text(Value.text(value)), true)
-    }
-  }
-
-  private static func slot(_ value: OpaquePointer?, _ type: Int32, _ read: ColumnRead) -> Slot {
-    switch type {
-    case SQLITE_INTEGER: .integer(sqlite3_value_int64(value))
-    case SQLITE_FLOAT: .real(sqlite3_value_double(value))
-    case SQLITE_NULL: .null
-    case SQLITE_TEXT where read.isUUID: Slot(uuidText: Value.text(value))
-    case SQLITE_TEXT where read.kind != .asset: .text(Value.text(value))
-    default: Slot(stored: Value(stored: value, read.kind))
-    }
   }
 
   private func check(_ status: Int32) throws {

@@ -188,6 +188,7 @@ package final class Store: Sendable {
     // Runs before the file is changed in any way, so that a file of somebody else's stays as it was.
     configuration.prepareDatabase { db in
       PropertyReader.add(to: db)
+      RowFunction.add(to: db)
       try recognise(db, mustExist: mustExist)
       // What a large transaction writes in any order goes into the WAL once, and not as often as SQLite's own 2 MB push it out.
       if !db.configuration.readonly { try db.execute(sql: "PRAGMA cache_size = -\(writeCacheKilobytes)") }

@@ -280,6 +280,14 @@ package final class StoredType: Sendable {
     }
   }
 
+  /// The same for `RowFunction`, whose rows have no order; `nil` if it does not take so many columns.
+  func take(_ fields: [Int], by condition: Condition = .nothing) -> String? {
+    guard fields.count + 3 <= RowFunction.mostColumns else { return nil }
+    return texts[.take(fields, condition)] {
+      "\(RowFunction.start)\(columns(fields))) FROM \(quotedTable)\(condition.sql(quotedKey))"
+    }
+  }
+
   /// Of the objects that can be shown. One whose claim has not arrived has no number (M-19).
   private func shown(_ required: [[Int]], in prefix: String = "") -> [String] {
     (schema.hasNumbers ? ["\(prefix)\(quotedKey) IS NOT NULL"] : []) + required.map { isThere($0, in: prefix) }
@@ -307,6 +315,7 @@ private final class StatementTexts: Sendable {
     case insert([Int], rows: Int)
     case update([Int], isBirth: Bool)
     case select([Int], StoredType.Condition)
+    case take([Int], StoredType.Condition)
   }
 
   private let texts = Locked<[Use: String]>([:])

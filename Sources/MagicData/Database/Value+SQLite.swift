@@ -28,8 +28,24 @@ extension Value {
     return String(decoding: UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(value))), as: UTF8.self)
   }
 
-  private static func bytes(_ value: OpaquePointer?) -> [UInt8] {
+  fileprivate static func bytes(_ value: OpaquePointer?) -> [UInt8] {
     guard let start = sqlite3_value_blob(value) else { return [] }
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value))))
+  }
+}
+
+extension Birth {
+  /// - Throws: `damaged` if it is none.
+  init(stored value: OpaquePointer?) throws {
+    // Mostly without an array for each.
+    guard sqlite3_value_bytes(value) == 16, let start = sqlite3_value_blob(value),
+      let birth = Birth(
+        UInt64(bigEndian: start.loadUnaligned(as: UInt64.self)),
+        UInt64(bigEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+    else {
+      self = try Birth(bytes: Value.bytes(value))
+      return
+    }
+    self = birth
   }
 }

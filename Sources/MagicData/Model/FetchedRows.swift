@@ -47,13 +47,13 @@ final class FetchedRows: @unchecked Sendable {
 
   // MARK: Reading
 
-  /// The rows of a statement, of the objects that can be shown.
+  /// All objects of a type, of those that can be shown.
   ///
   /// - Parameter database: for whoever wants nothing but instances: they are made here, if they can be.
-  convenience init(_ type: MappedType, _ select: consuming SQL, asInstancesIn database: Store? = nil) throws {
+  convenience init(all type: MappedType, _ db: Database, asInstancesIn database: Store? = nil) throws {
     self.init()
-    instances = database.flatMap { InstanceBuffer(type.layout, in: $0) }
-    try read(&select, type)
+    if try take(type.takeAll, type, db, asInstancesIn: database, { _ in }) { return }
+    try select(SQL(db, type.selectAll), type, asInstancesIn: database)
   }
 
   /// The object with a key, if it can be shown, or is asked for whether it can or not.
@@ -61,12 +61,23 @@ final class FetchedRows: @unchecked Sendable {
     self.init()
     var select = try SQL(db, type.selectByKey)
     try select.bind(key.value)
-    try read(&select, type, last: type.last, mayBeIncomplete: mayBeIncomplete)
+    try self.select(select, type, last: type.last, mayBeIncomplete: mayBeIncomplete)
   }
 
   /// The objects that a query asks for, in its order.
-  convenience init(_ type: MappedType, _ db: Database, _ query: QueryText, asInstancesIn database: Store? = nil) throws {
-    try self.init(type, query.statement(db), asInstancesIn: database)
+  convenience init(_ plan: QueryPlan, _ types: QueryTypes, _ db: Database, asInstancesIn database: Store? = nil) throws {
+    self.init()
+    if let order = types.rowOrder(plan) {
+      let query = try QueryText.taken(plan, types, db)
+      if try take(query.sql, types.type, db, in: order, asInstancesIn: database, query.bind) { return }
+    }
+    try select(QueryText.objects(plan, types, db).statement(db), types.type, asInstancesIn: database)
+  }
+
+  /// The objects that a statement selects.
+  convenience init(_ type: MappedType, _ select: consuming SQL) throws {
+    self.init()
+    try self.select(select, type)
   }
 
   /// The objects at some z indexes, of those that can be shown.
@@ -81,128 +92,68 @@ final class FetchedRows: @unchecked Sendable {
       for zIndex in zIndexes {
         var select = try SQL(db, type.selectByZIndex)
         try select.bind(zIndex)
-        try read(&select, type)
+        try self.select(select, type)
       }
       return
     }
     // What is not asked for is passed over.
     for batch in ZIndexBatch.all(zIndexes, spare: 1) {
+      if try take(batch.isRange ? type.takeByZIndexRange : type.takeByZIndexes, type, db, of: batch, batch.bind) { continue }
       var select = try SQL(db, batch.isRange ? type.selectByZIndexRange : type.selectByZIndexes)
       try batch.bind(to: &select)
-      try read(&select, type, of: batch)
+      try self.select(select, type, of: batch)
     }
   }
 
-  /// - Parameters:
-  ///   - last: where the last entry is, if it is there.
-  ///   - batch: whose rows come by rising z indexes, and others among them.
-  private func read(
-    _ select: inout SQL, _ type: MappedType, last: Int32? = nil, mayBeIncomplete: Bool = false, of batch: ZIndexBatch? = nil
+  /// Reads the rows of a statement that gives them out one by one, in the order that is asked for.
+  private func select(
+    _ select: consuming SQL, _ type: MappedType, last: Int32? = nil, mayBeIncomplete: Bool = false,
+    of batch: ZIndexBatch? = nil, asInstancesIn database: Store? = nil
   ) throws {
-    let (reads, former, birth, hasNumbers) = (type.reads, type.former, type.birth, type.hasNumbers)
-    let (fetches, first) = (type.layout.fetches, type.layout.firstPlace ?? .unknown)
-    // Each look at a property would count who uses it.
-    var (instances, batch) = (instances, batch)
-    var (open, room): (Storage?, Storage.Room?)
-    while try select.step() {
-      let zIndex = select.integer(0)
-      if batch?.takes(zIndex) == false { continue }
-      let born = try birth.flatMap { hasNumbers && select.isNull($0) ? nil : try select.birth($0) }
-      let place = ObjectPlace(zIndex: zIndex, last: last.map { select.place($0) } ?? .none)
-      if room?.isFull != false {
-        open = instances?.next() ?? Storage.make(room: 1, of: reads.count, first)
-        room = open?.room
-      }
-      guard let vacancy = room else { preconditionFailure("rows have a storage") }
-      let properties = vacancy.vacant
-      // Both are asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
-      var (isIncomplete, isHeld) = (false, true)
-      for index in 0..<reads.count {
-        let (slot, isPlain) = reads[index].column < 0 ? (.null, false) : select.slot(reads[index])
-        if !isPlain {
-          if case .null = slot, reads[index].isRequired { isIncomplete = true }
-          if !fetches[index].holds(slot) { isHeld = false }
-        }
-        (properties + index).initialize(
-          to: Storage.Property(slot: slot, isStored: true, edits: fetches[index].initialEdits))
-      }
-      if !former.isEmpty {
-        FetchedRows.readFormer(properties, former, select)
-        (isIncomplete, isHeld) = (FetchedRows.isIncomplete(properties, reads), type.layout.holds(properties))
-      }
-      vacancy.take(instances?.record(place, born))
-      if isIncomplete, !mayBeIncomplete {
-        // One that has not all it needs is not shown (M-6).
-        vacancy.dropLast()
-      } else if instances == nil, let storage = open {
-        add(storage, place, born, isNamed: birth != nil)
-      } else if !isHeld {
-        takeApart(&instances, isNamed: birth != nil)
-        room = nil
-      } else if instances?.isLong(properties) == true {
-        instances?.isolateLast()
-        room = nil
-      }
-    }
-    // It was held until here.
-    withExtendedLifetime(open) {}
-  }
-
-  /// One row cannot be an instance as it is: then all of them become instances later.
-  private func takeApart(_ instances: inout InstanceBuffer?, isNamed: Bool) {
-    let storages = instances?.takeStorages() ?? []
-    (self.instances, instances) = (nil, nil)
-    for storage in storages {
-      guard let record = storage.part(of: 0).record else { preconditionFailure("an instance of a row has a record") }
-      add(storage, record.place, record.birth, isNamed: isNamed)
+    let instances = database.flatMap { InstanceBuffer(type.layout, in: $0) }
+    try type.reads.withUnsafeBufferPointer { reads in
+      var reading = RowReading(self, type, reads, instances, last: last, mayBeIncomplete: mayBeIncomplete, of: batch)
+      try select.forEachRow { values in try reading.read(values) }
+      self.instances = reading.instances
     }
   }
 
-  private static func isIncomplete(_ row: UnsafeMutablePointer<Storage.Property>, _ reads: [ColumnRead]) -> Bool {
-    for index in 0..<reads.count where reads[index].isRequired {
-      if case .null = row[index].slot { return true }
-    }
-    return false
-  }
-
-  private static func readFormer(
-    _ row: UnsafeMutablePointer<Storage.Property>, _ former: [Int: [(column: Int32, kind: FormerKind)]], _ select: borrowing SQL
-  ) {
-    for (index, kinds) in former {
-      for (column, kind) in kinds {
-        guard case .null = row[index].slot else { break }
-        row[index].slot = Slot(stored: kind.readable(select.value(column, kind.kind)))
+  /// Reads the rows of a statement that hands them to `RowFunction`, which takes a third less than to step from one to the next. Such a statement promises no order: it is
+  /// looked whether they come in the one that is asked for.
+  ///
+  /// - Returns: `false` if they do not, or if there is no such statement: then nothing was read.
+  private func take(
+    _ sql: String?, _ type: MappedType, _ db: Database, in order: RowOrder = .zIndex, of batch: ZIndexBatch? = nil,
+    asInstancesIn database: Store? = nil, _ bind: (inout SQL) throws -> Void
+  ) throws -> Bool {
+    guard let sql, !type.disordered.withLock({ $0.contains(sql) }) else { return false }
+    let instances = database.flatMap { InstanceBuffer(type.layout, in: $0) }
+    let before = storages.count
+    return try type.reads.withUnsafeBufferPointer { reads in
+      var reading = RowReading(self, type, reads, instances, in: order, of: batch)
+      do {
+        var statement = try SQL(db, sql)
+        try bind(&statement)
+        try RowFunction.run(statement, db, &reading)
+      } catch is RowsOutOfOrder {
+        type.disordered.withLock { _ = $0.insert(sql) }
+        keepFirst(before)
+        return false
       }
+      self.instances = reading.instances
+      return true
     }
   }
 
-  private func add(_ storage: Storage, _ place: ObjectPlace, _ birth: Birth?, isNamed: Bool) {
+  private func keepFirst(_ count: Int) {
+    storages.removeLast(storages.count - count)
+    places.removeLast(places.count - count)
+    births.removeLast(max(births.count - count, 0))
+  }
+
+  func add(_ storage: Storage, _ place: ObjectPlace, _ birth: Birth?, isNamed: Bool) {
     storages.append(storage)
     places.append(place)
     if isNamed { births.append(birth) }
-  }
-}
-
-/// Where in a row a property's value stands, and what it is read as.
-struct ColumnRead: Sendable {
-  /// Negative for what stands in no column.
-  let column: Int32
-  let kind: Value.Kind
-  let isUUID: Bool
-  /// Whether an object without it is not shown.
-  let isRequired: Bool
-  /// SQLite's type of values that the property's slot holds whatever they are; 0, which is none, if it has to be looked at them.
-  let plain: Int32
-
-  init(column: Int32, kind: Value.Kind, _ codec: Codec, isRequired: Bool) {
-    (self.column, self.kind, self.isRequired) = (column, kind, isRequired)
-    isUUID = if case .uuid = codec { true } else { false }
-    plain =
-      switch codec {
-      case .integer where Int.bitWidth == 64: SQLITE_INTEGER
-      case .real, .date: SQLITE_FLOAT
-      case .text: SQLITE_TEXT
-      case .integer, .bool, .uuid, .held: 0
-      }
   }
 }

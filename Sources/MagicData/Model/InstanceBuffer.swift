@@ -14,7 +14,7 @@ final class InstanceBuffer {
 
   private let layout: Layout
   private let place: Place
-  private let database: Identifier
+  let database: Identifier
   private var storages: [Storage] = []
   /// For how many instances the next one is to be: a fetch of few needs little memory.
   private var room = 1
@@ -33,11 +33,6 @@ final class InstanceBuffer {
     storages.append(storage)
     if layout.isScalar { room = min(room * 4, InstanceBuffer.mostShared) }
     return storage
-  }
-
-  /// What is known of a row's instance.
-  func record(_ place: ObjectPlace, _ birth: Birth?) -> Record {
-    Record(database: database, keeper: nil, place: place, birth: birth)
   }
 
   /// Whether a row needs a storage of its own.

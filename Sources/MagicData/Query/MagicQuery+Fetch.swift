@@ -60,7 +60,7 @@ extension MagicQuery {
     guard let (scope, types) = try await mapped(in: scope) else { return [] }
     let (plan, type, store) = (plan, types.type, scope.store)
     let fetched = try await scope.fetch(type, isOneStatement: types.doubtful.isEmpty) { db in
-      try FetchedRows(type, db, .objects(plan, types, db), asInstancesIn: store)
+      try FetchedRows(plan, types, db, asInstancesIn: store)
     }
     return try scope.objects(Object.self, fetched)
   }

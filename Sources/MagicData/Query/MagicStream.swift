@@ -110,7 +110,7 @@ struct QueryCursor: Sendable {
       let batch = Array(zIndexes.prefix(QueryCursor.batch))
       place = batch.count < zIndexes.count ? .listed(zIndexes.dropFirst(batch.count)) : .end
       guard !batch.isEmpty else { return FetchedRows() }
-      return try FetchedRows(types.type, db, .objects(plan, at: batch, types, db)).ordered(as: batch)
+      return try FetchedRows(types.type, QueryText.objects(plan, at: batch, types, db).statement(db)).ordered(as: batch)
     case .end:
       return FetchedRows()
     }
@@ -130,7 +130,7 @@ struct QueryCursor: Sendable {
       zIndex = last
     }
     let count = min(QueryCursor.batch, limit ?? .max)
-    let rows = try FetchedRows(types.type, db, .objects(plan, after: zIndex, count: count, types, db))
+    let rows = try FetchedRows(types.type, QueryText.objects(plan, after: zIndex, count: count, types, db).statement(db))
     let rest = limit.map { $0 - rows.count }
     if rows.count < count || rest == 0 {
       place = .end

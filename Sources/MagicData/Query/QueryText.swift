@@ -3,7 +3,7 @@ internal import MagicJournal
 
 /// A query's SQL for one database, with what is bound to it.
 struct QueryText {
-  private var sql = ""
+  private(set) var sql = ""
   private var values: [Value] = []
   let types: QueryTypes
   let exceptions: ColumnExceptions
@@ -22,12 +22,21 @@ struct QueryText {
   }
 
   func statement(_ db: Connection) throws -> SQL {
+    try checkValues()
+    var statement = try SQL(db, sql)
+    try bind(to: &statement)
+    return statement
+  }
+
+  /// Before SQLite says so, in its words.
+  private func checkValues() throws {
     guard values.count <= QueryText.mostValues else {
       throw MagicDataError(.tooLarge, "a query takes at most \(QueryText.mostValues) values; ask for less at once")
     }
-    var statement = try SQL(db, sql)
+  }
+
+  func bind(to statement: inout SQL) throws {
     for value in values { try statement.bind(value) }
-    return statement
   }
 
   // MARK: Running
@@ -67,6 +76,16 @@ struct QueryText {
     var text = try QueryText(plan, types, db)
     let all = text.select(types.type.columnNames, shown: plan.isPart)
     text.append(plan, of: all, readable: plan.isPart)
+    return text
+  }
+
+  /// The same for `RowFunction`, in no order. SQLite finds the rows on the same way, and has nothing to sort on it.
+  static func taken(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
+    var text = try QueryText(plan, types, db)
+    let all = text.subject(types.type)
+    text.add("\(RowFunction.start)\(types.type.columnNames)) FROM \(all.table) WHERE ")
+    text.append(plan.condition, of: all, isRoot: true)
+    try text.checkValues()
     return text
   }
 

@@ -34,6 +34,18 @@ struct QueryTypes: Sendable {
     }
   }
 
+  /// The order of a query's rows, if SQLite may be expected to find them in that without sorting, and all of them are asked for.
+  func rowOrder(_ plan: QueryPlan) -> RowOrder? {
+    guard !plan.isPart, type.takeAll != nil else { return nil }
+    let access = access(plan.condition, of: type)
+    guard let key = plan.order.first else { return access == .scan || access == .point ? .zIndex : nil }
+    let property = key.route.property
+    guard plan.order.count == 1, !key.isDescending, access == .range, key.route.hops.isEmpty,
+      plan.condition.isWithinBounds(of: property), [.integer, .real].contains(type.layout.properties[property].kind)
+    else { return nil }
+    return .property(property)
+  }
+
   private func access(over hop: Hop, _ inner: Condition) -> Access {
     // There is none of these objects: nothing to be looked up.
     guard let target = target(of: hop) else { return .related(.point) }
@@ -70,6 +82,14 @@ extension Condition {
   /// Whether every object fulfils it.
   var isAlways: Bool { if case .all(let parts) = self { parts.allSatisfy(\.isAlways) } else { false } }
 
+  /// Whether what fulfils it has a value of a property within bounds.
+  func isWithinBounds(of property: Int) -> Bool {
+    switch self {
+    case .compares(let compared, _): compared == property
+    case .all(let parts): parts.contains { $0.isWithinBounds(of: property) }
+    default: false
+    }
+  }
 }
 
 extension QueryPlan {

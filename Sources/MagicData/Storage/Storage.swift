@@ -29,7 +29,7 @@ struct Record {
   var birth: Birth? { bits.named == Record.unnamed ? nil : bits.named }
 
   /// Without a byte that says whether there is one: each fetched object has a record. No object is born in the transaction before the first.
-  private static let unnamed = Birth(transaction: .none, ordinal: 0)
+  private static var unnamed: Birth { Birth(transaction: TransactionName(stamp: .earliest, tag: 0), ordinal: 0) }
 
   /// What names the object.
   ///

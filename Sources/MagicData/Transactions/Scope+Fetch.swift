@@ -12,7 +12,7 @@ extension Scope {
     init(_ type: MappedType, _ types: [MappedType], _ db: Connection, in store: Store, key: ObjectKey? = nil) throws {
       let rows =
         try key.map { try FetchedRows(type, db, key: $0) }
-        ?? FetchedRows(type, SQL(db, type.selectAll), asInstancesIn: store)
+        ?? FetchedRows(all: type, db, asInstancesIn: store)
       self = try Fetched(rows, type, types, db)
     }
 

@@ -1,0 +1,196 @@
+internal import GRDBSQLite
+internal import MagicJournal
+
+/// The order in which rows are asked for.
+enum RowOrder {
+  /// Rising z indexes.
+  case zIndex
+  /// Rising integers of a property, or rising reals, and among equals rising z indexes.
+  case property(Int)
+}
+
+/// Rows come in another order than they are asked for.
+struct RowsOutOfOrder: Error {}
+
+/// Makes storages of a statement's rows, one after the other, and adds them to the rows of a fetch.
+struct RowReading {
+  private let rows: FetchedRows
+  private let type: MappedType
+  private let reads: UnsafeBufferPointer<ColumnRead>
+  private let fetches: UnsafeBufferPointer<Layout.Fetch>
+  private let first: Place
+  /// Where the birth is, and the last entry; negative if they are nowhere.
+  private let birth: Int32
+  private let last: Int32
+  private let hasNumbers: Bool
+  private let hasFormer: Bool
+  private let mayBeIncomplete: Bool
+  /// Whose rows come by rising z indexes, and others among them.
+  private var batch: ZIndexBatch?
+  /// What the rows become, if all of them can, and where they are then.
+  private(set) var instances: InstanceBuffer?
+  private let database: Identifier?
+  private var open: Storage?
+  private var room: Storage.Room?
+  /// In which each row has to come after the one before it.
+  private let order: RowOrder?
+  private var before: (slot: Slot, zIndex: Int64) = (.unset, .min)
+
+  /// - Parameters:
+  ///   - reads: those of the type; they have to stay for as long as there is something to read.
+  ///   - last: where the last entry is, if it is there.
+  ///   - order: to be looked after; `nil` if the statement does.
+  init(
+    _ rows: FetchedRows, _ type: MappedType, _ reads: UnsafeBufferPointer<ColumnRead>, _ instances: InstanceBuffer?,
+    in order: RowOrder? = nil, last: Int32? = nil, mayBeIncomplete: Bool = false, of batch: ZIndexBatch? = nil
+  ) {
+    (self.rows, self.type, self.reads, self.instances, self.batch) = (rows, type, reads, instances, batch)
+    fetches = type.layout.fetches
+    first = type.layout.firstPlace ?? .unknown
+    birth = type.birth ?? -1
+    self.last = last ?? -1
+    hasNumbers = type.hasNumbers
+    hasFormer = !type.former.isEmpty
+    self.mayBeIncomplete = mayBeIncomplete
+    self.order = order
+    database = instances?.database
+  }
+
+  /// - Parameter values: of the columns, as SQLite has them for as long as this runs.
+  mutating func read(_ values: UnsafePointer<OpaquePointer?>) throws {
+    let zIndex = sqlite3_value_int64(values[0])
+    if case .zIndex = order { guard isNext(zIndex) else { throw RowsOutOfOrder() } }
+    if batch?.takes(zIndex) == false { return }
+    let born = try birth < 0 || hasNumbers && values[Int(birth)].isNull ? nil : Birth(stored: values[Int(birth)])
+    let place = ObjectPlace(
+      zIndex: zIndex, last: last < 0 ? .none : EntryPlace(bits: sqlite3_value_int64(values[Int(last)])))
+    if room?.isFull != false {
+      open = instances?.next() ?? Storage.make(room: 1, of: reads.count, first)
+      room = open?.room
+    }
+    guard let vacancy = room else { preconditionFailure("rows have a storage") }
+    let properties = vacancy.vacant
+    // Both are asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
+    var (isIncomplete, isHeld) = (false, true)
+    for index in 0..<reads.count {
+      let column = Int(reads[index].column)
+      let (slot, isPlain) = column < 0 ? (.null, false) : reads[index].slot(values[column])
+      if !isPlain {
+        if case .null = slot, reads[index].isRequired { isIncomplete = true }
+        if !fetches[index].holds(slot) { isHeld = false }
+      }
+      (properties + index).initialize(to: Storage.Property(slot: slot, isStored: true, edits: fetches[index].initialEdits))
+    }
+    if hasFormer {
+      readFormer(properties, values)
+      (isIncomplete, isHeld) = (isWithoutRequired(properties), type.layout.holds(properties))
+    }
+    vacancy.take(database.map { Record(database: $0, keeper: nil, place: place, birth: born) })
+    if case .property(let index) = order, !isNext(properties[index].slot, zIndex) {
+      vacancy.dropLast()
+      throw RowsOutOfOrder()
+    }
+    if isIncomplete, !mayBeIncomplete {
+      // One that has not all it needs is not shown (M-6).
+      vacancy.dropLast()
+    } else if instances == nil, let storage = open {
+      rows.add(storage, place, born, isNamed: birth >= 0)
+    } else if !isHeld {
+      takeApart()
+    } else if instances?.isLong(properties) == true {
+      instances?.isolateLast()
+      room = nil
+    }
+  }
+
+  private mutating func isNext(_ zIndex: Int64) -> Bool {
+    defer { before.zIndex = zIndex }
+    return zIndex > before.zIndex
+  }
+
+  private mutating func isNext(_ slot: Slot, _ zIndex: Int64) -> Bool {
+    defer { before = (slot, zIndex) }
+    return switch (before.slot, slot) {
+    case (.integer(let before), .integer(let now)): now > before || now == before && zIndex > self.before.zIndex
+    case (.real(let before), .real(let now)): now > before || now == before && zIndex > self.before.zIndex
+    case (.unset, .integer), (.unset, .real): true
+    default: false
+    }
+  }
+
+  /// One row cannot be an instance as it is: then all of them become instances later.
+  private mutating func takeApart() {
+    let storages = instances?.takeStorages() ?? []
+    (instances, room) = (nil, nil)
+    for storage in storages {
+      guard let record = storage.part(of: 0).record else { preconditionFailure("an instance of a row has a record") }
+      rows.add(storage, record.place, record.birth, isNamed: birth >= 0)
+    }
+  }
+
+  private func isWithoutRequired(_ row: UnsafeMutablePointer<Storage.Property>) -> Bool {
+    for index in 0..<reads.count where reads[index].isRequired {
+      if case .null = row[index].slot { return true }
+    }
+    return false
+  }
+
+  private func readFormer(_ row: UnsafeMutablePointer<Storage.Property>, _ values: UnsafePointer<OpaquePointer?>) {
+    for (index, kinds) in type.former {
+      for (column, kind) in kinds {
+        guard case .null = row[index].slot else { break }
+        row[index].slot = Slot(stored: kind.readable(Value(stored: values[Int(column)], kind.kind)))
+      }
+    }
+  }
+}
+
+/// Where in a row a property's value stands, and what it is read as.
+struct ColumnRead: Sendable {
+  /// Negative for what stands in no column.
+  let column: Int32
+  let kind: Value.Kind
+  let isUUID: Bool
+  /// Whether an object without it is not shown.
+  let isRequired: Bool
+  /// SQLite's type of values that the property's slot holds whatever they are; 0, which is none, if it has to be looked at them.
+  let plain: Int32
+
+  init(column: Int32, kind: Value.Kind, _ codec: Codec, isRequired: Bool) {
+    (self.column, self.kind, self.isRequired) = (column, kind, isRequired)
+    isUUID = if case .uuid = codec { true } else { false }
+    plain =
+      switch codec {
+      case .integer where Int.bitWidth == 64: SQLITE_INTEGER
+      case .real, .date: SQLITE_FLOAT
+      case .text: SQLITE_TEXT
+      case .integer, .bool, .uuid, .held: 0
+      }
+  }
+
+  /// A value in the form in which an instance holds it, and whether that is what the property's slot holds in any case.
+  @inline(__always) fileprivate func slot(_ value: OpaquePointer?) -> (slot: Slot, isPlain: Bool) {
+    let type = sqlite3_value_type(value)
+    guard type == plain else { return (slot(value, type), false) }
+    return switch type {
+    case SQLITE_INTEGER: (.integer(sqlite3_value_int64(value)), true)
+    case SQLITE_FLOAT: (.real(sqlite3_value_double(value)), true)
+    default: (.text(Value.text(value)), true)
+    }
+  }
+
+  private func slot(_ value: OpaquePointer?, _ type: Int32) -> Slot {
+    switch type {
+    case SQLITE_INTEGER: .integer(sqlite3_value_int64(value))
+    case SQLITE_FLOAT: .real(sqlite3_value_double(value))
+    case SQLITE_NULL: .null
+    case SQLITE_TEXT where isUUID: Slot(uuidText: Value.text(value))
+    case SQLITE_TEXT where kind != .asset: .text(Value.text(value))
+    default: Slot(stored: Value(stored: value, kind))
+    }
+  }
+}
+
+extension OpaquePointer? {
+  fileprivate var isNull: Bool { sqlite3_value_type(self) == SQLITE_NULL }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import GRDB
+import TestSupport
+import Testing
+
+@testable import MagicData
+
+/// Rows that SQLite hands to a function come in the order that it finds them in. Fetches give theirs nevertheless.
+@Suite struct RowOrderTests {
+  /// SQLite reads all of it from the index of its key.
+  struct Word: MagicObject {
+    @PrimaryMagicValue var text: String
+    init() {}
+    init(_ text: String) { self.text = text }
+  }
+
+  struct Visit: MagicObject {
+    @PrimaryMagicValue var number: Int
+    @MagicValue var place: String
+    @MagicValue var day: Int
+    @MagicValue var length: Double = 1
+    @OptionMagicValue var rating: Int?
+
+    static var magicIndexes: [MagicIndex] {
+      [MagicIndex(\Visit.place, \Visit.day), MagicIndex(\Visit.day), MagicIndex(\Visit.length), MagicIndex(\Visit.rating)]
+    }
+
+    init() {}
+    init(_ number: Int, _ place: String, day: Int) {
+      self.number = number
+      self.place = place
+      self.day = day
+    }
+  }
+
+  let folder: TemporaryFolder
+  let magic: MagicData
+
+  init() async throws {
+    folder = try TemporaryFolder()
+    magic = try await MagicData(path: folder["db"])
+  }
+
+  private func hasOrder<Object: MagicObject>(_ type: Object.Type) throws -> Bool {
+    try #require(magic.store.known(type)).disordered.withLock { $0.isEmpty }
+  }
+
+  /// In the order of their z indexes, from whatever SQLite reads them.
+  @Test func allObjectsOfAnIndexThatHasAllColumns() async throws {
+    let texts = ["pear", "apple", "plum", "fig", "cherry"]
+    try await magic.update(contentsOf: texts.map(Word.init))
+    for _ in 0..<3 {
+      #expect(try await magic.object(of: Word.self).map(\.text) == texts)
+      #expect(try await magic.query(of: Word.self).all().map(\.text) == texts)
+      #expect(try magic.blocking.object(of: Word.self).map(\.text) == texts)
+    }
+    #expect(try !hasOrder(Word.self))
+    try await magic.transaction { tx in
+      try await tx.update(Word("banana"))
+      #expect(try await tx.object(of: Word.self).map(\.text) == texts + ["banana"])
+    }
+  }
+
+  /// The index says where they are by another property first.
+  @Test func whatIsEqualInAnIndexOfTwo() async throws {
+    var chance = Seeded(1)
+    let visits = (0..<300).map { Visit($0, "place \($0 % 3)", day: Int(chance.below(40))) }
+    try await magic.update(contentsOf: visits)
+    let query = magic.query(of: Visit.self).where { $0.place == "place 1" }
+    for _ in 0..<3 {
+      #expect(try await query.all().map(\.number) == visits.filter { $0.place == "place 1" }.map(\.number))
+    }
+  }
+
+  /// A range over an index comes in its order, and equals in the order of their z indexes; and so it does if the index has gone, or another one is better.
+  @Test func rangesInTheOrderOfTheirIndex() async throws {
+    var chance = Seeded(2)
+    let visits = (0..<500).map { Visit($0, "place \($0 % 3)", day: Int(chance.below(40)) - 20) }
+    for visit in visits { visit.length = Double(chance.below(9)) / 2 }
+    try await magic.update(contentsOf: visits)
+    func expectRanges() async throws {
+      let days = magic.query(of: Visit.self).where { (-5...12).contains($0.day) }
+      let byDay = visits.filter { (-5...12).contains($0.day) }.sorted { ($0.day, $0.number) < ($1.day, $1.number) }
+      #expect(try await days.sorted(by: \.day).all().map(\.number) == byDay.map(\.number))
+      let some = days.where { $0.place == "place 2" }.sorted(by: \.day)
+      #expect(try await some.all().map(\.number) == byDay.filter { $0.place == "place 2" }.map(\.number))
+      let byLength = visits.filter { $0.length >= 2 }.sorted { ($0.length, $0.number) < ($1.length, $1.number) }
+      let lengths = magic.query(of: Visit.self).where { $0.length >= 2 }
+      #expect(try await lengths.sorted(by: \.length).all().map(\.number) == byLength.map(\.number))
+      #expect(try await lengths.all().map(\.number) == byLength.map(\.number).sorted())
+      let either = magic.query(of: Visit.self).where { $0.day > 3 || $0.length > 3 }.sorted(by: \.day)
+      let expected = visits.filter { $0.day > 3 || $0.length > 3 }.sorted { ($0.day, $0.number) < ($1.day, $1.number) }
+      #expect(try await either.all().map(\.number) == expected.map(\.number))
+    }
+    try await expectRanges()
+    #expect(try hasOrder(Visit.self))
+    try await magic.store.write { db in try db.execute(sql: "DROP INDEX magic_Visit_day; DROP INDEX magic_Visit_length") }
+    try await expectRanges()
+    try await expectRanges()
+    #expect(try !hasOrder(Visit.self))
+  }
+
+  /// What stands in an index where its value does not belong: a default that was never stored, NaN, -0.0.
+  @Test func exceptionsAreSortedIn() async throws {
+    let visits = (0..<60).map { Visit($0, "here", day: $0 % 7) }
+    let lengths = [3, -0.0, 0, .nan, -1, .infinity, 0.5]
+    for (number, visit) in visits.enumerated() { visit.length = lengths[number % 7] }
+    try await magic.update(contentsOf: visits)
+    try await magic.store.write { db in try db.execute(sql: "UPDATE Visit SET length = NULL WHERE number % 5 = 0") }
+    func length(_ visit: Visit) -> Double { visit.number % 5 == 0 ? 1 : visit.length }
+    let expected = visits.filter { length($0) >= -0.5 }.sorted { (length($0), $0.number) < (length($1), $1.number) }
+    let query = magic.query(of: Visit.self).where { $0.length >= -0.5 }.sorted(by: \.length)
+    for _ in 0..<2 { #expect(try await query.all().map(\.number) == expected.map(\.number)) }
+  }
+
+  /// A statement that fails at one of its rows fails, and the next one runs.
+  @Test(arguments: [0, 31, 99]) func aRowThatCannotBeRead(number: Int) async throws {
+    try await magic.update(contentsOf: (0..<100).map { _ in FetchTests.Noted() })
+    try await magic.store.write { db in
+      let row = "SELECT z_index FROM Noted ORDER BY z_index LIMIT 1 OFFSET \(number)"
+      try db.execute(sql: "UPDATE Noted SET magic_birth = x'00' WHERE z_index = (\(row))")
+    }
+    for _ in 0..<2 {
+      let error = await #expect(throws: MagicDataError.self) { _ = try await magic.object(of: FetchTests.Noted.self) }
+      #expect(error?.code == .damaged, "\(String(describing: error))")
+    }
+    try await magic.transaction { tx in
+      try await tx.update(Word("other"))
+      await #expect(throws: MagicDataError.self) { _ = try await tx.query(of: FetchTests.Noted.self).all() }
+      #expect(try await tx.object(of: Word.self).map(\.text) == ["other"])
+    }
+    #expect(try await magic.object(of: Word.self).map(\.text) == ["other"])
+  }
+
+  /// SQL of the app's own finds a function that does nothing.
+  @Test func theFunctionTakesNothingFromOtherStatements() async throws {
+    try await magic.update(Word("word"))
+    let taken = try await magic.store.read { db in try Int?.fetchAll(db, sql: "SELECT magic_take(z_index, text) FROM Word") }
+    #expect(taken == [nil])
+    #expect(try await magic.object(of: Word.self).map(\.text) == ["word"])
+  }
+
+  /// Each connection has its own.
+  @Test func databasesReadSideBySide() async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<8 {
+        group.addTask { [folder] in
+          for round in 0..<6 {
+            let other = try await MagicData(path: folder["other \(number)"])
+            try await other.update(Word("\(number) \(round)"))
+            #expect(try await other.object(of: Word.self).count == round + 1)
+            try await other.close()
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+}

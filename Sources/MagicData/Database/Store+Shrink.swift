@@ -15,10 +15,10 @@ extension Store {
     guard free > 16, free > pages / 8 else { return }
     do {
       try await exclusively {
-        try await database.writeWithoutTransaction { db in
+        try await database.writeWithoutTransaction { [log] db in
           try db.execute(sql: "VACUUM")
           // Whoever still reads keeps the WAL as it is, until the next checkpoint.
-          if self.location != nil { _ = try? db.checkpoint(.truncate) }
+          log?.paused { _ = try? db.checkpoint(.truncate) }
         }
       }
     } catch let error as CancellationError {

@@ -15,6 +15,8 @@ package final class Store: Sendable {
   package let database: any DatabaseWriter
   /// `nil` for a database in memory, which has one connection for everything.
   let lookUps: LookUps?
+  /// `nil` in memory.
+  let log: WriteAheadLog?
   package let location: DatabaseLocation?
   package let surroundings: Surroundings
   /// Whether this opening made the database.
@@ -54,6 +56,7 @@ package final class Store: Sendable {
       assets = AssetFolder(folder)
       database = try DatabaseQueue(configuration: Store.configuration(mustExist: false))
       lookUps = nil
+      log = nil
       gate = Gate(places: 1)
     case .temporary:
       let scratch = try ScratchFolder("data")
@@ -63,7 +66,9 @@ package final class Store: Sendable {
       self.location = location
       identity = Identity(of: nil, surroundings)
       assets = AssetFolder(location.assets)
-      database = try Store.open(location, mustExist: false)
+      let log = WriteAheadLog(location)
+      self.log = log
+      database = try Store.open(location, mustExist: false, log)
       lookUps = Store.lookUps(location)
       gate = FileGates.gate(of: location.file)
     case .file(let location, let mustExist):
@@ -71,7 +76,9 @@ package final class Store: Sendable {
       self.location = location
       identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
-      database = try Store.open(location, mustExist: mustExist)
+      let log = WriteAheadLog(location)
+      self.log = log
+      database = try Store.open(location, mustExist: mustExist, log)
       lookUps = Store.lookUps(location)
       gate = FileGates.gate(of: location.file)
     }
@@ -107,6 +114,7 @@ package final class Store: Sendable {
 
   deinit {
     // Before the pool's: the last connection that closes takes the WAL into the file, if it can write.
+    log?.end(empties: false)
     try? lookUps?.end()
     if scratch != nil { try? database.close() }
     // Of a database in memory there is a folder only if it had assets.
@@ -115,15 +123,20 @@ package final class Store: Sendable {
 
   func close() async throws {
     commits.close()
-    if database is DatabasePool { _ = try? await database.writeWithoutTransaction(Store.empty) }
-    try await closeConnections()
+    try await closeConnections(empties: true)
   }
 
   /// Waits for those who read, which have to be given a thread of Swift's pool to end; so it is not spent on one.
-  func closeConnections() async throws {
+  ///
+  /// - Parameter empties: whether SQLite's WAL is brought into the file before.
+  func closeConnections(empties: Bool = false) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-      DispatchQueue.global().async { [database, lookUps] in
-        continuation.resume(with: Result { try Store.close(database, lookUps) })
+      DispatchQueue.global().async { [database, lookUps, log] in
+        continuation.resume(
+          with: Result {
+            log?.end(empties: empties)
+            try Store.close(database, lookUps)
+          })
       }
     }
   }
@@ -131,15 +144,8 @@ package final class Store: Sendable {
   func closeBlocking() throws {
     try checkOutsideTransaction()
     commits.close()
-    if database is DatabasePool { _ = try? database.writeWithoutTransaction(Store.empty) }
+    log?.end(empties: true)
     try Store.close(database, lookUps)
-  }
-
-  /// Takes the WAL into the file. While others read from it or write to it, it stays: they take it in when they close, and nobody waits for them for long.
-  private static func empty(_ db: Database) throws {
-    sqlite3_busy_timeout(db.sqliteConnection, 100)
-    defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(busySeconds * 1_000)) }
-    try db.checkpoint(.full)
   }
 
   private static func close(_ database: any DatabaseWriter, _ lookUps: LookUps?) throws {
@@ -159,7 +165,7 @@ package final class Store: Sendable {
     }
   }
 
-  private static func open(_ location: DatabaseLocation, mustExist: Bool) throws -> DatabasePool {
+  private static func open(_ location: DatabaseLocation, mustExist: Bool, _ log: WriteAheadLog) throws -> DatabasePool {
     let path = location.file.path
     try location.check()
     if mustExist {
@@ -172,13 +178,14 @@ package final class Store: Sendable {
       try location.makeFolder()
     }
     do {
-      return try DatabasePool(path: path, configuration: configuration(mustExist: mustExist))
+      return try DatabasePool(path: path, configuration: configuration(mustExist: mustExist, log))
     } catch {
       throw MagicDataError(error, "\(path) could not be opened")
     }
   }
 
-  private static func configuration(mustExist: Bool) -> Configuration {
+  /// - Parameter log: of a database that is a file, for who writes to it.
+  private static func configuration(mustExist: Bool, _ log: WriteAheadLog? = nil) -> Configuration {
     var configuration = Configuration()
     configuration.maximumReaderCount = maxReads
     configuration.busyMode = .timeout(busySeconds)
@@ -190,8 +197,10 @@ package final class Store: Sendable {
       PropertyReader.add(to: db)
       RowFunction.add(to: db)
       try recognise(db, mustExist: mustExist)
+      guard !db.configuration.readonly else { return }
       // What a large transaction writes in any order goes into the WAL once, and not as often as SQLite's own 2 MB push it out.
-      if !db.configuration.readonly { try db.execute(sql: "PRAGMA cache_size = -\(writeCacheKilobytes)") }
+      try db.execute(sql: "PRAGMA cache_size = -\(writeCacheKilobytes)")
+      log?.follow(db)
     }
     return configuration
   }

@@ -201,7 +201,10 @@ extension Store {
   fileprivate func closeWhole(_ mode: Database.CheckpointMode) async throws {
     commits.close()
     do {
-      _ = try await database.writeWithoutTransaction { db in try db.checkpoint(mode) }
+      try await database.writeWithoutTransaction { [log] db in
+        log?.settle()
+        _ = try db.checkpoint(mode)
+      }
       try await closeConnections()
     } catch {
       throw MagicDataError(error, "the database could not be completed")

@@ -17,8 +17,9 @@ extension Store {
       try await exclusively {
         try await database.writeWithoutTransaction { [log] db in
           try db.execute(sql: "VACUUM")
+          log?.settle()
           // Whoever still reads keeps the WAL as it is, until the next checkpoint.
-          log?.paused { _ = try? db.checkpoint(.truncate) }
+          if log != nil { _ = try? db.checkpoint(.truncate) }
         }
       }
     } catch let error as CancellationError {

@@ -66,8 +66,8 @@ final class WriteAheadLog: Sendable {
     return waits ? queue.sync { checkpoint(SQLITE_CHECKPOINT_PASSIVE) } : true
   }
 
-  /// Waits for the checkpoint that runs, if there is one, and makes no other while `body` runs.
-  func paused<Result>(_ body: () throws -> Result) rethrows -> Result { try queue.sync(execute: body) }
+  /// Waits for the checkpoint that runs, if there is one. Who writes meanwhile starts the next; so this is for the writer's own use.
+  func settle() { queue.sync {} }
 
   /// Waits for the checkpoint that runs; there will be no other.
   ///

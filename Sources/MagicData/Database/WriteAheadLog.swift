@@ -28,6 +28,10 @@ final class WriteAheadLog: Sendable {
   /// From so much on the writer waits: what is written while a checkpoint runs is left in the WAL, which begins anew only when it holds nothing more. The pages of a WAL
   /// up to 4,062 are found by one look at its index (https://www.sqlite.org/walformat.html, 2.3).
   static let most = 4_000
+  /// The same, each with its header (https://www.sqlite.org/walformat.html, 2.2).
+  static let mostBytes = 32 + most * (4_096 + 24)
+  /// What nobody minds reading when the file is opened.
+  private static let short = 50
 
   init(_ location: DatabaseLocation) {
     self.location = location
@@ -71,12 +75,23 @@ final class WriteAheadLog: Sendable {
 
   /// Waits for the checkpoint that runs; there will be no other.
   ///
-  /// - Parameter empties: whether all is brought into the file before. While others read from the WAL or write to it, it stays: they take it in when they close, and nobody
-  ///   waits for them for long.
+  /// - Parameter empties: whether all is brought into the file before, and the WAL is short then. While others read from it or write to it, it stays: they take it in when
+  ///   they close, and nobody waits for them for long.
   func end(empties: Bool) {
     queue.sync {
-      if empties { checkpoint(SQLITE_CHECKPOINT_FULL) }
+      if empties, checkpoint(SQLITE_CHECKPOINT_FULL) { shorten() }
       state.withLock { $0.isEnded = true }
+    }
+  }
+
+  /// Whoever opens a file for the first time reads its WAL from the beginning, and takes nothing of it for granted. One of a single page is written in place of a long one,
+  /// by a commit that changes nothing; without one the next opening would have to write.
+  private func shorten() {
+    guard state.withLock({ $0.checked }) > WriteAheadLog.short else { return }
+    _ = WriteAheadLog.opened(location.file) { connection in
+      sqlite3_exec(
+        connection, "PRAGMA journal_size_limit = 0; PRAGMA application_id = \(Statements.applicationID)", nil, nil, nil)
+        == SQLITE_OK
     }
   }
 
@@ -89,14 +104,15 @@ final class WriteAheadLog: Sendable {
     let (file, isEnded) = state.withLock { ($0.file, $0.isEnded) }
     guard !isEnded else { return true }
     // Of a file that is elsewhere by now the WAL cannot be found by its name; one that has that name is another file's.
-    let isMade = file != nil && FileIdentity(of: location.file) == file && WriteAheadLog.held(location.file) { [state] connection in
-      var pages: Int32 = -1
-      sqlite3_busy_timeout(connection, 100)
-      let status = sqlite3_wal_checkpoint_v2(connection, nil, mode, &pages, nil)
-      // Before the WAL can begin anew.
-      if pages >= 0 { state.withLock { $0.checked = Int(pages) } }
-      return [SQLITE_OK, SQLITE_BUSY].contains(status & 0xff)
-    }
+    let isMade =
+      file != nil && FileIdentity(of: location.file) == file
+      && WriteAheadLog.held(location.file) { [state] connection in
+        var pages: Int32 = -1
+        let status = sqlite3_wal_checkpoint_v2(connection, nil, mode, &pages, nil)
+        // Before the WAL can begin anew.
+        if pages >= 0 { state.withLock { $0.checked = Int(pages) } }
+        return [SQLITE_OK, SQLITE_BUSY].contains(status & 0xff)
+      }
     // The next try is worth it when more has been written.
     if !isMade { state.withLock { $0.checked = $0.pages } }
     return isMade
@@ -127,6 +143,7 @@ final class WriteAheadLog: Sendable {
     // Never makes a file.
     guard sqlite3_open_v2(file.path, &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil) == SQLITE_OK, let connection
     else { return false }
+    sqlite3_busy_timeout(connection, 100)
     return body(connection)
   }
 }

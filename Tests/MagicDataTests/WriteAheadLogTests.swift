@@ -1,0 +1,157 @@
+import Foundation
+import GRDB
+import TestSupport
+import Testing
+
+@testable import MagicData
+
+/// SQLite's log is brought into the file beside the writers, and stays short.
+@Suite(.timeLimit(.minutes(15))) struct WriteAheadLogTests {
+  private static let (pageBytes, count) = (4_096 + 24, 500)
+  let folder: TemporaryFolder
+  let location: DatabaseLocation
+
+  init() throws {
+    folder = try TemporaryFolder()
+    location = DatabaseLocation(folder["db.sqlite"])
+  }
+
+  private func bytes(_ suffix: String = "", in folder: URL? = nil) -> Int {
+    let path = (folder ?? self.folder.url).appendingPathComponent("db.sqlite\(suffix)").path
+    return (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+  }
+
+  /// More than a thousand pages each time.
+  private func writeMuch(_ magic: MagicData, _ round: Int) async throws {
+    let text = String(repeating: "x", count: 3_000)
+    try await magic.update(contentsOf: (0..<Self.count).map { Cat("\(round) \($0) \(text)", Double($0)) })
+  }
+
+  @Test func theLogStaysShortWhileOneWritesOn() async throws {
+    let magic = try await MagicData(path: location.file)
+    let cat = Cat("Tom", 0)
+    // Two pages each: the object's and the journal's.
+    for lives in 1...6_000 {
+      cat.lives = lives
+      try magic.blocking.update(cat)
+    }
+    #expect(bytes("-wal") < (WriteAheadLog.most + 2 * WriteAheadLog.step) * Self.pageBytes)
+    try await magic.close()
+    #expect(try await MagicData(path: location.file).object(of: Cat.self, primary: "Tom").lives == 6_000)
+  }
+
+  @Test func whatIsInTheLogComesIntoTheFileWithoutAnotherWrite() async throws {
+    let magic = try await MagicData(path: location.file)
+    try await writeMuch(magic, 0)
+    for _ in 0..<1_000 where bytes() < Self.count * 3_000 { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(bytes() >= Self.count * 3_000)
+    #expect(try await magic.object(of: Cat.self).count == Self.count)
+  }
+
+  @Test(arguments: [false, true]) func whoClosesLeavesNothingInTheLogAlone(isBlocking: Bool) async throws {
+    let magic = try await MagicData(path: location.file)
+    for round in 0..<3 { try await writeMuch(magic, round) }
+    if isBlocking { try magic.blocking.close() } else { try await magic.close() }
+    // Whoever opens it has little to read.
+    #expect(bytes("-wal") > 0 && bytes("-wal") < 10 * Self.pageBytes)
+    // The file alone, without its log.
+    let copy = folder["copy.sqlite"]
+    try FileManager.default.copyItem(at: location.file, to: copy)
+    #expect(try await MagicData(path: copy).object(of: Cat.self).count == 3 * Self.count)
+  }
+
+  /// Its log is not found by its name any more, and one that has the name is another's: so the writer makes the checkpoints.
+  @Test func ofAMovedDatabaseTheLogStaysShort() async throws {
+    let (first, second) = (folder["first"], folder["second"])
+    try FileManager.default.createDirectory(at: first, withIntermediateDirectories: true)
+    let magic = try await MagicData(path: first.appendingPathComponent("db.sqlite"))
+    try await magic.update(Cat("Tom", 1))
+    try FileManager.default.moveItem(at: first, to: second)
+    try FileManager.default.createDirectory(at: first, withIntermediateDirectories: true)
+    for round in 0..<20 { try await writeMuch(magic, round) }
+    #expect(bytes("-wal", in: second) < 2 * WriteAheadLog.most * Self.pageBytes)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: first.path).isEmpty)
+    try await magic.close()
+    #expect(
+      try await MagicData(path: second.appendingPathComponent("db.sqlite")).object(of: Cat.self).count == 20 * Self.count + 1)
+  }
+
+  // MARK: The WAL-reset bug
+
+  // Up to version 3.51.2 SQLite loses commits if a writer begins the WAL anew while a checkpoint begins (https://www.sqlite.org/wal.html). These are what keeps them apart.
+
+  private struct Connections {
+    let writer: DatabaseQueue
+    let other: DatabaseQueue
+
+    init(_ file: URL) throws {
+      var configuration = Configuration()
+      configuration.prepareDatabase { db in
+        try db.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+      }
+      writer = try DatabaseQueue(path: file.path, configuration: configuration)
+      other = try DatabaseQueue(path: file.path, configuration: configuration)
+      try writer.write { db in try db.execute(sql: "CREATE TABLE t (a)") }
+    }
+
+    func write() throws { try writer.write { db in try db.execute(sql: "INSERT INTO t VALUES (randomblob(3000))") } }
+
+    func checkpoint() throws -> (pages: Int, copied: Int) {
+      let (pages, copied) = try other.writeWithoutTransaction { db in try db.checkpoint(.passive) }
+      return (pages, copied)
+    }
+  }
+
+  /// Changes when it begins anew.
+  private func salt() throws -> Data { try Data(contentsOf: folder["db.sqlite-wal"])[16..<24] }
+
+  @Test func whileItIsHeldNoWriterBeginsItAnew() throws {
+    let connections = try Connections(location.file)
+    try connections.write()
+    let before = try salt()
+    let isHeld = WriteAheadLog.held(location.file) { _ in
+      do {
+        let (pages, copied) = try connections.checkpoint()
+        #expect(pages > 0 && copied == pages)
+        try connections.write()
+        #expect(try salt() == before)
+        let (more, _) = try connections.checkpoint()
+        #expect(more > pages)
+      } catch {
+        Issue.record(error)
+      }
+      return true
+    }
+    #expect(isHeld)
+    _ = try connections.checkpoint()
+    try connections.write()
+    #expect(try salt() != before)
+    #expect(try connections.other.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM t") } == 3)
+  }
+
+  @Test func whileItIsHeldThatIsInTheFileNothingIsCheckpointed() throws {
+    let connections = try Connections(location.file)
+    try connections.write()
+    _ = try connections.checkpoint()
+    let before = try salt()
+    let isHeld = WriteAheadLog.held(location.file) { _ in
+      do {
+        try connections.write()
+        #expect(try salt() != before)
+        #expect(try connections.checkpoint().copied == 0)
+      } catch {
+        Issue.record(error)
+      }
+      return true
+    }
+    #expect(isHeld)
+    let (pages, copied) = try connections.checkpoint()
+    #expect(pages > 0 && copied == pages)
+    #expect(try connections.other.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM t") } == 2)
+  }
+
+  @Test func aFileThatIsNotThereIsNotMade() throws {
+    #expect(!WriteAheadLog.held(location.file) { _ in true })
+    #expect(try folder.contents().isEmpty)
+  }
+}

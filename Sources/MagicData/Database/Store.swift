@@ -201,7 +201,7 @@ package final class Store: Sendable {
       // What a large transaction writes in any order goes into the WAL once, and not as often as SQLite's own 2 MB push it out.
       try db.execute(sql: "PRAGMA cache_size = -\(writeCacheKilobytes)")
       // What a large transaction took of the disk is given back.
-      try db.execute(sql: "PRAGMA journal_size_limit = \(WriteAheadLog.mostBytes)")
+      try db.execute(sql: "PRAGMA journal_size_limit = \(WriteAheadLog.keptBytes)")
       log?.follow(db)
     }
     return configuration

@@ -25,11 +25,10 @@ final class WriteAheadLog: Sendable {
 
   /// SQLite's own: so much is written to the WAL before it is brought into the file.
   static let step = 1_000
-  /// From so much on the writer waits: what is written while a checkpoint runs is left in the WAL, which begins anew only when it holds nothing more. The pages of a WAL
-  /// up to 4,062 are found by one look at its index (https://www.sqlite.org/walformat.html, 2.3).
-  static let most = 4_000
-  /// The same, each with its header (https://www.sqlite.org/walformat.html, 2.2).
-  static let mostBytes = 32 + most * (4_096 + 24)
+  /// From so much on the writer waits: what is written while a checkpoint runs is left in the WAL, which begins anew only when it holds nothing more.
+  static let most = 8_000
+  /// To so much the WAL is cut when it begins anew: more pages than it mostly has, each with its header (https://www.sqlite.org/walformat.html, 2.2).
+  static let keptBytes = 32 + (most + 2 * step) * (4_096 + 24)
   /// What nobody minds reading when the file is opened.
   private static let short = 50
 
@@ -103,18 +102,18 @@ final class WriteAheadLog: Sendable {
     defer { state.withLock { $0.isRunning = false } }
     let (file, isEnded) = state.withLock { ($0.file, $0.isEnded) }
     guard !isEnded else { return true }
+    var pages: Int32 = -1
     // Of a file that is elsewhere by now the WAL cannot be found by its name; one that has that name is another file's.
     let isMade =
       file != nil && FileIdentity(of: location.file) == file
       && WriteAheadLog.held(location.file) { [state] connection in
-        var pages: Int32 = -1
         let status = sqlite3_wal_checkpoint_v2(connection, nil, mode, &pages, nil)
         // Before the WAL can begin anew.
         if pages >= 0 { state.withLock { $0.checked = Int(pages) } }
         return [SQLITE_OK, SQLITE_BUSY].contains(status & 0xff)
       }
-    // The next try is worth it when more has been written.
-    if !isMade { state.withLock { $0.checked = $0.pages } }
+    // It failed, or is somebody else's: the next try is worth it when more has been written.
+    if pages < 0 { state.withLock { $0.checked = $0.pages } }
     return isMade
   }
 

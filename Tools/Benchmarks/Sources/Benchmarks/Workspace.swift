@@ -24,10 +24,16 @@ struct Workspace {
 extension URL {
   func file(_ name: String) -> URL { appendingPathComponent(name) }
 
-  /// A copy of something of this folder in another one.
+  /// A copy of something of this folder in another one. It is on the disk, so that nobody's first checkpoint has to bring it there.
   func copy(_ name: String, to other: URL) throws -> URL {
     let copy = other.file(name)
     try FileManager.default.copyItem(at: file(name), to: copy)
+    for path in [copy.path] + (FileManager.default.subpaths(atPath: copy.path) ?? []).map({ copy.file($0).path }) {
+      let descriptor = open(path, O_RDONLY)
+      guard descriptor >= 0 else { continue }
+      fsync(descriptor)
+      close(descriptor)
+    }
     return copy
   }
 

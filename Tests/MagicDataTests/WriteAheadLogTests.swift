@@ -40,6 +40,40 @@ import Testing
     #expect(try await MagicData(path: location.file).object(of: Cat.self, primary: "Tom").lives == 6_000)
   }
 
+  @Test func theLogStaysShortWhileTwoWriteOn() async throws {
+    let all = [try await MagicData(path: location.file), try await MagicData(path: location.file)]
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (number, magic) in all.enumerated() {
+        group.addTask {
+          for lives in 1...3_000 {
+            let cat = Cat("Tom \(number)", 0)
+            cat.lives = lives
+            try await magic.update(cat)
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(bytes("-wal") < (WriteAheadLog.most + 3 * WriteAheadLog.step) * Self.pageBytes)
+    for magic in all { #expect(try await magic.object(of: Cat.self).map(\.lives) == [3_000, 3_000]) }
+  }
+
+  /// Another file that has its name by now is not written to.
+  @Test func whoClosesTwiceChangesNothingOfAnotherFile() async throws {
+    let magic = try await MagicData(path: location.file)
+    try await writeMuch(magic, 0)
+    try await magic.close()
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.url.path) {
+      try FileManager.default.removeItem(at: folder[name])
+    }
+    let other = try DatabaseQueue(path: location.file.path)
+    try await other.write { db in try db.execute(sql: "PRAGMA application_id = 77; CREATE TABLE t (a)") }
+    try other.close()
+    let before = try folder.contents()
+    try? await magic.close()
+    #expect(try folder.contents() == before)
+  }
+
   @Test func whatIsInTheLogComesIntoTheFileWithoutAnotherWrite() async throws {
     let magic = try await MagicData(path: location.file)
     try await writeMuch(magic, 0)
@@ -109,7 +143,7 @@ import Testing
     let connections = try Connections(location.file)
     try connections.write()
     let before = try salt()
-    let isHeld = WriteAheadLog.held(location.file) { _ in
+    let isHeld = WriteAheadLog.held(location.file, try #require(FileIdentity(of: location.file))) { _ in
       do {
         let (pages, copied) = try connections.checkpoint()
         #expect(pages > 0 && copied == pages)
@@ -122,7 +156,7 @@ import Testing
       }
       return true
     }
-    #expect(isHeld)
+    #expect(isHeld == true)
     _ = try connections.checkpoint()
     try connections.write()
     #expect(try salt() != before)
@@ -134,7 +168,7 @@ import Testing
     try connections.write()
     _ = try connections.checkpoint()
     let before = try salt()
-    let isHeld = WriteAheadLog.held(location.file) { _ in
+    let isHeld = WriteAheadLog.held(location.file, try #require(FileIdentity(of: location.file))) { _ in
       do {
         try connections.write()
         #expect(try salt() != before)
@@ -144,14 +178,15 @@ import Testing
       }
       return true
     }
-    #expect(isHeld)
+    #expect(isHeld == true)
     let (pages, copied) = try connections.checkpoint()
     #expect(pages > 0 && copied == pages)
     #expect(try connections.other.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM t") } == 2)
   }
 
   @Test func aFileThatIsNotThereIsNotMade() throws {
-    #expect(!WriteAheadLog.held(location.file) { _ in true })
+    let other = try #require(FileIdentity(of: folder.url))
+    #expect(WriteAheadLog.held(location.file, other) { _ in true } == nil)
     #expect(try folder.contents().isEmpty)
   }
 }

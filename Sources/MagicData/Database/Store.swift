@@ -134,7 +134,7 @@ package final class Store: Sendable {
       DispatchQueue.global().async { [database, lookUps, log] in
         continuation.resume(
           with: Result {
-            log?.end(empties: empties)
+            if log?.end(empties: empties) == false { Store.empty(database) }
             try Store.close(database, lookUps)
           })
       }
@@ -144,8 +144,17 @@ package final class Store: Sendable {
   func closeBlocking() throws {
     try checkOutsideTransaction()
     commits.close()
-    log?.end(empties: true)
+    if log?.end(empties: true) == false { Store.empty(database) }
     try Store.close(database, lookUps)
+  }
+
+  /// Takes the WAL into the file on the connection that writes, of a file that has another name by now.
+  private static func empty(_ database: any DatabaseWriter) {
+    _ = try? database.writeWithoutTransaction { db in
+      sqlite3_busy_timeout(db.sqliteConnection, 100)
+      defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(busySeconds * 1_000)) }
+      try db.checkpoint(.full)
+    }
   }
 
   private static func close(_ database: any DatabaseWriter, _ lookUps: LookUps?) throws {

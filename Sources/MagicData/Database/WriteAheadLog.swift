@@ -46,27 +46,45 @@ final class WriteAheadLog: Sendable {
       { log, connection, name, pages in
         guard let log else { return SQLITE_OK }
         if !Unmanaged<WriteAheadLog>.fromOpaque(log).takeUnretainedValue().grew(to: Int(pages)) {
-          sqlite3_wal_checkpoint_v2(connection, name, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+          // On the writer's own connection, which keeps others from writing meanwhile if none does.
+          sqlite3_busy_timeout(connection, 0)
+          sqlite3_wal_checkpoint_v2(connection, name, SQLITE_CHECKPOINT_FULL, nil, nil)
+          sqlite3_busy_timeout(connection, Int32(Store.busySeconds * 1_000))
         }
         // What is committed stays so, whatever becomes of a checkpoint.
         return SQLITE_OK
       }, Unmanaged.passUnretained(self).toOpaque())
   }
 
+  private enum Step {
+    case nothing, start, wait, writersOwn
+  }
+
   /// - Returns: false if the WAL is long, and no checkpoint can be made beside the writer.
   private func grew(to pages: Int) -> Bool {
-    let (starts, waits) = state.withLock { state -> (Bool, Bool) in
+    let step = state.withLock { state -> Step in
       // It began anew.
       if pages < state.pages { state.checked = 0 }
       state.pages = pages
-      guard pages - state.checked >= WriteAheadLog.step, !state.isEnded else { return (false, false) }
+      guard pages - state.checked >= WriteAheadLog.step else { return .nothing }
+      // Closing failed, and somebody writes on.
+      if state.isEnded {
+        state.checked = pages
+        return .writersOwn
+      }
       // A large transaction alone need not wait for anybody.
-      if pages >= WriteAheadLog.most, state.isRunning || state.checked > 0 { return (false, true) }
+      if pages >= WriteAheadLog.most, state.isRunning || state.checked > 0 { return .wait }
       defer { state.isRunning = true }
-      return (!state.isRunning, false)
+      return state.isRunning ? .nothing : .start
     }
-    if starts { queue.async { [self] in checkpoint(SQLITE_CHECKPOINT_PASSIVE) } }
-    return waits ? queue.sync { checkpoint(SQLITE_CHECKPOINT_PASSIVE) } : true
+    switch step {
+    case .nothing: return true
+    case .start:
+      queue.async { [self] in checkpoint(isWhole: false) }
+      return true
+    case .wait: return queue.sync { checkpoint(isWhole: true) } != nil
+    case .writersOwn: return false
+    }
   }
 
   /// Waits for the checkpoint that runs, if there is one. Who writes meanwhile starts the next; so this is for the writer's own use.
@@ -76,45 +94,60 @@ final class WriteAheadLog: Sendable {
   ///
   /// - Parameter empties: whether all is brought into the file before, and the WAL is short then. While others read from it or write to it, it stays: they take it in when
   ///   they close, and nobody waits for them for long.
-  func end(empties: Bool) {
+  /// - Returns: false if it should, and no checkpoint could be made.
+  @discardableResult
+  func end(empties: Bool) -> Bool {
     queue.sync {
-      if empties, checkpoint(SQLITE_CHECKPOINT_FULL) { shorten() }
+      guard !state.withLock(\.isEnded) else { return true }
+      let isEmpty = empties ? checkpoint(isWhole: true) : false
+      if isEmpty == true { shorten() }
       state.withLock { $0.isEnded = true }
+      return isEmpty != nil
     }
   }
 
   /// Whoever opens a file for the first time reads its WAL from the beginning, and takes nothing of it for granted. One of a single page is written in place of a long one,
   /// by a commit that changes nothing; without one the next opening would have to write.
   private func shorten() {
-    guard state.withLock({ $0.checked }) > WriteAheadLog.short else { return }
-    _ = WriteAheadLog.opened(location.file) { connection in
+    let (file, pages) = state.withLock { ($0.file, $0.checked) }
+    guard let file, pages > WriteAheadLog.short else { return }
+    _ = WriteAheadLog.opened(location.file, file) { connection in
       sqlite3_exec(
         connection, "PRAGMA journal_size_limit = 0; PRAGMA application_id = \(Statements.applicationID)", nil, nil, nil)
-        == SQLITE_OK
     }
   }
 
   // MARK: Checkpoints
 
-  /// - Returns: false if none could be made; somebody else's counts.
+  /// - Parameter isWhole: nobody writes meanwhile, so that nothing is left in the WAL; if that cannot be had shortly, as much as there is.
+  /// - Returns: whether all is in the file; `nil` if no checkpoint could be made. Somebody else's counts.
   @discardableResult
-  private func checkpoint(_ mode: Int32) -> Bool {
+  private func checkpoint(isWhole: Bool) -> Bool? {
     defer { state.withLock { $0.isRunning = false } }
-    let (file, isEnded) = state.withLock { ($0.file, $0.isEnded) }
-    guard !isEnded else { return true }
-    var pages: Int32 = -1
-    // Of a file that is elsewhere by now the WAL cannot be found by its name; one that has that name is another file's.
-    let isMade =
-      file != nil && FileIdentity(of: location.file) == file
-      && WriteAheadLog.held(location.file) { [state] connection in
-        let status = sqlite3_wal_checkpoint_v2(connection, nil, mode, &pages, nil)
-        // Before the WAL can begin anew.
-        if pages >= 0 { state.withLock { $0.checked = Int(pages) } }
-        return [SQLITE_OK, SQLITE_BUSY].contains(status & 0xff)
+    var (pages, copied): (Int32, Int32) = (-1, -1)
+    var status = SQLITE_CANTOPEN
+    // Of a file that is elsewhere by now the WAL cannot be found by its name.
+    if let file = state.withLock(\.file) {
+      for excludes in isWhole ? [true, false] : [false] {
+        let found = WriteAheadLog.held(location.file, file, excludesWriters: excludes) { [state] connection in
+          var status = SQLITE_BUSY
+          // Busy is who makes one. Who keeps others from writing waits for that, for a tenth of a second.
+          for round in 0..<(excludes ? 20 : 1) where status == SQLITE_BUSY {
+            if round > 0 { usleep(5_000) }
+            status = sqlite3_wal_checkpoint_v2(connection, nil, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied) & 0xff
+          }
+          // Before the WAL can begin anew, if there was something in it.
+          if pages >= 0 { state.withLock { $0.checked = min(Int(pages), $0.pages) } }
+          return status
+        }
+        status = found ?? status
+        if status == SQLITE_OK { break }
       }
+    }
     // It failed, or is somebody else's: the next try is worth it when more has been written.
     if pages < 0 { state.withLock { $0.checked = $0.pages } }
-    return isMade
+    guard status == SQLITE_OK || status == SQLITE_BUSY else { return nil }
+    return status == SQLITE_OK && copied == pages
   }
 
   /// Does something on a connection while the WAL cannot begin anew.
@@ -123,26 +156,33 @@ final class WriteAheadLog: Sendable {
   /// commits are lost, and the file is damaged. Another connection reads meanwhile: from the WAL, and then no writer can begin it anew; or, if all of that is in
   /// the file, from the file alone, and then no checkpoint can write to it.
   ///
-  /// - Returns: false if the file could not be opened, or `body` says so.
-  static func held(_ file: URL, _ body: (OpaquePointer) -> Bool) -> Bool {
-    opened(file) { reader in
-      guard sqlite3_exec(reader, "BEGIN; PRAGMA schema_version", nil, nil, nil) == SQLITE_OK else { return false }
-      defer { sqlite3_exec(reader, "COMMIT", nil, nil, nil) }
-      return opened(file) { connection in
-        // A connection that has read nothing does not know of the WAL.
-        guard sqlite3_exec(connection, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK else { return false }
-        return body(connection)
-      }
-    }
+  /// - Parameters:
+  ///   - identity: of the file that is meant.
+  ///   - excludesWriters: whether nobody can write meanwhile.
+  /// - Returns: `nil` if the file could not be opened, or somebody writes for long.
+  static func held<Result>(
+    _ file: URL, _ identity: FileIdentity, excludesWriters: Bool = false, _ body: (OpaquePointer) -> Result
+  ) -> Result? {
+    opened(file, identity) { reader -> Result? in
+      let begin = excludesWriters ? "BEGIN IMMEDIATE; PRAGMA schema_version" : "BEGIN; PRAGMA schema_version"
+      defer { sqlite3_exec(reader, "ROLLBACK", nil, nil, nil) }
+      guard sqlite3_exec(reader, begin, nil, nil, nil) == SQLITE_OK else { return nil }
+      return opened(file, identity, body)
+    } ?? nil
   }
 
-  private static func opened(_ file: URL, _ body: (OpaquePointer) -> Bool) -> Bool {
+  /// Makes no database.
+  private static func opened<Result>(_ file: URL, _ identity: FileIdentity, _ body: (OpaquePointer) -> Result) -> Result? {
     var connection: OpaquePointer?
     defer { sqlite3_close(connection) }
-    // Never makes a file.
-    guard sqlite3_open_v2(file.path, &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil) == SQLITE_OK, let connection
-    else { return false }
+    guard FileIdentity(of: file) == identity,
+      sqlite3_open_v2(file.path, &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil) == SQLITE_OK, let connection
+    else { return nil }
     sqlite3_busy_timeout(connection, 100)
+    sqlite3_wal_autocheckpoint(connection, 0)
+    // A connection that has read nothing does not know of the WAL, which is another file: both are the one's that is meant.
+    guard sqlite3_exec(connection, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK, FileIdentity(of: file) == identity
+    else { return nil }
     return body(connection)
   }
 }

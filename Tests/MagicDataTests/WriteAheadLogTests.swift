@@ -92,6 +92,12 @@ import Testing
     let copy = folder["copy.sqlite"]
     try FileManager.default.copyItem(at: location.file, to: copy)
     #expect(try await MagicData(path: copy).object(of: Cat.self).count == 3 * Self.count)
+    // Nothing is left to be brought into it.
+    let before = try Data(contentsOf: location.file)
+    let reader = try await MagicData(path: location.file)
+    #expect(try await reader.object(of: Cat.self).count == 3 * Self.count)
+    try await reader.close()
+    #expect(try Data(contentsOf: location.file) == before)
   }
 
   /// Its log is not found by its name any more, and one that has the name is another's: so the writer makes the checkpoints.

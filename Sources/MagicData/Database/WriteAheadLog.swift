@@ -29,8 +29,6 @@ final class WriteAheadLog: Sendable {
   static let most = 8_000
   /// To so much the WAL is cut when it begins anew: more pages than it mostly has, each with its header (https://www.sqlite.org/walformat.html, 2.2).
   static let keptBytes = 32 + (most + 2 * step) * (4_096 + 24)
-  /// What nobody minds reading when the file is opened.
-  private static let short = 50
 
   init(_ location: DatabaseLocation) {
     self.location = location
@@ -100,21 +98,24 @@ final class WriteAheadLog: Sendable {
     queue.sync {
       guard !state.withLock(\.isEnded) else { return true }
       let isEmpty = empties ? checkpoint(isWhole: true) : false
-      if isEmpty == true { shorten() }
+      if isEmpty == true, shorten() { checkpoint(isWhole: true) }
       state.withLock { $0.isEnded = true }
       return isEmpty != nil
     }
   }
 
   /// Whoever opens a file for the first time reads its WAL from the beginning, and takes nothing of it for granted. One of a single page is written in place of a long one,
-  /// by a commit that changes nothing; without one the next opening would have to write.
-  private func shorten() {
+  /// by a commit that changes nothing but SQLite's own count of changes; without one the next opening would have to write.
+  ///
+  /// - Returns: whether there is such a commit.
+  private func shorten() -> Bool {
     let (file, pages) = state.withLock { ($0.file, $0.checked) }
-    guard let file, pages > WriteAheadLog.short else { return }
-    _ = WriteAheadLog.opened(location.file, file) { connection in
+    guard let file, pages > WriteAheadLog.step else { return false }
+    let status = WriteAheadLog.opened(location.file, file) { connection in
       sqlite3_exec(
         connection, "PRAGMA journal_size_limit = 0; PRAGMA application_id = \(Statements.applicationID)", nil, nil, nil)
     }
+    return status == SQLITE_OK
   }
 
   // MARK: Checkpoints

@@ -158,14 +158,21 @@ extension Store {
   static func begins(_ db: Database, within seconds: TimeInterval) throws -> Bool {
     // SQLite does not look whether it is given a connection.
     guard db.sqliteConnection != nil else { throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "the database is closed") }
-    sqlite3_busy_timeout(db.sqliteConnection, Int32(seconds * 1_000))
-    defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(busySeconds * 1_000)) }
-    do {
-      try db.beginWriting()
-      return true
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
-      return false
+    return try waiting(seconds, db.sqliteConnection) {
+      do {
+        try db.beginWriting()
+        return true
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+        return false
+      }
     }
+  }
+
+  /// Runs statements that wait for another process so long, on a connection that waits for `busySeconds` otherwise.
+  static func waiting<Result>(_ seconds: Double, _ connection: OpaquePointer?, _ body: () throws -> Result) rethrows -> Result {
+    sqlite3_busy_timeout(connection, Int32(seconds * 1_000))
+    defer { sqlite3_busy_timeout(connection, Int32(busySeconds * 1_000)) }
+    return try body()
   }
 
   /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.

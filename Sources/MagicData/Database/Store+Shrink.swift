@@ -17,9 +17,8 @@ extension Store {
       try await exclusively {
         try await database.writeWithoutTransaction { [log] db in
           try db.execute(sql: "VACUUM")
-          log?.settle()
           // Whoever still reads keeps the WAL as it is, until the next checkpoint.
-          if log != nil { _ = try? db.checkpoint(.truncate) }
+          try? log?.checkpoint(.truncate, onWriter: db)
         }
       }
     } catch let error as CancellationError {

@@ -132,11 +132,7 @@ package final class Store: Sendable {
   func closeConnections(empties: Bool = false) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       DispatchQueue.global().async { [database, lookUps, log] in
-        continuation.resume(
-          with: Result {
-            if log?.end(empties: empties) == false { Store.empty(database) }
-            try Store.close(database, lookUps)
-          })
+        continuation.resume(with: Result { try Store.close(database, lookUps, log, empties: empties) })
       }
     }
   }
@@ -144,20 +140,18 @@ package final class Store: Sendable {
   func closeBlocking() throws {
     try checkOutsideTransaction()
     commits.close()
-    if log?.end(empties: true) == false { Store.empty(database) }
-    try Store.close(database, lookUps)
+    try Store.close(database, lookUps, log, empties: true)
   }
 
-  /// Takes the WAL into the file on the connection that writes, of a file that has another name by now.
-  private static func empty(_ database: any DatabaseWriter) {
-    _ = try? database.writeWithoutTransaction { db in
-      sqlite3_busy_timeout(db.sqliteConnection, 100)
-      defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(busySeconds * 1_000)) }
-      try db.checkpoint(.full)
+  private static func close(
+    _ database: any DatabaseWriter, _ lookUps: LookUps?, _ log: WriteAheadLog?, empties: Bool
+  ) throws {
+    if let log, !log.end(empties: empties) {
+      // Of a file that has another name by now. What stays in the WAL the next opening finds there.
+      try? database.writeWithoutTransaction { db in
+        try Store.waiting(0.1, db.sqliteConnection) { try log.checkpoint(.full, onWriter: db) }
+      }
     }
-  }
-
-  private static func close(_ database: any DatabaseWriter, _ lookUps: LookUps?) throws {
     let ended = Result { try lookUps?.end() }
     // Connections that read go last, and leave a WAL that is in the file already: without one the next opening would have to write, also of who only reads, and
     // while another process holds the lock (GRDB 102, 739).

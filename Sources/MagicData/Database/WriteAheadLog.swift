@@ -5,7 +5,7 @@ internal import GRDBSQLite
 
 /// What writers append to (SQLite's WAL), and what brings it into the database's file: a checkpoint.
 ///
-/// SQLite has the writer make them, within a commit, each thousand pages: twenty to forty milliseconds of waiting for the disk, which are most of what small
+/// SQLite has the writer make them, within a commit, each thousand pages: twenty to forty milliseconds of waiting for the disk, which are half of what small
 /// transactions cost. Here they are made beside the writers, on connections of their own. The writer waits for one only where the WAL would go on growing.
 final class WriteAheadLog: Sendable {
   private struct State {
@@ -45,9 +45,7 @@ final class WriteAheadLog: Sendable {
         guard let log else { return SQLITE_OK }
         if !Unmanaged<WriteAheadLog>.fromOpaque(log).takeUnretainedValue().grew(to: Int(pages)) {
           // On the writer's own connection, which keeps others from writing meanwhile if none does.
-          sqlite3_busy_timeout(connection, 0)
-          sqlite3_wal_checkpoint_v2(connection, name, SQLITE_CHECKPOINT_FULL, nil, nil)
-          sqlite3_busy_timeout(connection, Int32(Store.busySeconds * 1_000))
+          Store.waiting(0, connection) { _ = sqlite3_wal_checkpoint_v2(connection, name, SQLITE_CHECKPOINT_FULL, nil, nil) }
         }
         // What is committed stays so, whatever becomes of a checkpoint.
         return SQLITE_OK
@@ -85,8 +83,11 @@ final class WriteAheadLog: Sendable {
     }
   }
 
-  /// Waits for the checkpoint that runs, if there is one. Who writes meanwhile starts the next; so this is for the writer's own use.
-  func settle() { queue.sync {} }
+  /// Makes one on the connection that writes, after the one that runs beside it, if there is one.
+  func checkpoint(_ mode: Database.CheckpointMode, onWriter db: Database) throws {
+    queue.sync {}
+    _ = try db.checkpoint(mode)
+  }
 
   /// Waits for the checkpoint that runs; there will be no other.
   ///

@@ -28,12 +28,8 @@ extension URL {
   func copy(_ name: String, to other: URL) throws -> URL {
     let copy = other.file(name)
     try FileManager.default.copyItem(at: file(name), to: copy)
-    for path in [copy.path] + (FileManager.default.subpaths(atPath: copy.path) ?? []).map({ copy.file($0).path }) {
-      let descriptor = open(path, O_RDONLY)
-      guard descriptor >= 0 else { continue }
-      fsync(descriptor)
-      close(descriptor)
-    }
+    for path in FileManager.default.subpaths(atPath: copy.path) ?? [] { try PackedFile.sync(copy.file(path)) }
+    try PackedFile.sync(copy)
     return copy
   }
 

@@ -266,6 +266,41 @@ import Testing
     #expect(frontier[state.replica] == 100)
   }
 
+  /// H-40, C-3: what one transaction has left, the next one takes for true only if nobody has written in between.
+  @Test(arguments: Between.allCases) fileprivate func aTransactionGoesOnFromWhatIsThereByThen(between: Between) async throws {
+    let magic = try await MagicData(path: folder["db"])
+    let tom = Cat("Tom", 0)
+    var expected: UInt64 = 0
+    for round in 1...4 {
+      // The second goes on from what the first has left.
+      for part in [0.1, 0.2] {
+        tom.weight = Double(round) + part
+        try await magic.update(tom)
+      }
+      let before = try await state(magic)
+      expected += 2 + (try await between.write(magic, at: folder["db"], round, last: before.lastStamp))
+      tom.weight = Double(round) + 0.3
+      try await magic.update(tom)
+      expected += 1
+      let after = try await state(magic)
+      #expect(after.lastStamp > before.lastStamp)
+      if between == .clock { #expect(after.lastStamp.milliseconds > before.lastStamp.milliseconds + 1_000) }
+      #expect(after.lastSequence == expected)
+    }
+    let (frontier, own, names) = try await magic.store.read { db in
+      var names: [TransactionName] = []
+      try JournalReader(db).forEachTransaction { names.append($0.name) }
+      return (try JournalReader(db).frontier(), try DatabaseState(db).replica, names)
+    }
+    #expect(frontier[own] == expected)
+    #expect(names.count == Int(expected) && Set(names).count == names.count && names == names.sorted { $0.stamp < $1.stamp })
+    #expect(try await magic.object(of: Cat.self, primary: "Tom").weight == 4.3)
+  }
+
+  private func state(_ magic: MagicData) async throws -> DatabaseState {
+    try await magic.store.read { db in try DatabaseState(db) }
+  }
+
   /// H-3, L-1, C-2, C-3: a clock that was set back, or begins at 1970.
   @Test func stampsRiseWhenTheClockGoesBack() async throws {
     let world = World()
@@ -360,5 +395,56 @@ import Testing
     let tom = try await magic.object(of: Cat.self, primary: "Tom")
     try await magic.update(tom)
     #expect(try await Dump(magic).objects.values.first?["lives integer"] == nil)
+  }
+}
+
+/// What writes to a database between two updates.
+private enum Between: CaseIterable {
+  case nothing, failure, transaction, blocking, otherOpening, otherType, clock
+
+  /// - Returns: how many transactions of the own replica it adds.
+  func write(_ magic: MagicData, at path: URL, _ round: Int, last: Stamp) async throws -> UInt64 {
+    switch self {
+    case .nothing:
+      return 0
+    case .failure:
+      struct Failure: Error {}
+      await #expect(throws: Failure.self) {
+        try await magic.transaction { transaction in
+          try await transaction.update(Cat("Lost", 1))
+          throw Failure()
+        }
+      }
+      return 0
+    case .transaction:
+      try await magic.transaction { transaction in
+        for number in 0..<3 { try await transaction.update(Cat("\(round)-\(number)", 1)) }
+      }
+      return 1
+    case .blocking:
+      try await Task.detached { _ = try magic.blocking.update(Cat("Blocking", Double(round))) }.value
+      return 1
+    case .otherOpening:
+      let other = try await MagicData(path: path)
+      for number in 0..<3 { try await other.update(Cat("\(round)-\(number)", 1)) }
+      try await other.close()
+      return 3
+    case .otherType:
+      struct Dog: MagicObject {
+        @PrimaryMagicValue var name: String
+        init() {}
+      }
+      let dog = Dog()
+      dog.name = "\(round)"
+      try await magic.update(dog)
+      return 1
+    case .clock:
+      // As another process's merge moves it.
+      try await DatabaseQueue(path: DatabaseLocation(path).file.path).write { db in
+        try db.execute(
+          sql: "UPDATE magic_database SET last_stamp = ?", arguments: [Stamp(last.bits + 2_000 << 16).stored])
+      }
+      return 0
+    }
   }
 }

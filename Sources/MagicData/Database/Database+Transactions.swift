@@ -11,6 +11,13 @@ extension Database {
     if isInsideTransaction { try cachedStatement(sql: "ROLLBACK").execute() }
   }
 
+  /// SQLite's own count of what was committed to the file, by whomever, as this connection knows of it: within a transaction, when it began. By it SQLite tells whether the pages
+  /// that it remembers are those of the file. `nil` if it does not say.
+  var changeCount: UInt32? {
+    var count: UInt32 = 0
+    return sqlite3_file_control(sqliteConnection, "main", SQLITE_FCNTL_DATA_VERSION, &count) == SQLITE_OK ? count : nil
+  }
+
   /// Runs statements that see the same moment.
   func atOneMoment<Result>(_ body: (Database) throws -> Result) throws -> Result {
     try cachedStatement(sql: "BEGIN").execute()

@@ -1,22 +1,22 @@
 package import GRDB
 package import MagicJournal
 
-/// The one row of `magic_database`, as a transaction finds it. It is never remembered beyond the transaction: another
-/// process may write to the same file (C-3, H-40).
-package struct DatabaseState: Sendable {
+/// The one row of `magic_database` and the journal's end, as a transaction finds them. Beyond the transaction they are remembered only with SQLite's own count of
+/// the file's changes, as another process may write to it (C-3, H-40; `LastState`).
+package struct DatabaseState: Sendable, Equatable {
   package let dataSet: DataSetID
   /// Whether the data set was confirmed by an exchange (F-11).
   package let isSettled: Bool
   package let replica: ReplicaID
   let replicaRow: Int64
-  package let lastStamp: Stamp
+  package private(set) var lastStamp: Stamp
   /// Names the file to the objects that are fetched from it.
   let store: Identifier
   /// Of the own replica; 0 if it has written nothing.
-  package let lastSequence: UInt64
+  package private(set) var lastSequence: UInt64
   /// The journal's last row, and the run that it belongs to.
-  package let lastRow: Int64
-  let lastRun: JournalRun?
+  package private(set) var lastRow: Int64
+  private(set) var lastRun: JournalRun?
   /// How many fields all types have: more than before if somebody has added one.
   let fieldCount: Int
 
@@ -48,6 +48,16 @@ package struct DatabaseState: Sendable {
       lastStamp = merged
       lastSequence = try JournalIndex.lastSequence(replicaRow, db)
     }
+  }
+
+  /// After a transaction of the own replica that ends with this row.
+  func followed(by stamp: Stamp, lastRow: Int64, _ lastRun: JournalRun?) -> DatabaseState {
+    var next = self
+    next.lastStamp = stamp
+    next.lastSequence += 1
+    next.lastRow = lastRow
+    next.lastRun = lastRun
+    return next
   }
 
   /// Gives the database a data set that an exchange has confirmed; an error if another process has given it another meanwhile.

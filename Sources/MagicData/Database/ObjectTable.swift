@@ -42,10 +42,10 @@ package struct ObjectTable {
 
   /// The last entry of an object that has a row at a z index; `nil` if it has none there.
   package func last(of zIndex: Int64, _ key: ObjectKey) throws -> EntryPlace? {
-    var select = try SQL(db, type.selectKey)
+    var select = try SQL(db, type.selectLast(isBirth: key.isBirth))
     try select.bind(zIndex)
-    guard try select.step(), try ObjectKey(value: select.value(0, type.keyKind), of: type.schema) == key else { return nil }
-    return select.place(1)
+    try select.bind(key.value)
+    return try select.step() ? select.place(0) : nil
   }
 
   /// The objects that have the next rows behind a z index.

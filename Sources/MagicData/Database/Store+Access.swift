@@ -135,13 +135,6 @@ extension Store {
     try Store.failing("the database could not be read") { try database.read(body) }
   }
 
-  /// A transaction for what takes microseconds. The caller has passed the gate.
-  @inline(never) func writeNow<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result
-  {
-    defer { commits.committed() }
-    return try await begin("the database could not be written") { db in try db.committed(body) }
-  }
-
   /// Begins a transaction on the writer's connection. The caller has passed the gate.
   ///
   /// - Parameter body: is the first to use it, and may end it. If it throws, none is open.

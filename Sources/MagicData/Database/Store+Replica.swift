@@ -45,8 +45,11 @@ extension Store {
     }
 
     /// Within a transaction: a twin becomes a replica of its own, and the file gets another token.
-    func assure(_ db: Database) throws {
-      guard let location, !state.withLock(\.isSure) else { return }
+    ///
+    /// - Returns: whether nothing had to be written for it.
+    @discardableResult
+    func assure(_ db: Database) throws -> Bool {
+      guard let location, !state.withLock(\.isSure) else { return true }
       let (token, before) = (try DatabaseState.token(db), ReplicaMark.beside(location))
       let isTwin = !Identity.isOwn(token, location, before)
       let fresh = isTwin ? try DatabaseState.becomeReplica(surroundings, db) : nil
@@ -55,7 +58,10 @@ extension Store {
       // Until this is committed, the old one is in the file: also if it never is.
       let isMarked = ReplicaMark([token, next], of: location)?.write(beside: location) ?? false
       // Where no mark can be written the one that is there stays right, and a twin is known by its file alone from here on.
-      guard isMarked || isTwin else { return state.withLock { $0.isSure = true } }
+      guard isMarked || isTwin else {
+        state.withLock { $0.isSure = true }
+        return true
+      }
       try DatabaseState.setToken(isMarked ? next : FileIdentity(of: location.file)?.token ?? next, db)
       db.afterNextTransaction { [state] _ in
         // Unless somebody else has begun to change it again.
@@ -68,6 +74,7 @@ extension Store {
           if let fresh { state.fresh = fresh }
         }
       }
+      return false
     }
 
     /// Gives up the id from a transaction on, of which somebody else has another (L-11).
@@ -86,7 +93,7 @@ extension Store {
   /// A twin that could not become a replica of its own when it was opened does so before it takes part in an exchange.
   package func assureReplica() async throws {
     guard try await read({ [identity] db in try identity.isTwin(db) }) else { return }
-    try await write { [identity] db in try identity.assure(db) }
+    try await write { [identity] db in _ = try identity.assure(db) }
   }
 
   /// Within a transaction: gives up the own id from a transaction on, of which somebody else has another (L-11).
@@ -114,7 +121,7 @@ extension Store {
     guard try database.read(identity.isTwin) else { return }
     try? database.writeWithoutTransaction { db in
       guard try begins(db, within: 0) else { return }
-      try db.committed(identity.assure)
+      try db.committed { db in _ = try identity.assure(db) }
     }
   }
 }

@@ -193,6 +193,9 @@ package final class StoredType: Sendable {
     }
   }
   var selectLast: String { texts[.selectLast] { "SELECT magic_last FROM \(quotedTable) WHERE z_index = ?" } }
+  func selectLast(isBirth: Bool) -> String {
+    texts[.selectLastNamed(isBirth: isBirth)] { "\(selectLast) AND \(isNamed(byBirth: isBirth))" }
+  }
   var selectKey: String { texts[.key] { "SELECT \(name), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(name), magic_last FROM \(quotedTable) ORDER BY z_index" }
   var selectKeysAfter: String {
@@ -304,6 +307,7 @@ package final class StoredType: Sendable {
 private final class StatementTexts: Sendable {
   enum Use: Hashable {
     case zIndex(isBirth: Bool)
+    case selectLastNamed(isBirth: Bool)
     case key
     case keysAfter
     case delete

@@ -22,17 +22,21 @@ package struct JournalWriter: Sendable {
   private var row: Int64
   private var pending = EntryRow()
   private var scratch = ByteWriter()
-  private var lastRun: JournalRun?
+  private(set) var lastRun: JournalRun?
   /// The root of the kept entries that were written last, if nothing followed.
   private var lastKept: Int64?
+  private let own: (id: ReplicaID, row: Int64)
+  /// Of others, as far as they were met.
   private var replicas: [ReplicaID: Int64] = [:]
 
   package init(_ state: DatabaseState) {
     row = state.lastRow + 1
     lastRun = state.lastRun
-    replicas = [state.replica: state.replicaRow]
+    own = (state.replica, state.replicaRow)
   }
 
+  /// Of the journal, once the transaction is finished.
+  var lastRow: Int64 { row - 1 }
   /// Where the next entry goes.
   package var next: EntryPlace { EntryPlace(row: row, index: pending.count, isLatest: true) }
   /// Where the transaction's first entry is.
@@ -211,6 +215,7 @@ package struct JournalWriter: Sendable {
   }
 
   private mutating func row(of replica: ReplicaID, _ db: Connection) throws -> Int64 {
+    if replica == own.id { return own.row }
     if let row = replicas[replica] { return row }
     let row = try JournalWriter.row(of: replica, db)
     replicas[replica] = row
@@ -229,7 +234,7 @@ package struct JournalWriter: Sendable {
 }
 
 /// Rows of `magic_journal` that follow each other and hold a replica's transactions with sequences that do so too: a row of `magic_run`.
-struct JournalRun: Sendable {
+struct JournalRun: Sendable, Equatable {
   let first: Int64
   let replica: Int64
   /// Of the first transaction.

@@ -39,6 +39,7 @@ extension Store {
   ) async throws -> [ObjectChange] {
     try await exclusively {
       try await change { transaction in
+        transaction.share()
         let changes = try plan(transaction.db)
         let types = try StoredSchema(transaction.db).types
         for change in changes { try transaction.apply(change, types[change.type]) }
@@ -51,9 +52,10 @@ extension Store {
   ///
   /// - Parameter purges: by type and object.
   package func write(_ purges: [ObjectPurge], _ db: Connection) throws {
+    if !purges.isEmpty { try identity.assure(db) }
     var left = purges[...]
     while !left.isEmpty {
-      var transaction = try LocalTransaction(db, self, isFirst: left.count == purges.count)
+      var transaction = try LocalTransaction(db, self, DatabaseState(db))
       let types = try StoredSchema(db).types
       var (size, last): (Int, ObjectPurge?) = (0, nil)
       while let purge = left.first, size == 0 || size + purge.entry.size <= Limits.transactionBytes / 2,

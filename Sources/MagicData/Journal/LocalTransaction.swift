@@ -19,6 +19,8 @@ struct LocalTransaction {
     fileprivate var numbers: [Int: Int64] = [:]
     /// By type: where it is by now, if more was known of it than the caller did.
     fileprivate var types: [Int: MappedType] = [:]
+    /// Whether the database may have other fields, or the journal other rows, than those that were there and the transaction's own.
+    fileprivate var isShared = false
   }
 
   let db: Database
@@ -31,11 +33,15 @@ struct LocalTransaction {
   /// Of the next entry.
   var ordinal: UInt32 { progress.ordinal }
 
-  /// - Parameter isFirst: of those that are written in one of SQLite's.
-  init(_ db: Database, _ store: Store, isFirst: Bool = true) throws {
+  /// As the first thing in one of SQLite's.
+  init(_ db: Database, _ store: Store) throws {
+    let isAsItWas = try store.identity.assure(db)
+    try self.init(db, store, isAsItWas ? store.lastState.read(db) : DatabaseState(db))
+  }
+
+  /// - Parameter state: as it is by now.
+  init(_ db: Database, _ store: Store, _ state: DatabaseState) throws {
     let surroundings = store.surroundings
-    if isFirst { try store.identity.assure(db) }
-    let state = try DatabaseState(db)
     store.forgetTypes(before: state.fieldCount)
     let stamp = try state.lastStamp.next(at: surroundings.milliseconds())
     let name = TransactionName(stamp: stamp, tag: UInt32(truncatingIfNeeded: surroundings.random()))
@@ -72,8 +78,12 @@ struct LocalTransaction {
     if let current = progress.types[type.stored.id] { return current }
     let current = try MappedType.find(type.layout, db) ?? MappedType.make(type.layout, db)
     progress.types[type.stored.id] = current
+    share()
     return current
   }
+
+  /// Others write in the same SQLite transaction.
+  mutating func share() { progress.isShared = true }
 
   /// Whether some object of a type may have been removed.
   mutating func hasAbsent(_ table: ObjectTable) throws -> Bool {
@@ -218,6 +228,13 @@ struct LocalTransaction {
     try progress.writer.finish(db)
     if progress.touchesAssets { try assets.noteDropped(db) }
   }
+
+  /// What the next one finds if this one, which is finished, is committed and nobody else writes; `nil` if that has to be read.
+  fileprivate var stateAfter: DatabaseState? {
+    if progress.isShared { return nil }
+    if ordinal == 0 { return state }
+    return state.followed(by: name.stamp, lastRow: progress.writer.lastRow, progress.writer.lastRun)
+  }
 }
 
 extension Entry {
@@ -244,14 +261,19 @@ extension Entry {
 }
 
 extension Store {
-  /// Runs `body` in a transaction of this replica: all of it happens, or none. The caller has passed the gate.
+  /// Runs `body` in a transaction of this replica, for what takes microseconds: all of it happens, or none. The caller has passed the gate.
   @inline(never) func change<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
-    try await writeNow { db in
-      var transaction = try LocalTransaction(db, self)
-      let result = try body(&transaction)
-      try transaction.finish(self.assets)
+    defer { commits.committed() }
+    return try await begin("the database could not be written") { db in
+      let (result, state) = try db.committed { db in
+        var transaction = try LocalTransaction(db, self)
+        let result = try body(&transaction)
+        try transaction.finish(self.assets)
+        return (result, transaction.stateAfter)
+      }
+      self.lastState.keep(state, db)
       return result
     }
   }

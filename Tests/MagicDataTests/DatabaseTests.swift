@@ -277,8 +277,10 @@ import Testing
         tom.weight = Double(round) + part
         try await magic.update(tom)
       }
+      #expect(try await kept(magic) == state(magic))
       let before = try await state(magic)
       expected += 2 + (try await between.write(magic, at: folder["db"], round, last: before.lastStamp))
+      if [.otherOpening, .clock, .transaction, .blocking, .merge].contains(between) { #expect(try await kept(magic) == nil) }
       tom.weight = Double(round) + 0.3
       try await magic.update(tom)
       expected += 1
@@ -288,9 +290,10 @@ import Testing
       #expect(after.lastSequence == expected)
     }
     let (frontier, own, names) = try await magic.store.read { db in
+      let own = try DatabaseState(db).replica
       var names: [TransactionName] = []
-      try JournalReader(db).forEachTransaction { names.append($0.name) }
-      return (try JournalReader(db).frontier(), try DatabaseState(db).replica, names)
+      try JournalReader(db).forEachTransaction { if $0.replica == own { names.append($0.name) } }
+      return (try JournalReader(db).frontier(), own, names)
     }
     #expect(frontier[own] == expected)
     #expect(names.count == Int(expected) && Set(names).count == names.count && names == names.sorted { $0.stamp < $1.stamp })
@@ -299,6 +302,43 @@ import Testing
 
   private func state(_ magic: MagicData) async throws -> DatabaseState {
     try await magic.store.read { db in try DatabaseState(db) }
+  }
+
+  /// What a transaction that begins now goes on from without a look.
+  private func kept(_ magic: MagicData) async throws -> DatabaseState? {
+    try await magic.store.write { db in magic.store.lastState.kept(db) }
+  }
+
+  /// C-3: what single changes leave that are more than a row of the journal, or nothing at all, and in memory.
+  @Test(arguments: [false, true]) func whatATransactionLeavesIsWhatTheNextOneFinds(inMemory: Bool) async throws {
+    let magic = try await inMemory ? MagicData(type: .memory) : MagicData(path: folder["db"])
+    try await magic.update(contentsOf: (1_000..<1_400).map { Cat("\($0)", 4) })
+    let tom = Cat("Tom", 1)
+    try await magic.update(tom)
+    #expect(try await kept(magic) == state(magic))
+    // Nothing has changed.
+    try await magic.update(tom)
+    #expect(try await kept(magic) == state(magic))
+    // One transaction of several rows.
+    #expect(try await magic.query(of: Cat.self).where { $0.weight == 4 }.remove() == 400)
+    #expect(try await magic.store.read { db in try Int.fetchOne(db, sql: "SELECT max(is_one) FROM magic_run") } == 1)
+    #expect(try await kept(magic) == state(magic))
+    try await magic.remove(tom)
+    #expect(try await kept(magic) == state(magic))
+  }
+
+  /// A row whose name SQL has damaged is an error to who saves what was fetched from it, and no second object.
+  @Test func aNameThatCannotBeReadIsAnError() async throws {
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(contentsOf: [Cat("Tom", 4), Cat("Ben", 5)])
+    let cats = try await magic.query(of: Cat.self).sorted(by: \.name).all()
+    try await magic.store.write { db in try db.execute(sql: "UPDATE Cat SET name = CAST(name AS BLOB)") }
+    for cat in cats {
+      cat.weight = 9
+      await #expect(throws: MagicDataError.self) { try await magic.update(cat) }
+    }
+    let found = try await magic.store.read { db in try Double.fetchAll(db, sql: "SELECT weight FROM Cat ORDER BY weight") }
+    #expect(found == [4, 5])
   }
 
   /// H-3, L-1, C-2, C-3: a clock that was set back, or begins at 1970.
@@ -400,7 +440,7 @@ import Testing
 
 /// What writes to a database between two updates.
 private enum Between: CaseIterable {
-  case nothing, failure, transaction, blocking, otherOpening, otherType, clock
+  case nothing, failure, transaction, blocking, otherOpening, otherType, merge, clock
 
   /// - Returns: how many transactions of the own replica it adds.
   func write(_ magic: MagicData, at path: URL, _ round: Int, last: Stamp) async throws -> UInt64 {
@@ -438,6 +478,20 @@ private enum Between: CaseIterable {
       dog.name = "\(round)"
       try await magic.update(dog)
       return 1
+    case .merge:
+      // A run of another replica's becomes the journal's last, as a merge leaves it.
+      try await magic.store.write { db in
+        let state = try DatabaseState(db)
+        var writer = JournalWriter(state)
+        let other = ReplicaID(UInt64(round), 7)
+        let name = TransactionName(stamp: Stamp(state.lastStamp.bits + 1), tag: UInt32(round))
+        try writer.begin(replica: other, sequence: 1, name: name, root: other, db)
+        let entry = Entry(type: 0, key: .primary(.text("Rex \(round)")), operation: .remove, fields: [])
+        _ = try writer.append(entry, zIndex: Int64(1_000 + round), previous: .none, db)
+        try writer.finish(db)
+        try writer.moveClock(to: name.stamp, db)
+      }
+      return 0
     case .clock:
       // As another process's merge moves it.
       try await DatabaseQueue(path: DatabaseLocation(path).file.path).write { db in

@@ -11,11 +11,11 @@ extension Database {
     if isInsideTransaction { try cachedStatement(sql: "ROLLBACK").execute() }
   }
 
-  /// SQLite's own count of what was committed to the file, by whomever, as this connection knows of it: within a transaction, when it began. By it SQLite tells whether the pages
-  /// that it remembers are those of the file. `nil` if it does not say.
-  var changeCount: UInt32? {
-    var count: UInt32 = 0
-    return sqlite3_file_control(sqliteConnection, "main", SQLITE_FCNTL_DATA_VERSION, &count) == SQLITE_OK ? count : nil
+  /// A number that is another one after each commit of this connection, one higher, and whenever it finds that somebody else has committed, which it does where it begins to read:
+  /// that of the file as it was then. Only whether two are equal means anything. `nil` if SQLite does not say.
+  var dataVersion: UInt32? {
+    var version: UInt32 = 0
+    return sqlite3_file_control(sqliteConnection, "main", SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK ? version : nil
   }
 
   /// Runs statements that see the same moment.

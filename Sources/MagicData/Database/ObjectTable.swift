@@ -45,7 +45,10 @@ package struct ObjectTable {
     var select = try SQL(db, type.selectLast(isBirth: key.isBirth))
     try select.bind(zIndex)
     try select.bind(key.value)
-    return try select.step() ? select.place(0) : nil
+    if try select.step() { return select.place(0) }
+    // Nobody's row, or another's; one whose name cannot be read is an error, not another object's.
+    _ = try self.key(ofRow: zIndex)
+    return nil
   }
 
   /// The objects that have the next rows behind a z index.

@@ -33,7 +33,7 @@ package final class Store: Sendable {
   let longReads = Gate(places: maxLongReads)
   let turns = Turns()
   let commits = CommitSignal()
-  let lastState = LastState()
+  package let lastState = LastState()
   private let types = Locked<Types>(Types())
   /// Of a temporary database; goes away with the store.
   private let scratch: ScratchFolder?

@@ -196,7 +196,7 @@ package final class StoredType: Sendable {
   func selectLast(isBirth: Bool) -> String {
     texts[.selectLastNamed(isBirth: isBirth)] { "\(selectLast) AND \(isNamed(byBirth: isBirth))" }
   }
-  var selectKey: String { texts[.key] { "SELECT \(name), magic_last FROM \(quotedTable) WHERE z_index = ?" } }
+  var selectKey: String { texts[.key] { "SELECT \(name) FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(name), magic_last FROM \(quotedTable) ORDER BY z_index" }
   var selectKeysAfter: String {
     texts[.keysAfter] {

@@ -33,7 +33,7 @@ struct LocalTransaction {
   /// Of the next entry.
   var ordinal: UInt32 { progress.ordinal }
 
-  /// As the first thing in one of SQLite's.
+  /// As the first thing in one of SQLite's, right after `BEGIN IMMEDIATE`.
   init(_ db: Database, _ store: Store) throws {
     let isAsItWas = try store.identity.assure(db)
     try self.init(db, store, isAsItWas ? store.lastState.read(db) : DatabaseState(db))
@@ -82,7 +82,7 @@ struct LocalTransaction {
     return current
   }
 
-  /// Others write in the same SQLite transaction.
+  /// More is written in the same SQLite transaction than its own entries and their rows.
   mutating func share() { progress.isShared = true }
 
   /// Whether some object of a type may have been removed.
@@ -261,19 +261,20 @@ extension Entry {
 }
 
 extension Store {
-  /// Runs `body` in a transaction of this replica, for what takes microseconds: all of it happens, or none. The caller has passed the gate.
+  /// Runs `body` in a transaction of this replica: all of it happens, or none. The caller has passed the gate.
   @inline(never) func change<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     defer { commits.committed() }
     return try await begin("the database could not be written") { db in
+      let version = db.dataVersion
       let (result, state) = try db.committed { db in
         var transaction = try LocalTransaction(db, self)
         let result = try body(&transaction)
         try transaction.finish(self.assets)
         return (result, transaction.stateAfter)
       }
-      self.lastState.keep(state, db)
+      self.lastState.keep(state, begunAt: version, db)
       return result
     }
   }

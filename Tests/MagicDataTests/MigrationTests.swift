@@ -303,6 +303,65 @@ import Testing
     #expect(try await old.object(of: Old.Note.self).map(\.title) == ["Milk"])
   }
 
+  /// A name that is new and may be lacking says nothing of one that is gone. What it was named before is there, and shown once it is declared.
+  @Test func aNewNameOfWhatMayBeLackingShowsNothingOfTheOldOneUntilItIsDeclared() async throws {
+    enum Undeclared {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var heading: String = "none"
+        @OptionMagicValue var feeling: String?
+        init() {}
+      }
+    }
+    let undeclared = try await magic.object(of: Undeclared.Note.self, primary: "n")
+    #expect((undeclared.heading, undeclared.feeling) == ("none", nil))
+    try await magic.close()
+    let note = try await MagicData(path: folder["db"]).object(of: New.Note.self, primary: "n")
+    #expect((note.heading, note.feeling) == ("Milk", "calm"))
+  }
+
+  /// A required value that the file knows of already, as a newer app that came before brought it, hides what lacks it until it is filled.
+  @Test func aRequiredValueThatAnotherAppBroughtHidesWhatLacksItUntilItIsFilled() async throws {
+    enum Required {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var title: String
+        @MagicValue var colour: String
+        init() {}
+      }
+    }
+    enum Older {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var title: String
+        init() {}
+      }
+    }
+    enum Filled {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var title: String
+        @MagicValue var colour: String
+        init() {}
+        static func createMigrations() -> [MagicMigration] { [.filled(\Note.$colour, with: "white")] }
+      }
+    }
+    let (note, older) = (Required.Note(), Older.Note())
+    (note.id, note.title, note.colour) = ("m", "Oats", "red")
+    (older.id, older.title) = ("n", "Milk")
+    for save: (MagicData) async throws -> Void in [{ try await $0.update(note) }, { try await $0.update(older) }] {
+      let first = try await MagicData(path: folder["fresh"])
+      try await save(first)
+      try await first.close()
+    }
+    let second = try await MagicData(path: folder["fresh"])
+    #expect(try await second.object(of: Required.Note.self).map(\.id) == ["m"])
+    #expect(try await second.count(of: Required.Note.self) == 1)
+    try await second.close()
+    let filled = try await MagicData(path: folder["fresh"])
+    #expect(try await filled.query(of: Filled.Note.self).sorted(by: \.id).all().map(\.colour) == ["red", "white"])
+  }
+
   /// H-23: what an app does not declare, and does not know, stays. So a removed value needs no step; one guards its name.
   @Test func whatIsRemovedStaysForOtherApps() async throws {
     enum Short {

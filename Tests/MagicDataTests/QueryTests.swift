@@ -248,6 +248,26 @@ import Testing
     }
   }
 
+  /// A getter runs on examples of its values, and there is no way out of one that stops the program.
+  @Test func gettersThatDoNotBearEveryValueAreRefused() async throws {
+    let query = magic.query(of: Touchy.self)
+    let refused: [(MagicQuery<Touchy>, String)] = [
+      (query.where { $0.sum == 3 }, "a, b"), (query.where { $0.product == 3 }, "a, b"), (query.where { $0.double == 3 }, "a"),
+      (query.where { $0.share == 3 }, "a"), (query.where { $0.small == "3" }, "worked out from a"),
+      (query.where { $0.month == "Feb" }, "worked out from a"), (query.where { $0.stars == "**" }, "worked out from a"),
+      (query.where { $0.first == "x" }, "tags"), (query.where { $0.largest == 3 }, "numbers"),
+      (query.where { $0.anyLabel == "x" }, "labels"), (query.where { $0.whole == 3 }, "worked out from weight"),
+      (query.where { $0.initial == "x" }, "worked out from name"), (query.where { $0.unless0 == 3 }, "worked out from a"),
+      (query.where { $0.atMost == 3 }, "worked out from a"), (query.where { $0.atLeast == 3 }, "worked out from a"),
+      (query.where { $0.firstPart == "x" }, "parts"), (query.sorted(by: \.share), "worked out from a"),
+    ]
+    for (number, (query, reason)) in refused.enumerated() {
+      await #expect("\(number)") { try await query.count() } throws: { error in
+        (error as? MagicDataError)?.code == .query && "\(error)".contains(reason)
+      }
+    }
+  }
+
   @Test func rangesWithOneEndAreAsked() async throws {
     try await shelve([Book("a", pages: 10), Book("b", pages: 20), Book("c", pages: 30)])
     let query = magic.query(of: Book.self).sorted(by: \.title)
@@ -279,5 +299,41 @@ private struct Posting: MagicObject {
   @MagicValue var text: MagicAsset<String>
   var jobTitle: String { job.title }
   var preview: String { text.value ?? "" }
+  init() {}
+}
+
+/// Its getters stop the program with one value or another.
+private struct Touchy: MagicObject {
+  struct Part: MagicalCodable {
+    var name = ""
+    var parts: [Part] = []
+  }
+
+  @PrimaryMagicValue var id: String
+  @MagicValue var a: Int
+  @MagicValue var b: Int
+  @MagicValue var name: String
+  @MagicValue var weight: Double
+  @MagicValue var tags: [String]
+  @MagicValue var numbers: [Int]
+  @MagicValue var labels: Set<String>
+  @MagicValue var parts: [Part]
+
+  var sum: Int { a + b }
+  var product: Int { a * b * 3 }
+  var double: Int { a * 2 }
+  var share: Int { 100 / a }
+  var small: String { "\(UInt8(a))" }
+  var month: String { ["Jan", "Feb", "Mar"][a] }
+  var stars: String { String(repeating: "*", count: a) }
+  var first: String { tags[0] }
+  var largest: Int { numbers.max()! }
+  var anyLabel: String { labels.first! }
+  var whole: Int { Int(weight) }
+  var initial: String { String(name.first!) }
+  var firstPart: String { parts.first?.name ?? "" }
+  var unless0: Int { a == 0 ? 5 : a }
+  var atMost: Int { min(a, 1_000) }
+  var atLeast: Int { max(a, 10) }
   init() {}
 }

@@ -1,5 +1,7 @@
-/// Makes a value of a coded type of nothing: every key is there, with 0, an empty text, `false` or nothing at all.
+/// Makes a value of a coded type of nothing: every key is there, with 0, an empty text, `false` or nothing at all, and an array has one element.
 struct ExampleDecoder: Decoder {
+  /// In each array: none where the type holds itself in one.
+  let elements: Int
   var codingPath: [any CodingKey] = []
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
@@ -7,7 +9,9 @@ struct ExampleDecoder: Decoder {
   private static let deepest = 8
 
   /// `nil` for what does not come of that, as an enum with payloads.
-  static func value<Coded: Decodable>(of type: Coded.Type) -> Coded? { try? Coded(from: ExampleDecoder()) }
+  static func value<Coded: Decodable>(of type: Coded.Type) -> Coded? {
+    (try? Coded(from: ExampleDecoder(elements: 1))) ?? (try? Coded(from: ExampleDecoder(elements: 0)))
+  }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
     KeyedDecodingContainer(Keyed<Key>(decoder: self))
@@ -25,7 +29,7 @@ struct ExampleDecoder: Decoder {
     guard codingPath.count < ExampleDecoder.deepest else {
       throw DecodingError.dataCorrupted(.init(codingPath: codingPath, debugDescription: "it holds itself"))
     }
-    return try Coded(from: ExampleDecoder(codingPath: codingPath + [key ?? Index(intValue: 0)]))
+    return try Coded(from: ExampleDecoder(elements: elements, codingPath: codingPath + [key ?? Index(intValue: 0)]))
   }
 
   private static func zero<Number: Numeric>(_: Number.Type) -> Number { .zero }
@@ -58,21 +62,35 @@ private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
   func superDecoder(forKey key: Key) throws -> any Decoder { throw decoder.nothing(Any.self) }
 }
 
-/// Of no elements.
 private struct Unkeyed: UnkeyedDecodingContainer {
   let decoder: ExampleDecoder
+  var currentIndex = 0
   var codingPath: [any CodingKey] { decoder.codingPath }
-  var count: Int? { 0 }
-  var isAtEnd: Bool { true }
-  var currentIndex: Int { 0 }
+  var count: Int? { decoder.elements }
+  var isAtEnd: Bool { currentIndex >= decoder.elements }
 
-  func decodeNil() throws -> Bool { throw decoder.nothing(Any.self) }
-  func decode<Coded: Decodable>(_ type: Coded.Type) throws -> Coded { throw decoder.nothing(type) }
-  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) throws -> KeyedDecodingContainer<Nested> {
-    throw decoder.nothing(type)
+  mutating func decodeNil() throws -> Bool {
+    try advance(Any.self)
+    return true
   }
-  func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw decoder.nothing(Any.self) }
+  mutating func decode<Coded: Decodable>(_ type: Coded.Type) throws -> Coded {
+    try advance(type)
+    return try decoder.example(of: type)
+  }
+  mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) throws -> KeyedDecodingContainer<Nested> {
+    try advance(type)
+    return decoder.container(keyedBy: type)
+  }
+  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    try advance(Any.self)
+    return decoder.unkeyedContainer()
+  }
   func superDecoder() throws -> any Decoder { throw decoder.nothing(Any.self) }
+
+  private mutating func advance(_ type: Any.Type) throws {
+    guard !isAtEnd else { throw decoder.nothing(type) }
+    currentIndex += 1
+  }
 }
 
 private struct Single: SingleValueDecodingContainer {

@@ -45,10 +45,17 @@ enum PropertyPath {
 
   private static func find<Object: MagicObject>(_ path: PartialKeyPath<Object>) throws -> Known {
     if let known = known.withLock({ $0[path] }) { return known }
-    let readings = PropertyRecorder.rounds.map { Reading(path, round: $0) }
-    let ways = readings.compactMap(\.way)
-    guard let way = ways.first, ways.count == readings.count, ways.allSatisfy({ $0.map(\.property) == way.map(\.property) })
-    else { throw Reading.refusal(of: readings, Object.magicName) }
+    var way: [Reading.Step] = []
+    var readings: [Reading] = []
+    for round in PropertyRecorder.rounds {
+      let reading = Reading(path, round: round)
+      readings.append(reading)
+      // The first one that tells is the last: a getter that works a value out may not bear the examples that follow.
+      guard let found = reading.way, way.isEmpty || found.map(\.property) == way.map(\.property) else {
+        throw Reading.refusal(of: readings, Object.magicName)
+      }
+      way = found
+    }
     let hops = way.dropLast().compactMap(\.hop)
     let found = Known(route: PropertyRoute(hops: hops, property: way[way.count - 1].property), hop: way[way.count - 1].hop)
     known.withLock { $0[path] = found }

@@ -17,8 +17,8 @@ final class PropertyRecorder {
   /// The instance that is read, and those that stand in for the objects that it holds.
   private(set) var objects: [ProbedObject]
 
-  /// Stand-ins differ from round to round, so that a value that is worked out from one is told from it.
-  static let rounds = 0..<5
+  /// Stand-ins differ from round to round, so that a value that is worked out from one is told from it. As many as there are examples of a number.
+  static let rounds = 0..<8
 
   init(round: Int, _ object: ProbedObject) {
     self.round = round
@@ -76,24 +76,29 @@ final class PropertyRecorder {
 
 /// Values of a type that come back changed from what a getter is likely to do with them: other letters, less space, no sign, no fraction, a
 /// bound, something else for what is empty.
+///
+/// A getter of the app's runs on them, and there is no way out of one that stops the program. So the first ones are those that hardly any getter
+/// cannot bear, a 1 or an array of one element, and what works a value out is told by them before it gets to 0, to large numbers or to nothing.
 private enum Example {
   static func values<Wrapped: Magical>(of type: Wrapped.Type) -> [Wrapped] {
     // Most types take some of these; which, they say themselves.
-    var read = candidates(Wrapped.magicKind).compactMap { try? Wrapped(magicValue: $0) }.prefix(PropertyRecorder.rounds.count)
-    if read.isEmpty, let coded = type as? any MagicalCodable.Type, let example = ExampleDecoder.value(of: coded) as? Wrapped {
+    var read = candidates(Wrapped.magicKind).compactMap { try? Wrapped(magicValue: $0) }
+    if Wrapped.magicKind == .coded, let coded = type as? any Decodable.Type,
+      let example = ExampleDecoder.value(of: coded) as? Wrapped
+    {
       read = [example]
     }
-    guard read.count < 2 else { return Array(read) }
+    guard read.count < 2 else { return read }
     let cases = cases(of: type)
-    return cases.isEmpty ? Array(read) : cases
+    return cases.isEmpty ? read : cases
   }
 
   private static func candidates(_ kind: Value.Kind) -> [Value] {
     switch kind {
-    // Bool takes the last two.
-    case .integer: [.integer(0x5bd1_e995_27d4_eb2f), .integer(-0x27d4_eb2f_5bd1_e995), .integer(-7), .integer(0), .integer(1)]
+    // Bool takes the first and the last.
+    case .integer: [1, 2, -7, 1_234_577, -54_321, 0x5bd1_e995_27d4_eb2f, -0x27d4_eb2f_5bd1_e995, 0].map { .integer($0) }
     // A Float has them as well.
-    case .real: [.real(1234.375), .real(-0.40625), .real(0x1.2345p60), .real(-0x1.5432p61), .real(0)]
+    case .real: [1, 1234.375, -0.40625, 0x1.2345p60, -0x1.5432p61, 0].map { .real($0) }
     // A UUID takes the last two.
     case .text:
       [
@@ -101,6 +106,7 @@ private enum Example {
         .text("27D4eb2F-5bd1-4995-8b97-f4a7C15a0002"),
       ]
     case .bytes: [.bytes([0x5b, 0xd1, 0xe9, 0x95]), .bytes([0x27, 0xd4, 0xeb, 0x2f]), .bytes([])]
+    // What the decoder of examples makes nothing of.
     case .coded: [.coded(Array("[]".utf8)), .coded(Array("{}".utf8))]
     case .asset: [.null]
     case .reference, .list, .set, .dictionary: []

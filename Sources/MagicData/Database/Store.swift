@@ -35,7 +35,7 @@ package final class Store: Sendable {
   let commits = CommitSignal()
   package let lastState = LastState()
   private let types = Locked<Types>(Types())
-  /// Of a temporary database; goes away with the store.
+  /// Of a database in memory, for its assets, and of a temporary one; goes away with the store.
   private let scratch: ScratchFolder?
 
   /// How long a write waits for another process's before it gives up.
@@ -52,9 +52,13 @@ package final class Store: Sendable {
     case .memory:
       location = nil
       identity = Identity(of: nil, surroundings)
-      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("magicdata-\(UUID())", isDirectory: true)
-      scratch = nil
-      assets = AssetFolder(folder)
+      // Where none can be made an asset cannot be written, which says so then, and all else works.
+      scratch = try? ScratchFolder("memory")
+      // The scratch folder is locked, and who copies assets locks the folder around theirs.
+      let outer = scratch?.url ?? FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())", isDirectory: true)
+      let place = DatabaseLocation(outer.appendingPathComponent("database", isDirectory: true))
+      if scratch != nil { try place.makeFolder() }
+      assets = AssetFolder(place.assets)
       database = try DatabaseQueue(configuration: Store.configuration(mustExist: false))
       lookUps = nil
       log = nil
@@ -62,7 +66,7 @@ package final class Store: Sendable {
     case .temporary:
       let scratch = try ScratchFolder("data")
       self.scratch = scratch
-      // The scratch folder is locked, and who copies assets locks the database's.
+      // As above.
       let location = DatabaseLocation(scratch.url.appendingPathComponent("database", isDirectory: true))
       self.location = location
       identity = Identity(of: nil, surroundings)
@@ -118,8 +122,6 @@ package final class Store: Sendable {
     log?.end(empties: false)
     try? lookUps?.end()
     if scratch != nil { try? database.close() }
-    // Of a database in memory there is a folder only if it had assets.
-    if location == nil { try? FileManager.default.removeItem(at: assets.url) }
   }
 
   func close() async throws {

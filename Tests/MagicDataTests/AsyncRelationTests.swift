@@ -57,6 +57,14 @@ private struct Postcard: MagicObject {
   }
 }
 
+private struct Ring: MagicObject {
+  @MagicValue var number: Int
+  @OptionMagicValue var next: AsyncMagical<Ring>?
+  @OptionMagicValue var more: AsyncMagical<[Ring]>?
+  init() {}
+  init(_ number: Int) { self.number = number }
+}
+
 @Suite struct AsyncRelationTests {
   let folder: TemporaryFolder
   let magic: MagicData
@@ -456,5 +464,48 @@ extension AsyncRelationTests {
       }
     } throws: { ($0 as? MagicDataError)?.code == .unsetValue }
     #expect(try await magic.object(of: Album.self).map(\.id) == ["a"])
+  }
+
+  /// H-5: in whatever way an object is held.
+  @Test func anUnsetValueInAnyRelationStoresNothing() async throws {
+    let ways: [(Album, Photo) -> Void] = [
+      { $0.photos = [Photo("set"), $1] }, { $0.cover = $1 }, { $0.ordered = [$1] }, { $0.named = ["a": Photo("set"), "b": $1] },
+      { $0.later = AsyncMagical(value: [$1]) }, { $0.one = AsyncMagical(value: $1) }, { $0.set = AsyncMagical(value: [$1]) },
+      { $0.names = AsyncMagical(value: [1: $1]) },
+    ]
+    for (number, hold) in ways.enumerated() {
+      let album = Album("a")
+      hold(album, Photo())
+      await #expect("\(number)") { try await magic.update(album) } throws: { error in
+        (error as? MagicDataError)?.code == .unsetValue && "\(error)".contains("Photo.name")
+      }
+    }
+    #expect(try await magic.count(of: Album.self) == 0)
+    #expect(try await magic.count(of: Photo.self) == 0)
+    #expect(try await magic.store.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM magic_journal") } == 0)
+  }
+
+  /// Of objects that are fetched later too: neither to save nor to let go of a chain needs a deep stack, and a circle ends.
+  @Test func aChainOfTenThousandIsNoDeeperThanOne() async throws {
+    func save() async throws {
+      let last = Ring(0)
+      var first = last
+      for number in 1..<10_000 {
+        let ring = Ring(number)
+        if number % 2 == 0 { ring.next = AsyncMagical(value: first) } else { ring.more = AsyncMagical(value: [first]) }
+        first = ring
+      }
+      last.next = AsyncMagical(value: first)
+      #expect(try await magic.update(first) == 10_000)
+      // Instances that hold each other would stay.
+      last.next = nil
+    }
+    try await save()
+    #expect(try await magic.count(of: Ring.self) == 10_000)
+    let last = try #require(try await magic.query(of: Ring.self).where { $0.number == 0 }.first())
+    let first = try #require(try await last.next?.get())
+    #expect(first.number == 9_999)
+    let second = try #require(try await first.more?.get().first)
+    #expect(try await (second.number, second.next?.get().number) == (9_998, 9_997))
   }
 }

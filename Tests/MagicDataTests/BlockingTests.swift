@@ -104,6 +104,7 @@ import Testing
       #expect(try tx.count(heavy) == 2)
     }
     #expect(try magic.blocking.all(heavy.limit(1)).map(\.name) == ["Ada"])
+    #expect(try magic.blocking.count(of: Cat.self) == 3)
     #expect(throws: MagicDataError.self) { try magic.blocking.all(heavy.limit(-1)) }
   }
 

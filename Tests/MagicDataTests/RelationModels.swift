@@ -47,6 +47,7 @@ struct Writer: MagicObject {
   @OptionMagicValue var home: City?
   @ReverseMagicValue(\Work.$author) var works: AsyncReverseMagicSet<Work>
   @ReverseMagicValue(\Work.$editor) var edited: AsyncReverseMagicSet<Work>
+  @ReverseMagicValue(\Work.$agent) var placed: AsyncReverseMagicSet<Work>
 
   static var magicIndexes: [MagicIndex] { [MagicIndex(\Writer.nick), MagicIndex(\Writer.score)] }
 
@@ -77,6 +78,7 @@ struct Tag: MagicObject {
   @ReverseMagicValue(\Work.$tags) var inSets: AsyncReverseMagicSet<Work>
   @ReverseMagicValue(\Work.$order) var inLists: AsyncReverseMagicSet<Work>
   @ReverseMagicValue(\Work.$named) var inDictionaries: AsyncReverseMagicSet<Work>
+  @ReverseMagicValue(\Work.$later) var inLater: AsyncReverseMagicSet<Work>
 
   static var magicIndexes: [MagicIndex] { [MagicIndex(\Tag.name)] }
 

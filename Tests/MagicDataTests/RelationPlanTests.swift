@@ -28,6 +28,9 @@ import Testing
         work.tags = [tags[index % 20]]
         work.order = [tags[index % 20]]
         work.named = ["a": tags[index % 20]]
+        work.later = AsyncMagical(value: [tags[index % 20]])
+        work.editor = writers[index % 20]
+        work.agent = AsyncMagical(value: writers[index % 20])
         return work
       })
   }
@@ -166,15 +169,18 @@ import Testing
   @Test func aReverseReadsNoTable() async throws {
     try await expectNoScan(of: ["Work"]) { magic in
       let writer = try await magic.object(of: Writer.self, primary: "3")
-      #expect(writer.works.count == 5)
-      var titles: [String] = []
-      for try await work in writer.works { titles.append(work.title) }
-      #expect(Set(titles) == ["3", "23", "43", "63", "83"])
+      // One that is required, one that need not be there, and one that is fetched later.
+      #expect((writer.works.count, writer.edited.count, writer.placed.count) == (5, 5, 5))
+      for owners in [writer.works, writer.edited, writer.placed] {
+        var titles: [String] = []
+        for try await work in owners { titles.append(work.title) }
+        #expect(Set(titles) == ["3", "23", "43", "63", "83"])
+      }
     }
-    try await expectNoScan(of: ["Work", "Work.tags", "Work.order", "Work.named"]) { magic in
+    try await expectNoScan(of: ["Work", "Work.tags", "Work.order", "Work.named", "Work.later"]) { magic in
       let tag = try #require(try await magic.query(of: Tag.self).where { $0.name == "3" }.first())
-      #expect((tag.inSets.count, tag.inLists.count, tag.inDictionaries.count) == (5, 5, 5))
-      for owners in [tag.inSets, tag.inLists, tag.inDictionaries] {
+      #expect((tag.inSets.count, tag.inLists.count, tag.inDictionaries.count, tag.inLater.count) == (5, 5, 5, 5))
+      for owners in [tag.inSets, tag.inLists, tag.inDictionaries, tag.inLater] {
         var count = 0
         for try await work in owners {
           #expect(work.tags.count == 1)

@@ -109,6 +109,11 @@ extension MagicData {
       try scope.blockingCount(query)
     }
 
+    /// How many objects of a type there are; see ``MagicData/count(of:)``.
+    public func count<Object: MagicObject>(of: Object.Type) throws -> Int {
+      try scope.blockingCount(MagicQuery<Object>(.database(store)))
+    }
+
     /// The object with a primary value.
     /// - Throws: ``MagicDataError`` with `notFound` if there is none, `value` if a stored value cannot be read as its property's type.
     public func object<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Object {

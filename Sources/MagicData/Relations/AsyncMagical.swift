@@ -105,7 +105,7 @@ extension Dictionary: AsyncMagicalCollection where Key: Codable, Value: MagicObj
 }
 
 extension AsyncMagical where Wrapped: AsyncMagicalCollection {
-  /// How many objects there are. Asks the database at once, on the caller's thread.
+  /// How many objects there are, with those that cannot be shown. Asks the database at once, on the caller's thread.
   /// - Throws: ``MagicDataError`` with `failed` if the database is closed, `notADatabase` if the file is damaged; in memory also `busy`, while others write.
   public var count: Int {
     get throws {

@@ -2,7 +2,7 @@ internal import GRDB
 internal import MagicJournal
 
 /// The objects that hold an object, each once, in the order of their z indexes: what the database holds when it is asked, which is not
-/// what an open transaction has changed.
+/// what an open transaction has changed. They come some hundred at a time, each part as of its own moment.
 public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, ExpressibleByArrayLiteral {
   private enum Source {
     /// Of an object that was saved or fetched.
@@ -22,7 +22,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
   }
 
   /// How many objects hold it. Asks the database at once, on the caller's thread; 0 if it is no longer open or cannot be read, where
-  /// the sequence throws.
+  /// the sequence throws. One with a value that cannot be read counts, and is not in the sequence. In memory it sees what an open transaction has written.
   ///
   /// - Complexity: O(*n*) in the owners, whatever the size of their table.
   public var count: Int { (try? zIndexes().count) ?? 0 }

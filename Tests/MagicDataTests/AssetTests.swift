@@ -675,7 +675,8 @@ struct Film: MagicObject {
     /// H-26: whenever a process is killed, what it was told is stored is there with its content, and no row names a file that is not.
     @Test(arguments: 1...6) func aProcessThatIsKilledLosesNoAsset(round: Int) async throws {
       let path = database.path
-      let result = await #expect(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) { [path = path as String, round] in
+      let result = await #expect(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {
+        [path = path as String, round] in
         let magic = try await MagicData(path: URL(fileURLWithPath: path))
         Thread.detachNewThread {
           usleep(UInt32(7_000 * round))

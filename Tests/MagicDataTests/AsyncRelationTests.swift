@@ -469,7 +469,8 @@ extension AsyncRelationTests {
   /// H-5: in whatever way an object is held.
   @Test func anUnsetValueInAnyRelationStoresNothing() async throws {
     let ways: [(Album, Photo) -> Void] = [
-      { $0.photos = [Photo("set"), $1] }, { $0.cover = $1 }, { $0.ordered = [$1] }, { $0.named = ["a": Photo("set"), "b": $1] },
+      { $0.photos = [Photo("set"), $1] }, { $0.cover = $1 }, { $0.ordered = [$1] },
+      { $0.named = ["a": Photo("set"), "b": $1] },
       { $0.later = AsyncMagical(value: [$1]) }, { $0.one = AsyncMagical(value: $1) }, { $0.set = AsyncMagical(value: [$1]) },
       { $0.names = AsyncMagical(value: [1: $1]) },
     ]

@@ -102,7 +102,8 @@ private enum Example {
     // A UUID takes the last two.
     case .text:
       [
-        .text("aB"), .text(" aB\u{e9}e\u{301} /?\n"), .text("zY\t\u{1f469}\0 "), .text(""), .text("5bD1e995-27d4-4B2f-9b97-f4A7c15a0001"),
+        .text("aB"), .text(" aB\u{e9}e\u{301} /?\n"), .text("zY\t\u{1f469}\0 "), .text(""),
+        .text("5bD1e995-27d4-4B2f-9b97-f4A7c15a0001"),
         .text("27D4eb2F-5bd1-4995-8b97-f4a7C15a0002"),
       ]
     case .bytes: [.bytes([0x5b, 0xd1, 0xe9, 0x95]), .bytes([0x27, 0xd4, 0xeb, 0x2f]), .bytes([])]

@@ -6,8 +6,10 @@ public import MagicJournal
 ///
 /// ```swift
 /// @MagicValue var pages: AsyncMagical<[Page]>
-/// …
-/// for try await page in try book.pages.createAsyncStream() { … }
+/// ```
+///
+/// ```swift
+/// for try await page in try book.pages.createAsyncStream() { print(page.text) }
 /// ```
 ///
 /// It is stored as its value would be. What it gives is what the database holds when it is asked, which is not what an open transaction has changed

@@ -6,7 +6,7 @@ internal import MagicJournal
 ///
 /// ```swift
 /// let history = MagicHistory(magic)
-/// for change in try await history.history(of: "Note", "groceries").changes { … }
+/// for change in try await history.history(of: "Note", "groceries").changes { print(change.author.time) }
 /// ```
 ///
 /// Nothing here needs the app's models, and nothing but ``rebuild(into:_:)`` and ``export(to:_:)`` writes anything. What is to be undone or mended is asked of

@@ -644,6 +644,28 @@ struct Film: MagicObject {
     #expect(try files("copy") == [name("two"), name("more")].sorted())
   }
 
+  /// What is on its way is nobody's yet, and may be gone before it is copied.
+  @Test func aBackupLeavesOutWhatIsOnItsWay() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(Paper("a", "one"))
+    let coming = magic.store.assets.coming
+    try FileManager.default.createDirectory(at: coming, withIntermediateDirectories: true)
+    let arriving = Task {
+      while !Task.isCancelled {
+        let part = coming.appendingPathComponent(".\(UUID()).part")
+        try Data(count: 10_000).write(to: part)
+        await Task.yield()
+        try FileManager.default.removeItem(at: part)
+      }
+    }
+    for number in 0..<20 {
+      try await magic.backup(to: folder["copy \(number)"])
+      #expect(try files("copy \(number)") == [name("one")])
+    }
+    arriving.cancel()
+    try await arriving.value
+  }
+
   @Test func aBackupOfADatabaseInMemoryHasItsAssets() async throws {
     let magic = try await MagicData(type: .memory)
     try await magic.update(Paper("a", "one"))

@@ -132,6 +132,21 @@ import Testing
     #expect(try magic.blocking.object(of: Cat.self).count == 1)
   }
 
+  /// There is one connection, which the transaction has.
+  @Test func inMemoryAReverseIsAskedWithinATransaction() async throws {
+    let magic = try await MagicData(type: .memory)
+    try magic.blocking.transaction { tx in
+      let work = Work("Work", Writer("W"))
+      work.order = [Tag("a")]
+      try tx.update(work)
+      let tag = try #require(tx.object(of: Tag.self).first)
+      #expect(tag.inLists.count == 1)
+      #expect(tag.inLists == tag.inLists)
+      #expect(tag.inSets.count == 0)
+    }
+    #expect(try magic.blocking.object(of: Tag.self).first?.inLists.count == 1)
+  }
+
   /// H-5, and instances as well: they are as if they had not been saved.
   @Test func whatThrowsIsRolledBackWhole() async throws {
     let (tom, kit) = (Cat("Tom", 4), Cat("Kit", 1))

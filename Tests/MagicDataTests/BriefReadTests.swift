@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Reads that are stopped and begun anew because they take too long, or find no connection: nobody sees a difference.
-@Suite(.timeLimit(.minutes(5))) struct BriefReadTests {
+@Suite(.timeLimit(.minutes(15))) struct BriefReadTests {
   private let folder: TemporaryFolder
 
   init() throws {

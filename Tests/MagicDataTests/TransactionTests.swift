@@ -496,6 +496,102 @@ import Testing
     #expect(try await magic.object(of: Session.self).isEmpty)
   }
 
+  /// H-12: another try puts in what the first one did, and takes out nothing that came in between.
+  @Test(arguments: [false, true]) func anotherTryAfterARollbackTakesOutNobodyElsesMembers(isNested: Bool) async throws {
+    let tag = Tag("a")
+    let work = Work("Work", Writer("W"))
+    (work.tags, work.named) = ([tag], ["a": tag])
+    try await magic.update(work)
+    var fetched: Work?
+    nonisolated(nonsending) func attempt(_ tx: MagicTransaction) async throws -> Work {
+      let work = try await tx.object(of: Work.self, primary: "Work")
+      work.tags.insert(Tag("c"))
+      work.named["c"] = Tag("c")
+      try await tx.update(work)
+      return work
+    }
+    if isNested {
+      try await magic.transaction { tx in
+        try await tx.update(Tag("before"))
+        do {
+          try await tx.transaction { tx in
+            fetched = try await attempt(tx)
+            throw Stop()
+          }
+        } catch is Stop {}
+      }
+    } else {
+      await #expect(throws: Stop.self) {
+        try await magic.transaction { tx in
+          fetched = try await attempt(tx)
+          throw Stop()
+        }
+      }
+    }
+    let other = try await magic.object(of: Work.self, primary: "Work")
+    other.tags.insert(Tag("b"))
+    other.named["b"] = Tag("b")
+    try await magic.update(other)
+    try await magic.update(#require(fetched))
+    let now = try await magic.object(of: Work.self, primary: "Work")
+    #expect(now.tags.map(\.name).sorted() == ["a", "b", "c"])
+    #expect(now.named.keys.sorted() == ["a", "b", "c"])
+  }
+
+  @Test func whatWasFetchedBeforeTheFirstChangeIsKnownAfterARollback() async throws {
+    let writer = Writer("W")
+    try await magic.update(Work("Work", writer))
+    var (before, after): (Writer?, Writer?)
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { tx in
+        before = try await tx.object(of: Writer.self, primary: "W")
+        try await tx.update(Writer("X"))
+        after = try await tx.object(of: Writer.self, primary: "X")
+        throw Stop()
+      }
+    }
+    #expect(before?.works.count == 1)
+    #expect(try magic.zIndex(of: #require(before)) == magic.zIndex(of: writer))
+    #expect(after?.works.count == 0)
+    #expect(try magic.zIndex(of: #require(after)) == nil)
+  }
+
+  /// The write waits within SQLite for another process, and finds no connection then.
+  @Test(arguments: [false, true]) func aDatabaseThatIsClosedWhileAWriteWaitsEndsIt(inTransaction: Bool) async throws {
+    try await magic.update(Cat("Tom", 4))
+    let file = try #require(magic.store.location).file
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let other = try DatabaseQueue(path: file.path, configuration: configuration)
+    try await other.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE") }
+    let (waiting, closing) = (
+      Task { [magic] in
+        if inTransaction {
+          try await magic.transaction { tx in try await tx.update(Cat("Kit", 1)) }
+        } else {
+          try await magic.update(Cat("Kit", 1))
+        }
+      },
+      Task { [magic] in
+        try await Task.sleep(for: .seconds(1))
+        try await magic.close()
+      }
+    )
+    try await Task.sleep(for: .seconds(2))
+    try await other.writeWithoutTransaction { db in try db.execute(sql: "ROLLBACK") }
+    try other.close()
+    // A machine that stood still may have let it through before.
+    let result = await waiting.result
+    try await closing.value
+    let reopened = try await MagicData(path: folder["db"])
+    switch result {
+    case .success: #expect(try await cats(reopened) == ["Tom": 4, "Kit": 1])
+    case .failure(let error):
+      #expect(error is MagicDataError)
+      #expect(try await cats(reopened) == ["Tom": 4])
+    }
+  }
+
   /// It was there for the nested transaction, and not before the outer one.
   @Test func whatAnOuterTransactionMadeIsForgottenWithIt() async throws {
     var instance: Session?

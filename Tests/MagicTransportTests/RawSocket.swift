@@ -22,7 +22,7 @@ final class RawSocket: Sendable {
       }
     }
     guard code == 0 else { throw Failure(code: errno) }
-    var wait = timeval(tv_sec: 20, tv_usec: 0)
+    var wait = timeval(tv_sec: 120, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
   }

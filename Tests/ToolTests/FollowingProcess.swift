@@ -13,9 +13,11 @@ final class FollowingProcess {
     process = try Tool.replay.start(["log", "--follow", "--json"] + arguments, output: pipe, errors: errors)
   }
 
-  /// Waits until it has printed a text; `false` if it ends before.
-  func prints(_ text: String) -> Bool {
+  /// Waits until it has printed a text; `false` if it ends before, or prints nothing for so many milliseconds.
+  func prints(_ text: String, within milliseconds: Int32 = -1) -> Bool {
     while !output.contains(text) {
+      var ready = pollfd(fd: pipe.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+      guard poll(&ready, 1, milliseconds) > 0 else { return false }
       let more = pipe.fileHandleForReading.availableData
       guard !more.isEmpty else { return false }
       output += String(decoding: more, as: UTF8.self)

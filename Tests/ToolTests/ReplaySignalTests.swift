@@ -47,9 +47,13 @@ import Testing
       let process = try start(command, output: output, errors: errors)
       #expect(try output.fileHandleForReading.read(upToCount: 10)?.count == 10)
       kill(process.processIdentifier, signal)
-      // It has heard of it by then, and goes on when somebody reads.
-      try await Task.sleep(for: .seconds(1))
-      let printed = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      // It goes on when somebody reads, and has heard of the signal before all is read.
+      var read = Data()
+      while let more = try output.fileHandleForReading.read(upToCount: 4_096), !more.isEmpty {
+        read += more
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      let printed = String(decoding: read, as: UTF8.self)
       let message = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
       #expect(process.terminationStatus == 128 + signal, "\(command): \(message)")
       #expect(message.contains("interrupted; everything is whole"), "\(command): \(message)")

@@ -168,7 +168,7 @@ import Testing
     try Data(script.utf8).write(to: ssh)
     let hung = try Tool.sync.start(["pull", path("a"), url], environment: environment)
     func waitFor(_ file: String) async throws {
-      for _ in 0..<1_000 where !FileManager.default.fileExists(atPath: file) { try await Task.sleep(for: .milliseconds(20)) }
+      for _ in 0..<6_000 where !FileManager.default.fileExists(atPath: file) { try await Task.sleep(for: .milliseconds(20)) }
       #expect(FileManager.default.fileExists(atPath: file))
     }
     try await waitFor(here)

@@ -242,7 +242,11 @@ package final class AssetPin: Sendable {
     }
   }
 
-  deinit { close(descriptor) }
+  deinit {
+    // A child that the program is about to start has it too, until it becomes another program.
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
+  }
 }
 
 /// The contents of a save's assets.

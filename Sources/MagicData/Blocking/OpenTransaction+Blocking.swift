@@ -37,7 +37,7 @@ extension OpenTransaction {
     let (result, after) = try accessBlocking(isPart: isPart) { db in
       try LocalTransaction.change(db, store.id, from: progress, body)
     }
-    progress = after
+    changed(after)
     return result
   }
 

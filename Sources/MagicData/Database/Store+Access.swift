@@ -132,7 +132,11 @@ extension Store {
 
   /// For a caller that cannot wait, and to whom nothing can be thrown: on its own thread. In memory it sees what is not committed yet.
   func readOnCaller<Result>(_ body: (Database) throws -> Result) throws -> Result {
-    try Store.failing("the database could not be read") { try database.read(body) }
+    try Store.failing("the database could not be read") {
+      // There is one connection, and the caller may be the body of a transaction that blocks, within an access to it.
+      if let memory = database as? DatabaseQueue { return try memory.unsafeReentrantRead(body) }
+      return try database.read(body)
+    }
   }
 
   /// Begins a transaction on the writer's connection. The caller has passed the gate.
@@ -149,8 +153,7 @@ extension Store {
 
   /// `false` if another process is writing, all that time.
   static func begins(_ db: Database, within seconds: TimeInterval) throws -> Bool {
-    // SQLite does not look whether it is given a connection.
-    guard db.sqliteConnection != nil else { throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "the database is closed") }
+    try db.checkOpen()
     return try waiting(seconds, db.sqliteConnection) {
       do {
         try db.beginWriting()

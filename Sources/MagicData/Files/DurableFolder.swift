@@ -2,11 +2,11 @@ internal import Foundation
 
 /// Copies folders so that they are on the disk.
 enum DurableFolder {
-  /// Copies a folder with all that is in it, but for the temporary files of those who write to it, to a place where nothing is.
+  /// Copies a folder with all that is in it, but for what is hidden, which is of those who write to it and may go meanwhile, to a place where nothing is.
   static func copy(_ folder: URL, to place: URL) throws {
     do {
       try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
-      for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where !DurableFile.isTemporary(name) {
+      for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where !name.hasPrefix(".") {
         try FileManager.default.copyItem(at: folder.appendingPathComponent(name), to: place.appendingPathComponent(name))
       }
       for path in try FileManager.default.subpathsOfDirectory(atPath: place.path) {

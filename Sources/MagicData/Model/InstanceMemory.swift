@@ -17,7 +17,8 @@ struct InstanceMemory {
     /// Of an instance that was never saved nor fetched: what had been set.
     case new(PropertySet)
     case known(Record?, [Property])
-    case nothing
+    /// Of an instance that was fetched, when the transaction had made so many changes.
+    case fetched(after: Int)
   }
 
   fileprivate let instance: Instance
@@ -25,17 +26,28 @@ struct InstanceMemory {
   fileprivate let content: Content
   fileprivate let removed: RemovedNumber?
 
-  /// - Returns: whether an instance of which nothing else is known still means its object.
-  func restore(_ undone: UndoneEntries) -> Bool {
+  /// - Returns: whether an instance that was fetched still means its object.
+  func restore(_ undone: UndoneChanges) -> Bool {
+    guard case .fetched(let changes) = content else {
+      restoreContent(undone)
+      return false
+    }
+    // What the instance shows was there before anything that is undone.
+    if changes > undone.changes { restoreContent(undone) }
+    return instance.record?.database == database.id
+  }
+
+  private func restoreContent(_ undone: UndoneChanges) {
     instance.restore(content, of: database, undone)
     if instance.record == nil { instance.first.removed = removed }
-    return if case .nothing = content { instance.record?.database == database.id } else { false }
   }
 }
 
-/// What a rollback undoes: the entries of a transaction from an ordinal on.
-struct UndoneEntries {
+/// What a rollback undoes: all but the first changes of a transaction, with its entries from an ordinal on.
+struct UndoneChanges {
   let transaction: TransactionName
+  /// How many changes are left.
+  let changes: Int
   let first: UInt32
 
   /// Whether the object that an instance was is one of those that never were.
@@ -76,14 +88,14 @@ extension Instance {
       instance: self, database: database, content: .known(record, properties), removed: first.removed)
   }
 
-  /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: the row may never have
-  /// been.
-  func memoryOfNothing(in database: Store) -> InstanceMemory {
-    InstanceMemory(instance: self, database: database, content: .nothing, removed: nil)
+  /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: if that had made changes by then, the row may never
+  /// have been.
+  func memory(ofFetchIn database: Store, after changes: Int) -> InstanceMemory {
+    InstanceMemory(instance: self, database: database, content: .fetched(after: changes), removed: nil)
   }
 
   /// Puts a memory back, unless the instance was saved in another database since.
-  fileprivate func restore(_ content: InstanceMemory.Content, of database: Store, _ undone: UndoneEntries) {
+  fileprivate func restore(_ content: InstanceMemory.Content, of database: Store, _ undone: UndoneChanges) {
     guard record.map({ $0.database == database.id }) ?? true else { return }
     let isThere = !undone.haveMade(record)
     switch content {
@@ -102,7 +114,7 @@ extension Instance {
           storage.forget(at: slot, isEdited: isEdited)
         }
       }
-    case .nothing:
+    case .fetched:
       // The number of an object that is there means it.
       forget { layout.isAutomatic($0) && isThere }
     }
@@ -110,8 +122,8 @@ extension Instance {
       switch content {
       case .known(let before, _): before
       // What nothing else names is the same object all the same, if it was there before; what it holds now is not known.
-      case .nothing where isThere && layout.primary == nil: record?.withoutEntries
-      case .new, .nothing: nil
+      case .fetched where isThere && layout.primary == nil: record?.withoutEntries
+      case .new, .fetched: nil
       }
   }
 

@@ -7,7 +7,9 @@ final class OpenTransaction {
   let store: Store
   /// Puts back what the instances that were saved remember, in reverse order, if it comes to a rollback.
   var memories: [InstanceMemory] = []
-  var progress: LocalTransaction.Progress
+  private(set) var progress: LocalTransaction.Progress
+  /// How many were made that are not undone.
+  private(set) var changes = 0
   private var types: [(type: any MagicObject.Type, mapped: MappedType)] = []
   /// Of the innermost nested transaction that is open, which alone may be used: each has a higher one than all before it.
   private(set) var level = 0
@@ -45,7 +47,7 @@ final class OpenTransaction {
   ) async throws -> Result {
     let (id, before) = (store.id, progress)
     let (result, after) = try await access(isPart: isPart) { db in try LocalTransaction.change(db, id, from: before, body) }
-    progress = after
+    changed(after)
     return result
   }
 
@@ -69,8 +71,13 @@ final class OpenTransaction {
   {
     defer { isInUse = false }
     let (result, after) = try await change.value
-    progress = after
+    changed(after)
     return result
+  }
+
+  func changed(_ after: LocalTransaction.Progress) {
+    progress = after
+    changes += 1
   }
 
   private func checkFree() throws {
@@ -150,15 +157,16 @@ final class OpenTransaction {
   /// Where a nested transaction began.
   struct Savepoint: Sendable {
     fileprivate let progress: LocalTransaction.Progress
-    fileprivate let (memories, types): (Int, Int)
+    fileprivate let (changes, memories, types): (Int, Int, Int)
   }
 
-  var savepoint: Savepoint { Savepoint(progress: progress, memories: memories.count, types: types.count) }
+  var savepoint: Savepoint { Savepoint(progress: progress, changes: changes, memories: memories.count, types: types.count) }
 
   func rewind(to savepoint: Savepoint) {
     progress = savepoint.progress
+    changes = savepoint.changes
     types.removeLast(types.count - savepoint.types)
-    rewind(to: savepoint.memories, ordinal: progress.ordinal)
+    rewind(to: savepoint.memories, UndoneChanges(transaction: progress.name, changes: changes, first: progress.ordinal))
   }
 
   /// Runs `body` as the innermost.
@@ -202,11 +210,10 @@ final class OpenTransaction {
 
   func rolledBack() {
     isOver = true
-    rewind(to: 0, ordinal: 0)
+    rewind(to: 0, UndoneChanges(transaction: progress.name, changes: 0, first: 0))
   }
 
-  private func rewind(to count: Int, ordinal: UInt32) {
-    let undone = UndoneEntries(transaction: progress.name, first: ordinal)
+  private func rewind(to count: Int, _ undone: UndoneChanges) {
     var kept: [InstanceMemory] = []
     while memories.count > count {
       let memory = memories.removeLast()

@@ -116,7 +116,7 @@ extension Scope {
     _ object: UnsafeMutablePointer<Object>, _ layout: Layout, in store: Store
   ) throws {
     guard case .transaction(let open, _) = self else { return }
-    open.memories.append(try Instance(at: object, layout).memoryOfNothing(in: store))
+    open.memories.append(try Instance(at: object, layout).memory(ofFetchIn: store, after: open.changes))
   }
 
   private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store) throws -> Object {

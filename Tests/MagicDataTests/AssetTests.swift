@@ -558,6 +558,23 @@ struct Film: MagicObject {
     #expect(FileManager.default.fileExists(atPath: folder["secret"].path))
   }
 
+  /// J-9: an object that somebody removed comes back with the content that its instance has.
+  @Test func anObjectThatIsMadeAgainHasItsContent() async throws {
+    let magic = try await MagicData(path: database)
+    let paper = Paper("a", "one")
+    try await magic.update(paper)
+    try await magic.removeAll(of: Paper.self)
+    #expect(try files() == [])
+    paper.title = "set since"
+    try await magic.update(paper)
+    let stored = try await magic.object(of: Paper.self, primary: "a")
+    #expect(try stored.text.load() == "one" && stored.title == "set since")
+    try magic.blocking.removeAll(of: Paper.self)
+    paper.title = "set again"
+    try magic.blocking.update(paper)
+    #expect(try await magic.object(of: Paper.self, primary: "a").text.load() == "one")
+  }
+
   // MARK: Two databases, two processes
 
   @Test func contentFollowsAnObjectIntoAnotherDatabase() async throws {

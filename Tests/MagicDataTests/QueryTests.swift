@@ -268,6 +268,28 @@ import Testing
     }
   }
 
+  /// A getter that puts something in place of nil is another value than the property: SQL would not know of those that are nil, and `remove()` would take them.
+  @Test func gettersThatReplaceNilAreRefused() async throws {
+    let owner = Owner("W")
+    try await magic.update(contentsOf: [Lent(nil, nil), Lent("x", owner)])
+    let query = magic.query(of: Lent.self)
+    let refused: [MagicQuery<Lent>] = [
+      query.where { $0.nameOrNone == "none" }, query.where { $0.starsOrZero == 0 }, query.where { $0.flagOrTrue == true },
+      query.where { $0.ownerName == "library" }, query.where { $0.ownerOrNew == owner }, query.where { $0.nameOrTitle == "x" },
+      query.where { $0.ownerOrReader == owner }, query.where { $0.nickOrNone == "none" }, query.sorted(by: \.starsOrZero),
+      query.where { $0.firstFew == "x" }, query.where { $0.someOwners.contains(owner) },
+    ]
+    for (number, query) in refused.enumerated() {
+      await #expect("\(number)") { try await query.count() } throws: { ($0 as? MagicDataError)?.code == .query }
+    }
+    // What only hands on is still the property.
+    #expect(try await query.where { $0.label == "x" }.count() == 1)
+    #expect(try await query.where { $0.label == nil }.count() == 1)
+    #expect(try await query.where { $0.holder == owner }.count() == 1)
+    #expect(try await query.where { $0.holderName == "W" }.count() == 1)
+    #expect(try await query.where { $0.holderNick == nil }.count() == 2)
+  }
+
   @Test func rangesWithOneEndAreAsked() async throws {
     try await shelve([Book("a", pages: 10), Book("b", pages: 20), Book("c", pages: 30)])
     let query = magic.query(of: Book.self).sorted(by: \.title)
@@ -300,6 +322,47 @@ private struct Posting: MagicObject {
   var jobTitle: String { job.title }
   var preview: String { text.value ?? "" }
   init() {}
+}
+
+private struct Owner: MagicObject {
+  @PrimaryMagicValue var name: String
+  @OptionMagicValue var nick: String?
+  init() {}
+  init(_ name: String) { self.name = name }
+}
+
+/// Its getters put something in place of nil, or take a part, or only hand on.
+private struct Lent: MagicObject {
+  @OptionMagicValue var name: String?
+  @OptionMagicValue var title: String?
+  @OptionMagicValue var stars: Int?
+  @OptionMagicValue var flag: Bool?
+  @OptionMagicValue var owner: Owner?
+  @OptionMagicValue var reader: Owner?
+  @MagicValue var text: String = ""
+  @MagicValue var owners: [Owner] = []
+
+  var nameOrNone: String { name ?? "none" }
+  var starsOrZero: Int { stars ?? 0 }
+  var flagOrTrue: Bool { flag ?? true }
+  var ownerName: String { owner?.name ?? "library" }
+  var ownerOrNew: Owner { owner ?? Owner("new") }
+  var nameOrTitle: String? { name ?? title }
+  var ownerOrReader: Owner? { owner ?? reader }
+  var nickOrNone: String? { owner.map { $0.nick ?? "none" } }
+  var firstFew: String { String(text.prefix(50)) }
+  var someOwners: [Owner] { Array(owners.prefix(5)) }
+
+  var label: String? { name }
+  var holder: Owner? { owner }
+  var holderName: String? { owner?.name }
+  var holderNick: String? { owner?.nick }
+
+  init() {}
+  init(_ name: String?, _ owner: Owner?) {
+    self.name = name
+    self.owner = owner
+  }
 }
 
 /// Its getters stop the program with one value or another.

@@ -48,6 +48,17 @@ private struct Node: MagicObject {
   init(_ number: Int) { self.number = number }
 }
 
+/// Named, so that another database can have the same.
+private struct Twig: MagicObject {
+  @PrimaryMagicValue var name: String
+  @MagicValue var note: String = ""
+  @OptionMagicValue var parent: Twig?
+  @MagicValue var children: MagicalSet<Twig> = []
+  @MagicValue var order: [Twig] = []
+  init() {}
+  init(_ name: String) { self.name = name }
+}
+
 private final class Wagon: MagicObject {
   @MagicValue var number: Int
   @OptionMagicValue var next: Wagon?
@@ -201,6 +212,64 @@ private final class Hoop: Circular {
     #expect(fetched.pages[2].text == "eins")
     #expect(fetched.index["b"]?.text == "eins")
     #expect(try await entries().map(\.count) == [5])
+  }
+
+  private func sequence() async throws -> Int? {
+    try await magic.statistics().replicas.first { $0.lastSequence > 0 }.map { Int($0.lastSequence) }
+  }
+
+  /// L-7, J-10: an instance that the app made, with what the database holds.
+  @Test func anArrayThatIsAsItWasWritesNothing() async throws {
+    let twigs = ["a", "b", "c"].map { Twig($0) }
+    func root(_ order: [Twig]) -> Twig {
+      let root = Twig("root")
+      root.order = order
+      return root
+    }
+    try await magic.update(root(twigs))
+    let before = try await sequence()
+    try await magic.update(root([Twig("a"), Twig("b"), Twig("c")]))
+    #expect(try await sequence() == before)
+    try await magic.update(root([twigs[1], twigs[0], twigs[2]]))
+    #expect(try await magic.object(of: Twig.self, primary: "root").order.map(\.name) == ["b", "a", "c"])
+    #expect(try await sequence() != before)
+    // J-22: a member that was removed is back in its place when it is made again.
+    try await magic.remove(twigs[0])
+    try await magic.update(root([twigs[1], twigs[2], Twig("d")]))
+    #expect(try await magic.object(of: Twig.self, primary: "root").order.map(\.name) == ["b", "c", "d"])
+    try await magic.update(Twig("a"))
+    #expect(try await magic.object(of: Twig.self, primary: "root").order.map(\.name) == ["b", "a", "c", "d"])
+  }
+
+  /// Everything of an object from another database is set here, where it was set there, in a circle as well.
+  @Test func aCircleMeetsItsObjectsInAnotherDatabase() async throws {
+    let other = try await MagicData(path: folder["other"])
+    let (root, child) = (Twig("root"), Twig("child"))
+    (root.note, child.note) = ("one", "one")
+    root.children = [child]
+    root.order = [child, child]
+    child.parent = root
+    try await magic.update(root)
+    for name in ["child", "between", "root"] {
+      let twig = Twig(name)
+      twig.note = "two"
+      try await other.update(twig)
+    }
+    for name in ["root", "child"] {
+      let fetched = try await magic.object(of: Twig.self, primary: name)
+      try await other.update(fetched)
+      #expect(fetched.note == "one")
+      let here = try await other.object(of: Twig.self, primary: "root")
+      #expect(here.children.map(\.name) == ["child"] && here.order.map(\.name) == ["child", "child"])
+      #expect(here.note == "one" && here.children.first?.note == "one")
+      #expect(here.children.first?.parent?.name == "root")
+      // It knows by now what stands where.
+      fetched.parent = try await other.object(of: Twig.self, primary: "between")
+      try await other.update(fetched)
+      #expect(try await other.object(of: Twig.self, primary: name).parent?.name == "between")
+      fetched.parent = name == "child" ? here : nil
+      try await other.update(fetched)
+    }
   }
 
   @Test func anUpdateSavesTheWholeGraphBelow() async throws {

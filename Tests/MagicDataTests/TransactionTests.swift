@@ -556,42 +556,6 @@ import Testing
     #expect(try magic.zIndex(of: #require(after)) == nil)
   }
 
-  /// The write waits within SQLite for another process, and finds no connection then.
-  @Test(arguments: [false, true]) func aDatabaseThatIsClosedWhileAWriteWaitsEndsIt(inTransaction: Bool) async throws {
-    try await magic.update(Cat("Tom", 4))
-    let file = try #require(magic.store.location).file
-    var configuration = Configuration()
-    configuration.allowsUnsafeTransactions = true
-    let other = try DatabaseQueue(path: file.path, configuration: configuration)
-    try await other.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE") }
-    let (waiting, closing) = (
-      Task { [magic] in
-        if inTransaction {
-          try await magic.transaction { tx in try await tx.update(Cat("Kit", 1)) }
-        } else {
-          try await magic.update(Cat("Kit", 1))
-        }
-      },
-      Task { [magic] in
-        try await Task.sleep(for: .seconds(1))
-        try await magic.close()
-      }
-    )
-    try await Task.sleep(for: .seconds(2))
-    try await other.writeWithoutTransaction { db in try db.execute(sql: "ROLLBACK") }
-    try other.close()
-    // A machine that stood still may have let it through before.
-    let result = await waiting.result
-    try await closing.value
-    let reopened = try await MagicData(path: folder["db"])
-    switch result {
-    case .success: #expect(try await cats(reopened) == ["Tom": 4, "Kit": 1])
-    case .failure(let error):
-      #expect(error is MagicDataError)
-      #expect(try await cats(reopened) == ["Tom": 4])
-    }
-  }
-
   /// It was there for the nested transaction, and not before the outer one.
   @Test func whatAnOuterTransactionMadeIsForgottenWithIt() async throws {
     var instance: Session?

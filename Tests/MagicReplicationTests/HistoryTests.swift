@@ -113,6 +113,46 @@ import Testing
     #expect(found.withLock(\.differences).isEmpty)
   }
 
+  /// A body may ask the database that is read.
+  @Test func theDatabaseIsReadWhileItsHistoryIs() async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    try await replica.magic.update(Note("n", "first"))
+    let before = try MagicMoment("2026-01-01")
+    try await replica.magic.update(Note("m", "second"))
+    try await MagicHistory(replica.magic).export(to: folder["lines.jsonl"])
+    let counts = Locked<[Int]>([])
+    let count: @Sendable () throws -> Void = { [magic = replica.magic] in
+      let count = try magic.blocking.count(of: Note.self)
+      counts.withLock { $0.append(count) }
+    }
+    let history = MagicHistory(replica.magic)
+    try await history.forEachObject { _ in try count() }
+    try await history.forEachDifference(from: before) { _ in try count() }
+    try await history.forEachEntry { _ in try count() }
+    let imported = folder["imported"]
+    try await MagicHistory(path: folder["lines.jsonl"].path).rebuild(into: imported)
+    try await replica.magic.update(Note("n", "third"))
+    try await history.forEachDifference(to: MagicHistory(path: imported.path)) { _ in try count() }
+    #expect(counts.withLock(\.self).count > 4 && counts.withLock(\.self).allSatisfy { $0 == 2 })
+  }
+
+  #if os(Linux) || os(macOS)
+    /// A process lets go of all its locks on a file when it closes it anywhere: another one would take the database for its own, and remove the WAL that is written to.
+    @Test func aDatabaseThatIsOpenKeepsItsLocks() async throws {
+      let file = folder["db.sqlite"]
+      let magic = try await MagicData(path: file)
+      try await magic.update(Note("n", "first"))
+      #expect(try await MagicHistory(path: file.path).statistics().transactions == 1)
+      await #expect(processExitsWith: .success) { [path = file.path as String] in
+        let queue = try DatabaseQueue(path: path)
+        let mode = try? await queue.writeWithoutTransaction { db in try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE") }
+        #expect(mode != "delete")
+      }
+      try await magic.update(Note("m", "second"))
+      #expect(try await MagicData(path: file).object(of: Note.self).count == 2)
+    }
+  #endif
+
   /// What nobody should ask for has an answer, and ends no program.
   @Test func oddQuestionsAreAnswered() async throws {
     let replica = try Replica(folder["a"], folder["remote"], world)

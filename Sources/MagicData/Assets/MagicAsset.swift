@@ -87,8 +87,8 @@ extension MagicAsset: Sendable where Element: Sendable {}
 /// An asset of whatever type, as a save needs it.
 protocol AnyAsset {
   var place: AssetPlace { get }
-  /// Whether it has a value and no name yet.
-  var isUnnamed: Bool { get }
+  /// Whether it has its value with it.
+  var isGiven: Bool { get }
   /// The content, if it was made by the app.
   func givenContent() throws -> Data?
   /// The asset with its value in memory.
@@ -96,7 +96,7 @@ protocol AnyAsset {
 }
 
 extension MagicAsset: AnyAsset {
-  var isUnnamed: Bool { given != nil && place.name == nil }
+  var isGiven: Bool { given != nil }
   func givenContent() throws -> Data? { try given?.assetContent }
 
   nonisolated(nonsending) func loaded<Asset>(as type: Asset.Type) async throws -> Asset? {

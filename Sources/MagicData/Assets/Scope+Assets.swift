@@ -19,14 +19,14 @@ struct AssetToSave {
 }
 
 extension Instance {
-  /// The assets of which the database may need the content: those that were set, and all of an object that it does not know.
-  func assets(of object: ObjectSave, in database: Identifier) throws -> [AssetToSave] {
+  /// The assets of which the database may need the content: those that were set, those that it has no more and the instance has, and all of an object that it does not know.
+  func assets(of object: ObjectSave, in store: Store) throws -> [AssetToSave] {
     guard !layout.assets.isEmpty else { return [] }
-    let isKnown = object.record(in: database) != nil
+    let isKnown = object.record(in: store.id) != nil
     return try layout.assets.compactMap { index in
       let (storage, slot) = property(index)
       guard object.values[index] != .null, case .held(let held) = storage[slot].slot, let asset = held.asset,
-        !isKnown || object.edited.contains(index) || asset.isUnnamed
+        !isKnown || object.edited.contains(index) || asset.isGiven && asset.place.name.map(store.assets.has) != true
       else { return nil }
       let isAsMade = record == nil && !storage[slot].isStored && storage[slot].edits == layout.properties[index].initialEdits
       let place = AssetSlot(
@@ -38,10 +38,10 @@ extension Instance {
 }
 
 extension Collection<Instance> {
-  func assets(of objects: [ObjectSave], in database: Identifier) throws -> [AssetToSave] {
+  func assets(of objects: [ObjectSave], in store: Store) throws -> [AssetToSave] {
     var found: [AssetToSave] = []
     for (number, instance) in enumerated() where !instance.layout.assets.isEmpty {
-      for var asset in try instance.assets(of: objects[number], in: database) {
+      for var asset in try instance.assets(of: objects[number], in: store) {
         asset.slot.object = number
         found.append(asset)
       }

@@ -31,7 +31,7 @@ extension Store {
   }
 
   package func readBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
-    func read() throws -> Result { try Store.failing("the database could not be read") { try database.read(body) } }
+    func read() throws -> Result { try Store.failing("the database could not be read") { try accesses.during { try database.read(body) } } }
     // In memory there is one connection, and a transaction may be open on it.
     return database is DatabaseQueue ? try exclusivelyBlocking(read) : try read()
   }
@@ -52,18 +52,20 @@ extension Store {
   package func writeBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
     let doing = "the database could not be written"
     let result = try Store.failing(doing) {
-      try database.writeWithoutTransaction { db -> Swift.Result<Result, any Error> in
-        guard try Store.begins(db, within: Store.patience) else {
-          throw MagicDataError(.busy, "\(doing): another process holds it; try again")
-        }
-        do {
-          let result = try body(db)
-          try Store.failing(doing) { try db.endWriting() }
-          return .success(result)
-        } catch {
-          // SQLite may have rolled back by itself; if this fails as well, it does when the connection closes.
-          try? db.undoWriting()
-          return .failure(error)
+      try accesses.during {
+        try database.writeWithoutTransaction { db -> Swift.Result<Result, any Error> in
+          guard try Store.begins(db, within: Store.patience) else {
+            throw MagicDataError(.busy, "\(doing): another process holds it; try again")
+          }
+          do {
+            let result = try body(db)
+            try Store.failing(doing) { try db.endWriting() }
+            return .success(result)
+          } catch {
+            // SQLite may have rolled back by itself; if this fails as well, it does when the connection closes.
+            try? db.undoWriting()
+            return .failure(error)
+          }
         }
       }
     }

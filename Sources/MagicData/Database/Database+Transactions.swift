@@ -11,11 +11,6 @@ extension Database {
     if isInsideTransaction { try cachedStatement(sql: "ROLLBACK").execute() }
   }
 
-  /// SQLite does not look whether it is given a connection.
-  func checkOpen() throws {
-    guard sqliteConnection != nil else { throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "the database is closed") }
-  }
-
   /// A number that is another one after each commit of this connection, one higher, and whenever it finds that somebody else has committed, which it does where it begins to read:
   /// that of the file as it was then. Only whether two are equal means anything. `nil` if SQLite does not say.
   var dataVersion: UInt32? {
@@ -40,8 +35,6 @@ extension Database {
 
   /// Within a transaction that has begun: it goes on after `body`, or is undone if that throws.
   func begun<Result>(_ body: (Database) throws -> Result) throws -> Result {
-    // It may have been closed since.
-    try checkOpen()
     do {
       return try body(self)
     } catch {

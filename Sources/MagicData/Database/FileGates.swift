@@ -9,6 +9,11 @@ enum FileGates {
 
   private static let entries = Locked<[FileIdentity: Entry]>([:])
 
+  /// Whether there is one.
+  static func isOpen(_ file: URL) -> Bool {
+    FileIdentity(of: file).map { identity in entries.withLock { $0[identity]?.gate != nil } } ?? false
+  }
+
   /// That of a file which is there; one of its own if that cannot be told.
   static func gate(of file: URL) -> Gate {
     guard let identity = FileIdentity(of: file) else { return Gate(places: 1) }

@@ -52,16 +52,18 @@ extension Store {
   private func readPastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     await longReads.enter()
     defer { longReads.leave() }
-    return try await Store.failing("the database could not be read") { try await database.read(body) }
+    return try await Store.failing("the database could not be read") { try await accesses.during { try await database.read(body) } }
   }
 
   private func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     let assets = assets
     let result = try await Store.failing("the database could not be written") {
-      try await database.write { db in
-        let result = try body(db)
-        try assets.noteDropped(db)
-        return result
+      try await accesses.during {
+        try await database.write { db in
+          let result = try body(db)
+          try assets.noteDropped(db)
+          return result
+        }
       }
     }
     commits.committed()
@@ -94,7 +96,7 @@ extension Store {
   {
     let failed = "the database could not be read"
     await turns.take()
-    guard let lookUps else { return try await exclusively { try Store.failing(failed) { try database.read(body) } } }
+    guard let lookUps else { return try await exclusively { try Store.failing(failed) { try accesses.during { try database.read(body) } } } }
     if let result = try Store.failing(failed, { try lookUps.read(body) }) { return result }
     return try await read(body)
   }
@@ -134,8 +136,10 @@ extension Store {
   func readOnCaller<Result>(_ body: (Database) throws -> Result) throws -> Result {
     try Store.failing("the database could not be read") {
       // There is one connection, and the caller may be the body of a transaction that blocks, within an access to it.
-      if let memory = database as? DatabaseQueue { return try memory.unsafeReentrantRead(body) }
-      return try database.read(body)
+      try accesses.during {
+        if let memory = database as? DatabaseQueue { return try memory.unsafeReentrantRead(body) }
+        return try database.read(body)
+      }
     }
   }
 
@@ -153,7 +157,6 @@ extension Store {
 
   /// `false` if another process is writing, all that time.
   static func begins(_ db: Database, within seconds: TimeInterval) throws -> Bool {
-    try db.checkOpen()
     return try waiting(seconds, db.sqliteConnection) {
       do {
         try db.beginWriting()
@@ -174,7 +177,7 @@ extension Store {
   /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.
   @inline(never) private func beginInTurn() async throws {
     try await Store.failing("the database could not be written") {
-      try await database.writeWithoutTransaction { db in try db.beginWriting() }
+      try await accesses.during { try await database.writeWithoutTransaction { db in try db.beginWriting() } }
     }
   }
 
@@ -183,7 +186,7 @@ extension Store {
     _ doing: String, _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
     await turns.take()
-    return try Store.failing(doing) { try database.writeWithoutTransaction(body) }
+    return try Store.failing(doing) { try accesses.during { try database.writeWithoutTransaction(body) } }
   }
 
   // MARK: Errors

@@ -15,10 +15,12 @@ extension Store {
     guard free > 16, free > pages / 8 else { return }
     do {
       try await exclusively {
-        try await database.writeWithoutTransaction { [log] db in
-          try db.execute(sql: "VACUUM")
-          // Whoever still reads keeps the WAL as it is, until the next checkpoint.
-          try? log?.checkpoint(.truncate, onWriter: db)
+        try await accesses.during {
+          try await database.writeWithoutTransaction { [log] db in
+            try db.execute(sql: "VACUUM")
+            // Whoever still reads keeps the WAL as it is, until the next checkpoint.
+            try? log?.checkpoint(.truncate, onWriter: db)
+          }
         }
       }
     } catch let error as CancellationError {

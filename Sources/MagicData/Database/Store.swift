@@ -1,6 +1,6 @@
 internal import Dispatch
-internal import Foundation
-package import GRDB
+package import Foundation
+internal import GRDB
 internal import GRDBSQLite
 internal import MagicJournal
 
@@ -12,7 +12,9 @@ package final class Store: Sendable {
     case memory
   }
 
-  package let database: any DatabaseWriter
+  let database: any DatabaseWriter
+  /// To the connections of `database`.
+  let accesses = Accesses()
   /// `nil` for a database in memory, which has one connection for everything.
   let lookUps: LookUps?
   /// `nil` in memory.
@@ -106,6 +108,9 @@ package final class Store: Sendable {
     }
   }
 
+  /// Whether this process has a database's file open. Then nothing else of it may open and close that: the system would let go of SQLite's locks on it.
+  package static func isOpen(_ file: URL) -> Bool { FileGates.isOpen(file) }
+
   /// Throws if the path leads to another file than the one that is open, or to none: what is written to that is nobody's any more.
   package func checkIsInPlace() throws {
     guard let location, FileIdentity(of: location.file) != file else { return }
@@ -134,8 +139,8 @@ package final class Store: Sendable {
   /// - Parameter empties: whether SQLite's WAL is brought into the file before.
   func closeConnections(empties: Bool = false) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-      DispatchQueue.global().async { [database, lookUps, log] in
-        continuation.resume(with: Result { try Store.close(database, lookUps, log, empties: empties) })
+      DispatchQueue.global().async { [self] in
+        continuation.resume(with: Result { try close(within: nil, empties: empties) })
       }
     }
   }
@@ -143,22 +148,31 @@ package final class Store: Sendable {
   func closeBlocking() throws {
     try checkOutsideTransaction()
     commits.close()
-    try Store.close(database, lookUps, log, empties: true)
+    try close(within: Store.patience, empties: true)
   }
 
-  private static func close(
-    _ database: any DatabaseWriter, _ lookUps: LookUps?, _ log: WriteAheadLog?, empties: Bool
-  ) throws {
+  /// - Parameter seconds: how long those who read or write may take, if not as long as they like.
+  private func close(within seconds: TimeInterval?, empties: Bool) throws {
+    guard accesses.end(within: seconds) else {
+      throw MagicDataError(
+        .busy, "the database could not be closed: somebody in this process reads it or writes to it; try again when that has ended")
+    }
+    let ended = Result { try lookUps?.end() }
+    // Nobody writes to the WAL any more.
     if let log, !log.end(empties: empties) {
       // Of a file that has another name by now. What stays in the WAL the next opening finds there.
       try? database.writeWithoutTransaction { db in
         try Store.waiting(0.1, db.sqliteConnection) { try log.checkpoint(.full, onWriter: db) }
       }
     }
-    let ended = Result { try lookUps?.end() }
     // Connections that read go last, and leave a WAL that is in the file already: without one the next opening would have to write, also of who only reads, and
     // while another process holds the lock (GRDB 102, 739).
-    try database.close()
+    do {
+      try database.close()
+    } catch {
+      accesses.goOn()
+      throw error
+    }
     try ended.get()
   }
 

@@ -30,7 +30,7 @@ extension LocalTransaction {
       let done = try save(object, as: type, SavedRelations(places: places, late: Set(late.map(\.index))))
       places.places[number] = GraphPlaces.Place(key: done.key, zIndex: done.place.zIndex)
       saved[number] = done
-      for relation in late where object.edited.contains(relation.index) || done.extent.isNew {
+      for relation in late where done.extent.hasTaken(relation.index, of: object) {
         deferred.append((number, relation))
       }
     }
@@ -176,9 +176,14 @@ extension LocalTransaction {
     _ stored: StoredRelation,
     _ target: ObjectTable
   ) throws -> Value? {
-    guard case .stored(let zIndex) = baseline, let known = relation.baseline else { return .list(members.map(\.key)) }
-    if known.map(\.link) == now { return nil }
-    let shown = Set(known.map(\.link.target))
+    let (zIndex, known): (Int64, [Link])
+    switch baseline {
+    case .nothing: return .list(members.map(\.key))
+    case .stored(let row): (zIndex, known) = (row, (relation.baseline ?? []).map(\.link))
+    case .row(let row): (zIndex, known) = (row, try target.links(of: row, stored).filter { try target.key(ofRow: $0.target) != nil })
+    }
+    if known == now { return nil }
+    let shown = Set(known.map(\.target))
     var positions: [Int64: [Int]] = [:]
     for (position, link) in now.enumerated() { positions[link.target, default: []].append(position) }
     // Where in the array the hidden ones go, in their order.
@@ -207,6 +212,12 @@ struct SavedRelations {
 }
 
 extension SavedObject.Extent {
-  /// Whether the object was made by the save.
-  var isNew: Bool { if case .all = self { true } else { false } }
+  /// Whether what the instance holds in a property is what the object is to hold.
+  func hasTaken(_ index: Int, of object: ObjectSave) -> Bool {
+    switch self {
+    case .all: true
+    case .changes: object.edited.contains(index)
+    case .edits(_, let edited): edited.contains(index)
+    }
+  }
 }

@@ -139,6 +139,7 @@ extension LocalTransaction {
     let stored = try row.stored(0)
     // Whoever has the number is meant (J-28).
     let key = row.birth(0).map { .birth($0) } ?? key
+    let edited = object.edited
     let (object, links) = try resolved(object, against: .row(row.places[0].zIndex), type, relations)
     var changed = PropertySet()
     for index in object.values.indices where object.edited.contains(index) {
@@ -146,7 +147,7 @@ extension LocalTransaction {
       if type.layout.properties[index].relation != nil || object.values[index] != stored[index] { changed.insert(index) }
     }
     let place = try write(type.fields(of: changed, object), key, row.places[0], table)
-    return SavedObject(place: place, key: key, extent: .edits(row: stored), links: links)
+    return SavedObject(place: place, key: key, extent: .edits(row: stored, edited: edited), links: links)
   }
 
   /// Mostly an object that the app made is new: this asks for nothing beforehand. `nil` if it may be held or was removed.

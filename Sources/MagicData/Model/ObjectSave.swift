@@ -123,7 +123,7 @@ struct SavedObject: Sendable {
     /// What was changed.
     case changes
     /// What was set; the rest is as it stands here.
-    case edits(row: [Value])
+    case edits(row: [Value], edited: PropertySet)
   }
 
   enum Stored {
@@ -148,8 +148,8 @@ struct SavedObject: Sendable {
     switch extent {
     case .all: object.present.contains(index) ? .asGiven : .other(.null)
     case .changes: object.changed.contains(index) ? .asGiven : .unchanged
-    case .edits(let row):
-      object.edited.contains(index) || row[index] == object.values[index] ? .asGiven : .other(row[index])
+    case .edits(let row, let edited):
+      edited.contains(index) || row[index] == object.values[index] ? .asGiven : .other(row[index])
     }
   }
 }

@@ -3,7 +3,7 @@ internal import MagicJournal
 /// Which stored property a key path means: `\Book.title`, `\Book.$title`, `\Book.author.name`, or a computed property that only hands one on.
 ///
 /// A key path does not say. So it is read of an instance in which nothing is set, several times: what it reads is the property, if it reads that one
-/// alone and gives back what it got, each time another value. Of an object that it reads, it may go on to a property.
+/// alone and gives back what it got, each time another value, and nil as well if that is one. Of an object that it reads, it may go on to a property.
 enum PropertyPath {
   private struct Known {
     let route: PropertyRoute
@@ -56,6 +56,13 @@ enum PropertyPath {
       }
       way = found
     }
+    // What was read may be nil, which a getter may put something else in place of.
+    for (number, step) in way.enumerated() where step.isOptional && readings[0].isValue {
+      let reading = Reading.isOptional(path) ? Reading(path, round: 0, nilAt: number) : nil
+      guard reading?.way?.map(\.property) == way.prefix(number + 1).map(\.property) else {
+        throw Reading.refusal(of: readings, Object.magicName)
+      }
+    }
     let hops = way.dropLast().compactMap(\.hop)
     let found = Known(route: PropertyRoute(hops: hops, property: way[way.count - 1].property), hop: way[way.count - 1].hop)
     known.withLock { $0[path] = found }
@@ -66,6 +73,7 @@ enum PropertyPath {
 private struct Reading {
   struct Step {
     let property: Int
+    let isOptional: Bool
     /// Of a property that holds objects.
     let hop: Hop?
   }
@@ -75,14 +83,17 @@ private struct Reading {
   /// The names of the properties that were read, in the order of their declaration.
   private let names: [String]
   private let isDoubtful: Bool
+  /// Whether the key path gave a value, and not the property itself, as `\.$title` does.
+  let isValue: Bool
 
-  init<Object: MagicObject>(_ path: PartialKeyPath<Object>, round: Int) {
+  init<Object: MagicObject>(_ path: PartialKeyPath<Object>, round: Int, nilAt: Int? = nil) {
     let probe = Object()
-    let recorder = PropertyRecorder(round: round, ProbedObject(probe))
+    let recorder = PropertyRecorder(round: round, nilAt: nilAt, ProbedObject(probe))
     let value = recorder.record { probe[keyPath: path] }
     var read: [PropertySlot] = recorder.reads.map(\.property)
     // The type is asked first, or an optional wrapper would be taken for one.
     let wrapper = type(of: value) is any MagicProperty.Type ? value as? any MagicProperty : nil
+    isValue = wrapper == nil
     if let wrapper { read.append(wrapper.property) }
     let own = recorder.objects[0]
     names = Set(read.compactMap { own.index(of: $0) }).sorted().map { String(own.properties[$0].name) }
@@ -97,11 +108,14 @@ private struct Reading {
     var steps: [Step] = []
     for slot in read {
       guard let index = object?.index(of: slot), let property = object?.properties[index] else { return nil }
-      steps.append(Step(property: index, hop: StandIn.hop(index, property.type)))
+      steps.append(Step(property: index, isOptional: property.isOptional, hop: StandIn.hop(index, property.type)))
       object = recorder.objects.first { $0.standsFor?.isSame(as: slot) ?? false }
     }
     return steps
   }
+
+  /// Whether a key path's value may be nil.
+  static func isOptional(_ path: AnyKeyPath) -> Bool { type(of: path).valueType is any ExpressibleByNilLiteral.Type }
 
   static func refusal(of readings: [Reading], _ type: String) -> MagicDataError {
     if readings[0].isDoubtful, let name = readings[0].names.first {

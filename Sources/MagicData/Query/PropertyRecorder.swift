@@ -7,12 +7,14 @@ internal import MagicJournal
 final class PropertyRecorder {
   struct Read {
     let property: PropertySlot
-    let standIn: any Magical
+    /// `nil` for what is read as nil.
+    let standIn: (any Magical)?
     /// Whether another round gives another one, as far as there are others.
     let isTelling: Bool
   }
 
   private let round: Int
+  private let nilAt: Int?
   private(set) var reads: [Read] = []
   /// The instance that is read, and those that stand in for the objects that it holds.
   private(set) var objects: [ProbedObject]
@@ -20,8 +22,9 @@ final class PropertyRecorder {
   /// Stand-ins differ from round to round, so that a value that is worked out from one is told from it. As many as there are examples of a number.
   static let rounds = 0..<8
 
-  init(round: Int, _ object: ProbedObject) {
-    self.round = round
+  /// - Parameter nilAt: so many properties are read before one that is nil, which has to be an optional one.
+  init(round: Int, nilAt: Int? = nil, _ object: ProbedObject) {
+    (self.round, self.nilAt) = (round, nilAt)
     objects = [object]
   }
 
@@ -42,6 +45,10 @@ final class PropertyRecorder {
 
   private func standIn<Wrapped: Magical>(_ property: PropertySlot, _ type: Wrapped.Type) -> Wrapped? {
     if let known = reads.first(where: { $0.property.isSame(as: property) }) { return known.standIn as? Wrapped }
+    if reads.count == nilAt {
+      reads.append(Read(property: property, standIn: nil, isTelling: true))
+      return nil
+    }
     guard !Wrapped.magicKind.isRelation else { return objects(property, type) }
     let examples = Example.values(of: type)
     guard let last = examples.last else { return nil }
@@ -102,7 +109,7 @@ private enum Example {
     // A UUID takes the last two.
     case .text:
       [
-        .text("aB"), .text(" aB\u{e9}e\u{301} /?\n"), .text("zY\t\u{1f469}\0 "), .text(""),
+        .text("aB"), .text(" aB\u{e9}e\u{301} /?\n"), .text("zY\t\u{1f469}\0 "), .text(""), .text(String(repeating: "Ab ", count: 400)),
         .text("5bD1e995-27d4-4B2f-9b97-f4A7c15a0001"),
         .text("27D4eb2F-5bd1-4995-8b97-f4a7C15a0002"),
       ]

@@ -75,7 +75,7 @@ extension AsyncMagical: AnyAsset where Wrapped: AnyAsset {
   }
 
   var place: AssetPlace { asset?.place ?? AssetPlace() }
-  var isUnnamed: Bool { asset?.isUnnamed ?? false }
+  var isGiven: Bool { asset?.isGiven ?? false }
   func givenContent() throws -> Data? { try asset?.givenContent() }
   nonisolated(nonsending) func loaded<Asset>(as type: Asset.Type) async throws -> Asset? { try await asset?.loaded(as: type) }
 }

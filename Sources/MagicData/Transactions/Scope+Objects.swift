@@ -8,7 +8,7 @@ extension Scope {
   /// An instance whose type holds no others.
   private func saving(_ instance: Instance, as type: MappedType) throws -> ObjectWrite<SavedObject, Int> {
     let (save, mark) = try instance.save(in: store)
-    return ObjectWrite(assets: try instance.assets(of: save, in: store.id)) { transaction, assets in
+    return ObjectWrite(assets: try instance.assets(of: save, in: store)) { transaction, assets in
       try transaction.save(assets.naming(save), as: type)
     } finish: { saved, assets in
       onRollback(instance.memory(of: store, isPart: saved.isPart))
@@ -64,7 +64,7 @@ extension Scope {
       objects.append(object)
       marks.append(mark)
     }
-    return ObjectWrite(assets: try instances.assets(of: objects, in: store.id)) { [objects] transaction, assets in
+    return ObjectWrite(assets: try instances.assets(of: objects, in: store)) { [objects] transaction, assets in
       let objects = assets.naming(objects)
       return SavedRun(apart: try transaction.save(objects, as: type), objects)
     } finish: { [marks] saved, _ in
@@ -96,7 +96,7 @@ extension Scope {
     return {
       let graph = try ObjectGraph(instances, types, in: store)
       let save = graph.save
-      let assets = try graph.nodes.map(\.instance).assets(of: save.objects, in: store.id)
+      let assets = try graph.nodes.map(\.instance).assets(of: save.objects, in: store)
       return ObjectWrite(assets: assets) { transaction, assets in
         try transaction.save(assets.naming(save))
       } finish: { saved, assets in

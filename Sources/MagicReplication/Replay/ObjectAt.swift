@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import MagicData
 package import MagicJournal
 
@@ -117,7 +118,7 @@ extension JournalSource {
   package func forEachObject(
     at moment: MagicMoment?, type name: String?, _ body: @Sendable @escaping (ObjectAt) throws -> Void
   ) async throws -> MagicReadReport {
-    let path = path
+    let (path, body) = (path, outsideOfReads(body))
     let (unread, report) = try await withDatabase { magic in
       let moment = try await magic.stamp(at: moment)
       return try await magic.store.read { db in
@@ -138,6 +139,12 @@ extension JournalSource {
     }
     return report.joined(unread)
   }
+}
+
+/// A body of the app's, as one that may read databases: GRDB takes what runs on the queue of one of its connections for a part of the access to it.
+func outsideOfReads<Element>(_ body: @Sendable @escaping (Element) throws -> Void) -> @Sendable (Element) throws -> Void {
+  let queue = DispatchQueue(label: "MagicData.Reading")
+  return { element in try queue.sync { try body(element) } }
 }
 
 extension StateReader {

@@ -43,7 +43,7 @@ extension JournalSource {
   package func differences(
     from: MagicMoment, to: MagicMoment?, type name: String?, _ body: @Sendable @escaping (ObjectDifference) throws -> Void
   ) async throws -> MagicReadReport {
-    let path = path
+    let (path, body) = (path, outsideOfReads(body))
     let (unread, report) = try await withDatabase { magic in
       let (from, to) = (try await magic.stamp(at: from), try await magic.stamp(at: to))
       return try await magic.store.read { db in
@@ -74,7 +74,7 @@ extension JournalSource {
   package func differences(
     to other: JournalSource, type name: String?, _ body: @Sendable @escaping (ObjectDifference) throws -> Void
   ) async throws -> MagicReadReport {
-    let (oldPath, newPath) = (path, other.path)
+    let (oldPath, newPath, body) = (path, other.path, outsideOfReads(body))
     let ((unread, second), first) = try await withDatabase { old in
       try await other.withDatabase { new in
         let (old, new) = (old.store, new.store)

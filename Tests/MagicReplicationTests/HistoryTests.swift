@@ -145,7 +145,8 @@ import Testing
       #expect(try await MagicHistory(path: file.path).statistics().transactions == 1)
       await #expect(processExitsWith: .success) { [path = file.path as String] in
         let queue = try DatabaseQueue(path: path)
-        let mode = try? await queue.writeWithoutTransaction { db in try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE") }
+        let mode = try? await queue.writeWithoutTransaction { db in try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
+        }
         #expect(mode != "delete")
       }
       try await magic.update(Note("m", "second"))

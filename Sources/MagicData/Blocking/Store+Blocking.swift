@@ -31,7 +31,9 @@ extension Store {
   }
 
   package func readBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
-    func read() throws -> Result { try Store.failing("the database could not be read") { try accesses.during { try database.read(body) } } }
+    func read() throws -> Result {
+      try Store.failing("the database could not be read") { try accesses.during { try database.read(body) } }
+    }
     // In memory there is one connection, and a transaction may be open on it.
     return database is DatabaseQueue ? try exclusivelyBlocking(read) : try read()
   }

@@ -22,7 +22,8 @@ final class Accesses: @unchecked Sendable {
   }
 
   /// One access, for as long as its caller may have a connection.
-  nonisolated(nonsending) func during<Result>(_ body: nonisolated(nonsending) () async throws -> Result) async throws -> Result {
+  nonisolated(nonsending) func during<Result>(_ body: nonisolated(nonsending) () async throws -> Result) async throws -> Result
+  {
     try enter()
     defer { leave() }
     return try await body()

@@ -52,7 +52,9 @@ extension Store {
   private func readPastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     await longReads.enter()
     defer { longReads.leave() }
-    return try await Store.failing("the database could not be read") { try await accesses.during { try await database.read(body) } }
+    return try await Store.failing("the database could not be read") {
+      try await accesses.during { try await database.read(body) }
+    }
   }
 
   private func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
@@ -96,7 +98,9 @@ extension Store {
   {
     let failed = "the database could not be read"
     await turns.take()
-    guard let lookUps else { return try await exclusively { try Store.failing(failed) { try accesses.during { try database.read(body) } } } }
+    guard let lookUps else {
+      return try await exclusively { try Store.failing(failed) { try accesses.during { try database.read(body) } } }
+    }
     if let result = try Store.failing(failed, { try lookUps.read(body) }) { return result }
     return try await read(body)
   }

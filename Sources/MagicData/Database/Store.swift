@@ -155,7 +155,8 @@ package final class Store: Sendable {
   private func close(within seconds: TimeInterval?, empties: Bool) throws {
     guard accesses.end(within: seconds) else {
       throw MagicDataError(
-        .busy, "the database could not be closed: somebody in this process reads it or writes to it; try again when that has ended")
+        .busy,
+        "the database could not be closed: somebody in this process reads it or writes to it; try again when that has ended")
     }
     let ended = Result { try lookUps?.end() }
     // Nobody writes to the WAL any more.

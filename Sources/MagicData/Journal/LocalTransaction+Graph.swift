@@ -180,7 +180,8 @@ extension LocalTransaction {
     switch baseline {
     case .nothing: return .list(members.map(\.key))
     case .stored(let row): (zIndex, known) = (row, (relation.baseline ?? []).map(\.link))
-    case .row(let row): (zIndex, known) = (row, try target.links(of: row, stored).filter { try target.key(ofRow: $0.target) != nil })
+    case .row(let row):
+      (zIndex, known) = (row, try target.links(of: row, stored).filter { try target.key(ofRow: $0.target) != nil })
     }
     if known == now { return nil }
     let shown = Set(known.map(\.target))

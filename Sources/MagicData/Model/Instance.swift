@@ -129,7 +129,9 @@ struct Instance {
     let (storage, slot) = self.property(index)
     if layout.roles[index] == .primary { settlePrimary(index) }
     // It gets its name when its content is written.
-    if !layout.assets.isEmpty, case .held(let held) = storage[slot].slot, let asset = held.asset, asset.isGiven, asset.place.name == nil {
+    if !layout.assets.isEmpty, case .held(let held) = storage[slot].slot, let asset = held.asset, asset.isGiven,
+      asset.place.name == nil
+    {
       return .asset("")
     }
     do {

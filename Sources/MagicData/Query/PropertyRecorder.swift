@@ -109,7 +109,8 @@ private enum Example {
     // A UUID takes the last two.
     case .text:
       [
-        .text("aB"), .text(" aB\u{e9}e\u{301} /?\n"), .text("zY\t\u{1f469}\0 "), .text(""), .text(String(repeating: "Ab ", count: 400)),
+        .text("aB"), .text(" aB\u{e9}e\u{301} /?\n"), .text("zY\t\u{1f469}\0 "), .text(""),
+        .text(String(repeating: "Ab ", count: 400)),
         .text("5bD1e995-27d4-4B2f-9b97-f4A7c15a0001"),
         .text("27D4eb2F-5bd1-4995-8b97-f4a7C15a0002"),
       ]

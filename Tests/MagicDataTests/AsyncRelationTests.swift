@@ -124,27 +124,55 @@ private struct Ring: MagicObject {
       static var magicName: String { "Shelf" }
       @PrimaryMagicValue var id: String
       @MagicValue var byLevel: [String: Photo] = [:]
+      @OptionMagicValue var later: AsyncMagical<[String: Photo]>?
       init() {}
     }
     struct Older: MagicObject {
       static var magicName: String { "Shelf" }
       @PrimaryMagicValue var id: String
       @MagicValue var byLevel: [Level: Photo] = [:]
+      @OptionMagicValue var later: AsyncMagical<[Level: Photo]>?
       init() {}
     }
     let newer = Newer()
     newer.id = "s"
     newer.byLevel = ["low": Photo("low"), "unheard of": Photo("new")]
+    newer.later = AsyncMagical(value: newer.byLevel)
     try await magic.update(newer)
     try await magic.close()
     let older = try await MagicData(path: folder["db"])
     let shelf = try await older.object(of: Older.self, primary: "s")
     #expect(shelf.byLevel.mapValues(\.name) == [.low: "low"])
+    let later = try #require(shelf.later)
+    #expect(try await later.get().mapValues(\.name) == [.low: "low"])
+    var streamed: [String] = []
+    for try await (level, photo) in try later.createAsyncStream() { streamed.append("\(level) \(photo.name)") }
+    #expect(streamed == ["low low"])
+    for _ in 0..<20 { _ = try await later.randomValue() }
     shelf.byLevel[.high] = Photo("high")
     try await older.update(shelf)
     try await older.close()
     let again = try await MagicData(path: folder["db"]).object(of: Newer.self, primary: "s")
     #expect(again.byLevel.mapValues(\.name) == ["low": "low", "high": "high", "unheard of": "new"])
+  }
+
+  /// Of two databases nothing is the same, and what was not saved is nothing yet.
+  @Test func reversesOfTwoDatabasesDiffer() async throws {
+    let other = try await MagicData(path: folder["other"])
+    var photos: [Photo] = []
+    for database in [magic, other] {
+      let album = Album()
+      album.id = "a"
+      album.photos = [Photo("one")]
+      try await database.update(album)
+      photos.append(try #require(await database.object(of: Photo.self).first))
+    }
+    #expect(photos.map(\.albums.count) == [1, 1])
+    #expect(photos[0].albums != photos[1].albums)
+    #expect(photos[0].albums == [try await album("a")])
+    #expect(photos[1].albums != [try await album("a")])
+    #expect(photos[0].covers == photos[1].covers)
+    #expect(photos[0].covers != [Album()])
   }
 
   /// Owners that cannot be shown do not end a reverse.

@@ -38,6 +38,57 @@ import Testing
     }
   }
 
+  private enum Before {
+    struct Album: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var photos: MagicalSet<Photo> = []
+      @OptionMagicValue var later: AsyncMagical<[Photo]>?
+      init() {}
+    }
+    struct Photo: MagicObject {
+      @PrimaryMagicValue var id: String
+      init() {}
+    }
+  }
+
+  private enum After {
+    struct Album: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var photos: MagicalSet<Photo> = []
+      @OptionMagicValue var later: AsyncMagical<[Photo]>?
+      @OptionMagicValue var place: String?
+      @MagicValue var stars: Int = 3
+      static var magicIndexes: [MagicIndex] { [MagicIndex(\Album.stars)] }
+      init() {}
+    }
+    struct Photo: MagicObject {
+      @PrimaryMagicValue var id: String
+      @OptionMagicValue var camera: String?
+      @ReverseMagicValue(\Album.$photos) var albums: AsyncReverseMagicSet<Album>
+      init() {}
+    }
+  }
+
+  /// What asks without writing needs none of the new columns.
+  @Test func relationsAreCountedBeforeANewColumnIsMade() async throws {
+    let (album, photo) = (Before.Album(), Before.Photo())
+    (album.id, photo.id) = ("a", "p")
+    (album.photos, album.later) = ([photo], AsyncMagical(value: [photo]))
+    try await magic.update(album)
+    let reopened = try await MagicData(path: folder["db"])
+    let fetched = try await reopened.object(of: After.Photo.self, primary: "p")
+    #expect(fetched.albums.count == 1)
+    #expect(fetched.albums == fetched.albums && fetched.albums != [])
+    let again = try await MagicData(path: folder["db"])
+    try await again.transaction { tx in
+      let album = try await tx.object(of: After.Album.self, primary: "a")
+      let count = try album.later?.count
+      #expect(count == 1)
+    }
+    #expect(try await reopened.object(of: After.Album.self).map(\.stars) == [3])
+    #expect(fetched.albums.count == 1)
+  }
+
   let folder: TemporaryFolder
   let magic: MagicData
 

@@ -173,6 +173,44 @@ private struct Invoice: MagicObject {
     #expect(try await places(other) == [1: "theirs"])
   }
 
+  /// Whichever comes last, the number and the object that the instance is belong together.
+  @MainActor @Test(arguments: 0..<20) func savesInTwoDatabasesAtOnceLeaveTheNumberOfOne(round: Int) async throws {
+    let other = try await MagicData(path: folder["other"])
+    for number in 0...(round % 3) { _ = try await place("\(number)") }
+    let both = Place()
+    both.name = "both"
+    let saves = [magic, other].map { magic in Task { @MainActor in try await magic.update(both) } }
+    for save in saves { _ = try await save.value }
+    both.name = "changed"
+    try await magic.update(both)
+    let names = try await places()
+    #expect(names.values.count { $0 == "changed" } == 1 && names.values.contains("0"))
+    try await other.update(both)
+    #expect(try await places(other).values.contains("changed"))
+  }
+
+  /// J-28: a number that the app sets means the object that has it, in a query no less than in an update.
+  @Test func anObjectIsAskedForByItsNumber() async throws {
+    struct Holder: MagicObject {
+      @OptionMagicValue var place: Place?
+      @MagicValue var places: MagicalSet<Place> = []
+      init() {}
+    }
+    let holder = Holder()
+    let place = Place()
+    place.name = "x"
+    (holder.place, holder.places) = (place, [place])
+    try await magic.update(holder)
+    #expect(place.number == 1)
+    let named = Place()
+    named.number = 1
+    let query = magic.query(of: Holder.self)
+    #expect(try await query.where { $0.place == named }.count() == 1)
+    #expect(try await query.where { $0.place != named }.count() == 0)
+    #expect(try await query.where { $0.places.contains(named) }.count() == 1)
+    #expect(try await magic.query(of: Place.self).where { $0.isIn([named]) }.count() == 1)
+  }
+
   @Test func whatIsRolledBackHasNoNumber() async throws {
     let (kept, undone) = (Place(), Place())
     await #expect(throws: Stop.self) {

@@ -272,6 +272,23 @@ private final class Hoop: Circular {
     }
   }
 
+  /// A member that is another object by now is found as that.
+  @Test func aSetFindsAMemberThatHasBecomeAnotherObject() async throws {
+    let (first, second) = (Twig("a"), Twig("b"))
+    try await magic.update(first)
+    try await magic.update(second)
+    var set: MagicalSet = [first]
+    #expect(!set.contains(second))
+    first.name = "b"
+    try await magic.update(first)
+    let fetched = try await magic.object(of: Twig.self, primary: "b")
+    #expect(set.contains(fetched) && set.contains(second))
+    set.insert(fetched)
+    #expect(set.count == 1)
+    let removed = set.remove(fetched)
+    #expect(removed != nil && set.isEmpty)
+  }
+
   @Test func anUpdateSavesTheWholeGraphBelow() async throws {
     let book = Volume("Emma", Author("Jane"))
     book.pages = [Page("one")]

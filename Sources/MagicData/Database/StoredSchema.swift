@@ -40,6 +40,8 @@ package struct StoredSchema: Sendable {
     types = zip(types, added).map { $1.isEmpty ? $0 : $0.appending($1) }
   }
 
+  func type(_ type: TypeSchema.Identity) -> StoredType? { ids[type].map { types[$0] } }
+
   func has(_ type: TypeSchema.Identity) -> Bool { ids[type] != nil }
 
   /// A type that is known with all its fields, and their ids.

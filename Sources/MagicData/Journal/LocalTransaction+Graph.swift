@@ -14,6 +14,7 @@ struct GraphPlaces {
 extension LocalTransaction {
   /// Adds or updates the objects of a graph. `nil` for those that needed no look.
   mutating func save(_ graph: GraphSave) throws -> [SavedObject?] {
+    let graph = try withoutDefaultsOfHeld(graph)
     var places = GraphPlaces(places: Array(repeating: nil, count: graph.objects.count))
     var saved: [SavedObject?] = Array(repeating: nil, count: graph.objects.count)
     var deferred: [(number: Int, relation: RelationSave)] = []
@@ -39,6 +40,28 @@ extension LocalTransaction {
       saved[number] = try link(relation, done, type, places)
     }
     return saved
+  }
+
+  /// Objects that an `init()` puts in are for new ones. Of what is held already they change nothing, and are not stored either if nobody else holds them.
+  private func withoutDefaultsOfHeld(_ graph: GraphSave) throws -> GraphSave {
+    guard graph.objects.contains(where: { $0.relations.contains(where: \.isDefault) }) else { return graph }
+    var graph = graph
+    for number in graph.order {
+      let object = graph.objects[number]
+      guard object.relations.contains(where: \.isDefault), object.isMadeByApp(for: store), let primary = object.primary,
+        let type = graph.types[number], try ObjectTable(type.stored, db).place(of: .primary(primary)) != nil
+      else { continue }
+      graph.objects[number] = object.with { content in
+        for relation in content.relations where relation.isDefault { content.present.remove(relation.index) }
+        content.relations.removeAll(where: \.isDefault)
+      }
+    }
+    var (held, open) = (Set(graph.roots), graph.roots)
+    while let number = open.popLast() {
+      for member in graph.objects[number].relations.flatMap(\.members) where held.insert(member).inserted { open.append(member) }
+    }
+    graph.order.removeAll { !held.contains($0) }
+    return graph
   }
 
   /// What waited for objects that hold each other.

@@ -83,7 +83,11 @@ extension Instance {
       return
     }
     var (members, names) = try relation.members(of: held)
-    if !state.isEdited, record?.database == database.id {
+    // What `init()` puts in is stored once something is set in it.
+    let isSet =
+      state.isEdited || held.links?.isEmpty ?? true && record != nil && members.contains { $0.record == nil }
+      && !isDefault(relation, members, names, as: layout.properties[index].initialObjects)
+    if !isSet, record?.database == database.id {
       // Nothing was put in since; what the database does not know any more was removed, and is not made again by the way.
       let isKnown = members.map { $0.record != nil }
       if isKnown.contains(false) {
@@ -92,16 +96,44 @@ extension Instance {
       }
     }
     let isDefault =
-      record == nil && !state.isStored && members.isEmpty && state.edits == layout.initialEdits[index]
+      record == nil && !state.isStored && state.edits == layout.initialEdits[index]
+      && isDefault(relation, members, names, as: layout.properties[index].initialObjects)
     object.present.insert(index)
-    if state.isEdited, !isDefault {
+    if isSet, !isDefault {
       object.edited.insert(index)
       object.changed.insert(index)
     }
     object.relations.append(
       RelationSave(
         index: index, kind: relation.kind, members: members.map(number), names: names,
-        baseline: state.isEdited ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot)))
+        baseline: isSet ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot),
+        isDefault: isDefault && !members.isEmpty))
+  }
+
+  /// Whether objects are those that `init()` puts in, of which nothing was set, saved or fetched since.
+  private func isDefault(_ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as initial: Held?) -> Bool {
+    guard let initial, let (first, firstNames) = try? relation.members(of: initial) else { return members.isEmpty }
+    return members.count == first.count && names == firstNames && zip(members, first).allSatisfy { $0.isMade(as: $1) }
+  }
+
+  /// Whether nothing was set in either of two that does not stand in both.
+  private func isMade(as other: Instance) -> Bool {
+    if identity == other.identity { return true }
+    guard record == nil, other.record == nil, layout === other.layout else { return false }
+    return layout.properties.indices.allSatisfy { index in
+      let ((storage, slot), (otherStorage, otherSlot)) = (property(index), other.property(index))
+      let (state, otherState) = (storage[slot], otherStorage[otherSlot])
+      guard !state.isStored, state.edits == otherState.edits else { return false }
+      switch (layout.properties[index].relation, state.slot, otherState.slot) {
+      case (let relation?, .held(let held), .held(let otherHeld)):
+        guard let (members, names) = try? relation.members(of: held) else { return false }
+        return isDefault(relation, members, names, as: otherHeld)
+      default:
+        if layout.properties[index].isVolatile { return true }
+        guard let (value, otherValue) = try? (state.slot.value(), otherState.slot.value()) else { return false }
+        return value == otherValue
+      }
+    }
   }
 
   private func hidden(_ storage: Storage, _ slot: Int) -> Set<Int64> {
@@ -144,10 +176,11 @@ extension Instance {
   }
 
   /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
-  /// from that.)
+  /// from that, nor a memberwise one that sets what is another value each time.)
   private func isDefault(_ index: Int, _ state: Storage.Property) throws -> Bool {
     guard !state.isStored, state.edits == layout.initialEdits[index] else { return false }
-    return try layout.properties[index].initial == state.slot.value()
+    let property = layout.properties[index]
+    return try property.isVolatile || property.initial == state.slot.value()
   }
 
   /// After a save: what was set since stays set.
@@ -162,7 +195,8 @@ extension Instance {
         continue
       }
       if index == layout.primary, let number = saved.number {
-        if isAsSaved {
+        // Another save may have been on its way; what counts is whether the app has set a number.
+        if isAsSaved || storage[slot].slot.isUnset || !storage[slot].isEdited {
           storage[slot].slot = .integer(number)
           storage.setStored(at: slot)
         } else {

@@ -59,6 +59,9 @@ struct Instance {
   var record: Record? {
     get { first.record }
     nonmutating set {
+      if let before = first.record, before.database != newValue?.database || before.place.zIndex != newValue?.place.zIndex {
+        SavedMember.moves.withLock { $0 += 1 }
+      }
       first.record = newValue
       first.removed = nil
       // A reverse that stands alone has to know as well.

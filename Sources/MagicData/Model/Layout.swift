@@ -20,10 +20,16 @@ final class Layout: Sendable {
     /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
     let initial: Value?
     let initialEdits: UInt32
+    /// Whether that is another one each time, as a `Date()` is.
+    let isVolatile: Bool
+    /// The same of objects. Nobody changes it.
+    nonisolated(unsafe) let initialObjects: Held?
     /// Of a value without which an object is not shown: what tells SQL whether it can be read, if that is in doubt.
     let reader: Int?
 
     var kind: Value.Kind { field.kind }
+    /// What its values may be stored as from before.
+    var formerFields: [TypeSchema.Field] { formerKinds.map { TypeSchema.Field(name: field.name, kind: $0.kind) } }
   }
 
   /// What each fetched object asks of a property.
@@ -106,6 +112,8 @@ final class Layout: Sendable {
     }
     let all = wrappers(of: probe)
     let children = all.filter { Swift.type(of: $0.wrapper).role != .reverse }
+    let second = Object()
+    let others = wrappers(of: second).filter { Swift.type(of: $0.wrapper).role != .reverse }.map(\.wrapper.property)
     let name: Name
     let properties: [Property]
     var targets: [TypeSchema] = []
@@ -116,6 +124,7 @@ final class Layout: Sendable {
         let (label, wrapper) = child
         let type = Swift.type(of: wrapper)
         let state = wrapper.property.storage[wrapper.property.index]
+        let other = others.indices.contains(index) ? others[index].storage[others[index].index] : state
         let (name, fillIn) = (try Name(String(label.dropFirst())), declared.fillIn(index))
         let (kind, relation) = (type.valueType.magicKind, relation(type.valueType))
         guard relation != nil || (type.valueType as? any CodedCollection.Type)?.holdsObjects != true else {
@@ -125,13 +134,16 @@ final class Layout: Sendable {
         if let target { targets.append(target) }
         let hasDefault = wrapper.property.hasValue || fillIn != nil
         let canBeAbsent = type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault)
+        let hasInitial = type.role != .primary && relation == nil
+        let initialObjects: Held? = if relation != nil, case .held(let held) = state.slot { held } else { nil }
         return Property(
           name: name,
           field: TypeSchema.Field(name: declared.storedName(index, named: name), kind: kind, target: target?.identity),
           role: type.role, codec: type.codec, relation: relation,
           canBeAbsent: canBeAbsent,
           formerKinds: declared.formerKinds(index), fillIn: fillIn,
-          initial: type.role == .primary || relation != nil ? nil : try state.slot.value(), initialEdits: state.edits,
+          initial: hasInitial ? try state.slot.value() : nil, initialEdits: state.edits,
+          isVolatile: hasInitial ? try state.slot.value() != other.slot.value() : false, initialObjects: initialObjects,
           reader: canBeAbsent || relation != nil
             ? nil : PropertyReader.number(type.codec, kind, former: declared.formerKinds(index)))
       }
@@ -150,7 +162,6 @@ final class Layout: Sendable {
     guard properties.count <= Limits.fieldsOfType else {
       throw MagicDataError(.tooLarge, "\(type) cannot be stored: it has more than \(Limits.fieldsOfType) properties")
     }
-    let second = Object()
     let offsets = offsets(of: inOrder(all), in: probe)
     let same = offsets == Layout.offsets(of: inOrder(wrappers(of: second)), in: second)
     let slots = all.indices.filter { Swift.type(of: all[$0].wrapper).role != .reverse }
@@ -203,9 +214,7 @@ final class Layout: Sendable {
     primary = properties.firstIndex { $0.role == .primary }
     primaryKind = primary.map { properties[$0].kind }
     let fields = properties.map(\.field)
-    let former = properties.flatMap { property in
-      property.formerKinds.map { TypeSchema.Field(name: property.field.name, kind: $0.kind) }
-    }
+    let former = properties.flatMap(\.formerFields)
     schema = TypeSchema(
       name: name, primary: primary.map { fields[$0] },
       fields: zip(properties, fields).filter { $0.0.role != .primary }.map(\.1) + former)

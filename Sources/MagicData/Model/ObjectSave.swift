@@ -113,6 +113,8 @@ struct RelationSave: Sendable {
   let baseline: [Member]?
   /// The z indexes of an array's objects that the instance does not show.
   let hidden: Set<Int64>
+  /// Whether there are members, and they are those that `init()` puts in.
+  var isDefault = false
 }
 
 /// What a save did, for the instance that was saved.

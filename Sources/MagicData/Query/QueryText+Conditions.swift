@@ -104,20 +104,17 @@ extension QueryText {
       }
     }
     let key = "\(subject.name).\(Statements.quoted(stored.keyColumn))"
-    // One that has a number without being named by it is another.
-    let isNamed = stored.schema.hasNumbers ? " AND \(subject.name).magic_birth IS NULL" : ""
     switch (zIndexes.isEmpty, primaries.isEmpty) {
     case (true, true): add("0")
     case (false, true): appendEqual("\(subject.name).z_index", zIndexes)
-    case (true, false):
-      appendEqual(key, primaries)
-      add(isNamed)
+    // A number means the object that has it, however it was given (J-28).
+    case (true, false): appendEqual(key, primaries)
     case (false, false):
       add("(")
       appendEqual("\(subject.name).z_index", zIndexes)
       add(" OR ")
       appendEqual(key, primaries)
-      add("\(isNamed))")
+      add(")")
     }
   }
 

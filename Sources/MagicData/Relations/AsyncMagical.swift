@@ -106,6 +106,13 @@ extension Dictionary: AsyncMagicalCollection where Key: Codable, Value: MagicObj
   }
 }
 
+extension AsyncMagicalCollection {
+  /// `nil` for one whose key cannot be read here, which `get()` leaves out as well.
+  fileprivate static func shownElement(_ object: AsyncObject, name: [UInt8]) -> Element? {
+    try? asyncElement(object, name: name)
+  }
+}
+
 extension AsyncMagical where Wrapped: AsyncMagicalCollection {
   /// How many objects there are, with those that cannot be shown. Asks the database at once, on the caller's thread.
   /// - Throws: ``MagicDataError`` with `failed` if the database is closed, `notADatabase` if the file is damaged; in memory also `busy`, while others write.
@@ -187,8 +194,8 @@ public struct AsyncMagicalStream<Wrapped: AsyncMagicalCollection>: AsyncSequence
         // After an error nothing follows.
         links = []
         let objects = try await property.fetch(Array(part), Wrapped.AsyncObject.self).all(Wrapped.AsyncObject.self)
-        batch = try part.compactMap { link in
-          try objects?.find(link.target).map { try Wrapped.asyncElement($0.pointee, name: link.name) }
+        batch = part.compactMap { link in
+          objects?.find(link.target).flatMap { Wrapped.shownElement($0.pointee, name: link.name) }
         }[...]
         links = rest
       }
@@ -280,8 +287,8 @@ struct StoredProperty {
     let layout = try StoredProperty.layout(owner)
     let known = store.known(owner)
     return try store.readBlocking { db in
-      guard let type = try known ?? MappedType.find(layout, db) else { return [] }
-      return try type.shownLinks(of: zIndex, index, db)
+      let place = if let known { RelationPlace(known, index) } else { try RelationPlace(layout, index, db) }
+      return try place?.shownLinks(of: zIndex, db) ?? []
     }
   }
 
@@ -294,7 +301,7 @@ struct StoredProperty {
     let (zIndex, index, types) = (zIndex, index, try await scope.typesForReading(of: targets))
     // Links and objects of one moment.
     let (links, graph) = try await scope.read { db in
-      let links = try type.shownLinks(of: zIndex, index, db)
+      let links = try RelationPlace(type, index)?.shownLinks(of: zIndex, db) ?? []
       return (links, try FetchedGraph(FetchedRows(targets, db, at: Array(Set(links.map(\.target))).sorted()), types, db))
     }
     return (links, try scope.makeAll(graph))
@@ -317,22 +324,8 @@ struct StoredProperty {
   ) async throws -> Wrapped.Element? {
     guard let link else { return nil }
     let objects = try await fetch([link], Wrapped.AsyncObject.self).all(Wrapped.AsyncObject.self)
-    return try objects?.find(link.target).map { try Wrapped.asyncElement($0.pointee, name: link.name) }
+    return objects?.find(link.target).flatMap { Wrapped.shownElement($0.pointee, name: link.name) }
   }
 
   private static func layout<Object: MagicObject>(_ type: Object.Type) throws -> Layout { try Layout.of(type) }
-}
-
-extension MappedType {
-  /// A property's links to objects that have a row, in its order.
-  fileprivate func shownLinks(of zIndex: Int64, _ index: Int, _ db: Database) throws -> [Link] {
-    guard let field = fields[index], let relation = stored.relations[field] else { return [] }
-    var select = try SQL(db, stored.selectShown(field, relation))
-    try select.bind(zIndex)
-    var links: [Link] = []
-    while try select.step() {
-      links.append(relation.link(select))
-    }
-    return links
-  }
 }

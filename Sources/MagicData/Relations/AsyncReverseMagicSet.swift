@@ -70,15 +70,15 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
 
   private func zIndexes() throws -> [Int64] {
     switch source {
-    case .listed(let elements): return try elements.compactMap { try Instance(of: $0).record?.place.zIndex }
+    case .listed(let elements): return elements.compactMap { Member($0).saved?.zIndex }
     case .stored(let record, let relation):
       let store = try record.store
       let property = try AsyncReverseMagicSet.property(relation)
       let layout = try Layout.of(Element.self)
       let known = store.known(Element.self)
       return try store.readOnCaller { db in
-        guard let type = try known ?? MappedType.find(layout, db) else { return [] }
-        return try type.owners(of: record.place.zIndex, in: property, after: .min, limit: -1, db)
+        let place = if let known { RelationPlace(known, property) } else { try RelationPlace(layout, property, db) }
+        return try place?.owners(of: record.place.zIndex, after: .min, limit: -1, db) ?? []
       }
     }
   }
@@ -89,10 +89,14 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
     let property = try AsyncReverseMagicSet.property(relation)
     let scope = Scope.database(try record.store)
     guard let type = try await scope.mappedForReading(Element.self) else { return ([], nil) }
+    guard let place = RelationPlace(type, property) else {
+      let name = type.layout.properties[property].name
+      throw MagicDataError(.model, "\(type.layout.name).\(name) holds no objects, so it has no reverse")
+    }
     let types = try await scope.typesForReading(of: type)
     let (zIndex, size) = (record.place.zIndex, AsyncReverseMagicSet.batchSize)
     let (graph, end) = try await scope.read { db in
-      let owners = try type.owners(of: zIndex, in: property, after: last, limit: size, db)
+      let owners = try place.owners(of: zIndex, after: last, limit: size, db)
       return (try FetchedGraph(FetchedRows(type, db, at: owners), types, db), owners.count == size ? owners.last : nil)
     }
     return (try scope.make(graph), end)
@@ -111,10 +115,23 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
 }
 
 extension AsyncReverseMagicSet: Equatable {
-  /// Whether both hold the same objects of one database now.
+  /// Whether both hold the same objects of one database now; not if one of them was not saved.
   public static func == (left: AsyncReverseMagicSet, right: AsyncReverseMagicSet) -> Bool {
-    guard let left = try? left.zIndexes(), let right = try? right.zIndexes() else { return false }
-    return Set(left) == Set(right)
+    guard let left = try? left.members(), let right = try? right.members() else { return false }
+    return left == right
+  }
+
+  /// - Throws: if one of them is no object of a database.
+  private func members() throws -> Set<SavedMember> {
+    switch source {
+    case .listed(let elements):
+      return Set(
+        try elements.map { element in
+          guard let member = Member(element).saved else { throw MagicDataError(.value, "the object was not saved") }
+          return member
+        })
+    case .stored(let record, _): return Set(try zIndexes().map { SavedMember(database: record.database, zIndex: $0) })
+    }
   }
 }
 
@@ -123,19 +140,3 @@ extension AsyncReverseMagicSet: Sendable {}
 
 @available(*, unavailable)
 extension AsyncReverseMagicSet.AsyncIterator: Sendable {}
-
-extension MappedType {
-  /// The z indexes of the objects that can be shown and hold one in a property.
-  fileprivate func owners(of zIndex: Int64, in property: Int, after last: Int64, limit: Int, _ db: Database) throws -> [Int64] {
-    guard let relation = relations.first(where: { $0.index == property })?.stored, let field = fields[property] else {
-      throw MagicDataError(.model, "\(layout.name).\(layout.properties[property].name) holds no objects, so it has no reverse")
-    }
-    var select = try SQL(db, stored.selectOwners(field, relation, required: required))
-    try select.bind(zIndex)
-    try select.bind(last)
-    try select.bind(limit)
-    var owners: [Int64] = []
-    while try select.step() { owners.append(select.integer(0)) }
-    return owners
-  }
-}

@@ -118,26 +118,40 @@ struct Member {
 struct SavedMember: Hashable {
   let database: Identifier
   let zIndex: Int64
+
+  /// How many instances are not the object any more that they were: removed, with another primary value, or in another database.
+  static let moves = Locked(0)
 }
 
 /// Where a set's members stand, by what tells them apart: worked out when it is first asked for, since most sets never ask.
 private final class MemberIndex {
   private var places: MemberPlaces?
+  private var moves = 0
 
   init() {}
 
   init(copying other: MemberIndex) {
-    places = other.places
+    (places, moves) = (other.places, other.moves)
   }
 
   /// - Parameter elements: all members, of which an index that was not asked yet knows nothing.
   func find(_ member: Member, in elements: [some MagicObject]) -> Int? {
-    if places == nil { places = MemberPlaces(of: elements) }
-    guard let place = places?.find(member) else { return nil }
+    if places == nil { build(elements) }
+    guard let place = places?.find(member) else {
+      // A member may be another object by now.
+      guard moves != SavedMember.moves.withLock(\.self) else { return nil }
+      build(elements)
+      return places?.find(member)
+    }
     if Member(elements[place]).isSame(as: member) { return place }
     // It was another one's, which has given way, and whose memory may be this one's by now; or a rollback has taken its z index back.
-    places = MemberPlaces(of: elements)
+    build(elements)
     return places?.find(member)
+  }
+
+  private func build(_ elements: [some MagicObject]) {
+    moves = SavedMember.moves.withLock(\.self)
+    places = MemberPlaces(of: elements)
   }
 
   /// A member that was looked for.

@@ -15,15 +15,18 @@ extension MagicData {
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result
   ) async throws -> Result {
     try await store.exclusively {
-      let open = try await OpenTransaction.begin(store)
-      do {
-        let result = try await RunningTransaction.run(of: store) { try await body(MagicTransaction(open)) }
-        try Task.checkCancellation()
-        try await open.commit()
-        return result
-      } catch {
-        await open.rollback()
-        throw error
+      // Whoever closes waits for its end: else a connection could be closed, or stay, in the middle of it.
+      try await store.accessing {
+        let open = try await OpenTransaction.begin(store)
+        do {
+          let result = try await RunningTransaction.run(of: store) { try await body(MagicTransaction(open)) }
+          try Task.checkCancellation()
+          try await open.commit()
+          return result
+        } catch {
+          await open.rollback()
+          throw error
+        }
       }
     }
   }

@@ -45,11 +45,11 @@ public final class MagicData: Sendable {
     try await self.init(path: URL(fileURLWithPath: path))
   }
 
-  /// Closes the database. Later calls throw; all that was stored is in the database file then, and none of it in SQLite's WAL beside it
+  /// Closes the database, when the reads, writes and transactions that are on their way have ended. Other calls throw from then on; all that was stored is in the database file then, and none of it in SQLite's WAL beside it
   /// alone, unless another process has the file open as well.
   ///
   /// A database closes by itself with its last reference; an object that may ask it for more, by a reverse or an ``AsyncMagical``, holds one.
-  /// - Throws: ``MagicDataError`` with `busy` or `failed` if SQLite cannot close the file. Calls to a database that is closed throw `failed`.
+  /// - Throws: ``MagicDataError`` with `transaction` in the body of one, which it would wait for; with `busy` or `failed` if SQLite cannot close the file. Calls to a database that is closed throw `failed`.
   public func close() async throws {
     do {
       try await store.close()

@@ -133,6 +133,41 @@ import Testing
     #expect(try await cats(MagicData(path: folder["db"])) == ["Tom": 4, "Kit": 1])
   }
 
+  /// A transaction is not left alone with its connection: who closes waits for it, or does not close.
+  @Test func aTransactionGoesOnWhileSomebodyWantsToClose() async throws {
+    try await magic.update(Cat("Tom", 4))
+    let (hasBegun, mayEnd) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+    let writing = Task { [magic] in
+      try await magic.transaction { tx in
+        try await tx.update(Cat("Kit", 1))
+        await #expect { try await magic.close() } throws: { ($0 as? MagicDataError)?.code == .transaction }
+        #expect { try magic.blocking.close() } throws: { ($0 as? MagicDataError)?.code == .transaction }
+        hasBegun.continuation.finish()
+        for await _ in mayEnd.stream {}
+        struct Stop: Error {}
+        do {
+          try await tx.transaction { tx in
+            try await tx.update(Cat("Undone", 1))
+            throw Stop()
+          }
+        } catch is Stop {}
+        // What reads beside it is part of it.
+        #expect(try await magic.object(of: Cat.self).count == 1)
+        try await tx.update(Cat("Kit", 2))
+      }
+    }
+    for await _ in hasBegun.stream {}
+    #expect { try magic.blocking.close() } throws: { ($0 as? MagicDataError)?.code == .busy }
+    let closing = Task { [magic] in try await magic.close() }
+    await expectClosed("while it closes") { while true { try await magic.store.read { _ in } } }
+    mayEnd.continuation.finish()
+    try await writing.value
+    try await closing.value
+    let reopened = try await MagicData(path: folder["db"])
+    #expect(try await cats(reopened) == ["Tom": 4, "Kit": 2])
+    try await reopened.update(Cat("Max", 3))
+  }
+
   private func wait(for semaphore: DispatchSemaphore) async {
     await withCheckedContinuation { continuation in
       Thread.detachNewThread {

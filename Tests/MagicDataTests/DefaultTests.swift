@@ -24,13 +24,13 @@ import Testing
     @PrimaryMagicValue var id: String
     @MagicValue var name: String = ""
     @MagicValue var joined: Date = Date()
-    @MagicValue var token: UUID
+    @MagicValue var token: UUID = UUID()
     @MagicValue var settings: Settings = Settings()
     @MagicValue var theme: Theme = Person.plain
     @MagicValue var themes: [Theme] = [Theme("a"), Theme("b")]
     @MagicValue var later: AsyncMagical<Settings> = AsyncMagical(value: Settings())
 
-    init() { token = UUID() }
+    init() {}
 
     init(_ id: String, _ name: String) {
       self.init()
@@ -85,6 +85,69 @@ import Testing
     #expect(try await magic.count(of: Settings.self) == 2)
   }
 
+  private struct Named: MagicObject {
+    @PrimaryMagicValue var id: UUID
+    @MagicValue var volume: Int = 5
+    init() {}
+  }
+
+  private struct User: MagicObject {
+    @PrimaryMagicValue var name: String
+    @MagicValue var age: Int = 0
+    @MagicValue var settings: Named = Named()
+    init() {}
+    init(_ name: String) { self.name = name }
+  }
+
+  /// A default object's own primary value comes when it is asked for, which is not set by the app.
+  @Test func aDefaultObjectWithAPrimaryValueOverwritesNothing() async throws {
+    let first = User("a")
+    first.settings.volume = 9
+    try await magic.update(first)
+    let second = User("a")
+    try await magic.update(second)
+    #expect(second.settings.id != first.settings.id)
+    second.age = 5
+    try await magic.update(second)
+    let stored = try await magic.object(of: User.self, primary: "a")
+    #expect(stored.age == 5 && stored.settings.volume == 9 && stored.settings.id == first.settings.id)
+    #expect(try await magic.count(of: Named.self) == 1)
+    let third = User("a")
+    let other = Named()
+    other.id = UUID()
+    third.settings = other
+    try await magic.update(third)
+    #expect(try await magic.object(of: User.self, primary: "a").settings.id == other.id)
+  }
+
+  private final class Parent: MagicObject {
+    @PrimaryMagicValue var name: String
+    @OptionMagicValue var child: Child?
+    init() {
+      child = Child()
+      child?.parent = self
+    }
+  }
+
+  private final class Child: MagicObject {
+    @OptionMagicValue var parent: Parent?
+    @MagicValue var age: Int = 1
+    init() {}
+  }
+
+  @Test func defaultObjectsMayHoldEachOther() async throws {
+    let first = Parent()
+    first.name = "p"
+    first.child?.age = 7
+    try await magic.update(first)
+    let second = Parent()
+    second.name = "p"
+    try await magic.update(second)
+    #expect(try await magic.object(of: Parent.self, primary: "p").child?.age == 7)
+    try await magic.update(Parent())
+    #expect(try await magic.count(of: Child.self) == 2)
+  }
+
   private enum Older {
     struct Person: MagicObject {
       @PrimaryMagicValue var id: String
@@ -113,5 +176,15 @@ import Testing
     try await reopened.update(fetched)
     #expect(try await reopened.object(of: Newer.Person.self, primary: "p").settings.volume == 7)
     #expect(try await reopened.count(of: Settings.self) == 1)
+    // By itself first, as well.
+    let other = Older.Person()
+    other.id = "q"
+    try await magic.update(other)
+    let second = try await reopened.object(of: Newer.Person.self, primary: "q")
+    second.settings.volume = 8
+    try await reopened.update(second.settings)
+    try await reopened.update(second)
+    #expect(try await reopened.object(of: Newer.Person.self, primary: "q").settings.volume == 8)
+    #expect(try await reopened.count(of: Settings.self) == 2)
   }
 }

@@ -17,7 +17,7 @@ extension Store {
     let known = assets.takeUnsettled()
     let doing = "files of assets could not be cleared up"
     do {
-      for part in try await accessNow(doing, { db in try self.unsettledAssets(known, db) }) {
+      for part in try await accessing({ try await accessNow(doing, { db in try self.unsettledAssets(known, db) }) }) {
         try await begin(doing) { db in try db.committed { db in try self.settle(part, db) } }
       }
     } catch {

@@ -44,7 +44,7 @@ extension MagicData {
     private static func open(_ place: Store.Kind) throws -> MagicData { MagicData(store: try Store(place)) }
 
     /// Closes the database; see ``MagicData/close()``. Waits for reads and writes that are on their way, on the main thread and in a task for a second.
-    /// - Throws: ``MagicDataError`` with `busy` if they last longer: then the database is open as before, but for its observations, which have ended.
+    /// - Throws: ``MagicDataError`` with `busy` if they last longer, and the database is open as before.
     public func close() throws {
       do {
         try store.closeBlocking()

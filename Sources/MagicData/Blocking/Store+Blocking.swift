@@ -32,7 +32,7 @@ extension Store {
 
   package func readBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
     func read() throws -> Result {
-      try Store.failing("the database could not be read") { try accesses.during { try database.read(body) } }
+      try Store.failing("the database could not be read") { try accessing { try database.read(body) } }
     }
     // In memory there is one connection, and a transaction may be open on it.
     return database is DatabaseQueue ? try exclusivelyBlocking(read) : try read()
@@ -54,7 +54,7 @@ extension Store {
   package func writeBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
     let doing = "the database could not be written"
     let result = try Store.failing(doing) {
-      try accesses.during {
+      try accessing {
         try database.writeWithoutTransaction { db -> Swift.Result<Result, any Error> in
           guard try Store.begins(db, within: Store.patience) else {
             throw MagicDataError(.busy, "\(doing): another process holds it; try again")

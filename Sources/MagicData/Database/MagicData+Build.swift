@@ -201,7 +201,7 @@ extension Store {
   fileprivate func closeWhole(_ mode: Database.CheckpointMode) async throws {
     commits.close()
     do {
-      try await accesses.during {
+      try await accessing {
         try await database.writeWithoutTransaction { [log] db in try log?.checkpoint(mode, onWriter: db) }
       }
       try await closeConnections()

@@ -53,14 +53,14 @@ extension Store {
     await longReads.enter()
     defer { longReads.leave() }
     return try await Store.failing("the database could not be read") {
-      try await accesses.during { try await database.read(body) }
+      try await accessing { try await database.read(body) }
     }
   }
 
   private func writePastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
     let assets = assets
     let result = try await Store.failing("the database could not be written") {
-      try await accesses.during {
+      try await accessing {
         try await database.write { db in
           let result = try body(db)
           try assets.noteDropped(db)
@@ -99,7 +99,7 @@ extension Store {
     let failed = "the database could not be read"
     await turns.take()
     guard let lookUps else {
-      return try await exclusively { try Store.failing(failed) { try accesses.during { try database.read(body) } } }
+      return try await exclusively { try Store.failing(failed) { try accessing { try database.read(body) } } }
     }
     if let result = try Store.failing(failed, { try lookUps.read(body) }) { return result }
     return try await read(body)
@@ -140,7 +140,7 @@ extension Store {
   func readOnCaller<Result>(_ body: (Database) throws -> Result) throws -> Result {
     try Store.failing("the database could not be read") {
       // There is one connection, and the caller may be the body of a transaction that blocks, within an access to it.
-      try accesses.during {
+      try accessing {
         if let memory = database as? DatabaseQueue { return try memory.unsafeReentrantRead(body) }
         return try database.read(body)
       }
@@ -153,10 +153,13 @@ extension Store {
   @inline(never) func begin<Result: Sendable>(
     _ failed: String, _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
-    let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? db.begun(body) : nil }
-    if let result { return result }
-    try await beginInTurn()
-    return try await accessNow(failed) { db in try db.begun(body) }
+    // All of it, so that no connection is closed, or stays, in a transaction that nobody ends.
+    try await accessing {
+      let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? db.begun(body) : nil }
+      if let result { return result }
+      try await beginInTurn()
+      return try await accessNow(failed) { db in try db.begun(body) }
+    }
   }
 
   /// `false` if another process is writing, all that time.
@@ -181,16 +184,16 @@ extension Store {
   /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.
   @inline(never) private func beginInTurn() async throws {
     try await Store.failing("the database could not be written") {
-      try await accesses.during { try await database.writeWithoutTransaction { db in try db.beginWriting() } }
+      try await database.writeWithoutTransaction { db in try db.beginWriting() }
     }
   }
 
-  /// The writer's connection, with no transaction begun or ended.
+  /// The writer's connection, with no transaction begun or ended. The caller is in.
   @inline(never) @concurrent func accessNow<Result: Sendable>(
     _ doing: String, _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
     await turns.take()
-    return try Store.failing(doing) { try accesses.during { try database.writeWithoutTransaction(body) } }
+    return try Store.failing(doing) { try database.writeWithoutTransaction(body) }
   }
 
   // MARK: Errors

@@ -15,7 +15,7 @@ extension Store {
     guard free > 16, free > pages / 8 else { return }
     do {
       try await exclusively {
-        try await accesses.during {
+        try await accessing {
           try await database.writeWithoutTransaction { [log] db in
             try db.execute(sql: "VACUUM")
             // Whoever still reads keeps the WAL as it is, until the next checkpoint.

@@ -108,7 +108,7 @@ package final class Store: Sendable {
     }
   }
 
-  /// Whether this process has a database's file open. Then nothing else of it may open and close that: the system would let go of SQLite's locks on it.
+  /// Whether this process has a database's file open, or had and may again. Then nothing else of it may open and close that: the system would let go of SQLite's locks on it.
   package static func isOpen(_ file: URL) -> Bool { FileGates.isOpen(file) }
 
   /// Throws if the path leads to another file than the one that is open, or to none: what is written to that is nobody's any more.
@@ -130,6 +130,7 @@ package final class Store: Sendable {
   }
 
   func close() async throws {
+    try checkOutsideTransaction()
     commits.close()
     try await closeConnections(empties: true)
   }
@@ -140,24 +141,25 @@ package final class Store: Sendable {
   func closeConnections(empties: Bool = false) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       DispatchQueue.global().async { [self] in
-        continuation.resume(with: Result { try close(within: nil, empties: empties) })
+        continuation.resume(
+          with: Result {
+            accesses.end()
+            try closeUnused(empties: empties)
+          })
       }
     }
   }
 
   func closeBlocking() throws {
     try checkOutsideTransaction()
-    commits.close()
-    try close(within: Store.patience, empties: true)
+    guard accesses.end(within: Store.patience, commits.close) else {
+      throw MagicDataError(
+        .busy, "the database could not be closed: somebody in this process reads it or writes to it; try again when that has ended")
+    }
+    try closeUnused(empties: true)
   }
 
-  /// - Parameter seconds: how long those who read or write may take, if not as long as they like.
-  private func close(within seconds: TimeInterval?, empties: Bool) throws {
-    guard accesses.end(within: seconds) else {
-      throw MagicDataError(
-        .busy,
-        "the database could not be closed: somebody in this process reads it or writes to it; try again when that has ended")
-    }
+  private func closeUnused(empties: Bool) throws {
     let ended = Result { try lookUps?.end() }
     // Nobody writes to the WAL any more.
     if let log, !log.end(empties: empties) {

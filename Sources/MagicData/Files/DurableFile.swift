@@ -88,6 +88,7 @@ package enum DurableFile {
   }
 
   private static func read(_ descriptor: Int32, _ count: Int, _ file: URL, at offset: Int = 0) throws -> [UInt8] {
+    guard count > 0 else { return [] }
     var failed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
       while filled < count {

@@ -74,7 +74,8 @@ package final class OpenFile: Sendable {
   }
 
   package func bytes(at offset: Int, _ count: Int) throws -> [UInt8] {
-    try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+    guard count > 0 else { return [] }
+    return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
       try read(UnsafeMutableRawBufferPointer(buffer), at: offset)
       filled = count
     }

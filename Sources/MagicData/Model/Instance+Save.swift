@@ -85,7 +85,7 @@ extension Instance {
     var (members, names) = try relation.members(of: held)
     // What `init()` puts in is stored once something is set in it.
     let isSet =
-      state.isEdited || held.links?.isEmpty ?? true && record != nil && members.contains { $0.record == nil }
+      state.isEdited || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
       && !isDefault(relation, members, names, as: layout.properties[index].initialObjects)
     if !isSet, record?.database == database.id {
       // Nothing was put in since; what the database does not know any more was removed, and is not made again by the way.
@@ -112,28 +112,43 @@ extension Instance {
 
   /// Whether objects are those that `init()` puts in, of which nothing was set, saved or fetched since.
   private func isDefault(_ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as initial: Held?) -> Bool {
-    guard let initial, let (first, firstNames) = try? relation.members(of: initial) else { return members.isEmpty }
-    return members.count == first.count && names == firstNames && zip(members, first).allSatisfy { $0.isMade(as: $1) }
+    guard let initial else { return members.isEmpty }
+    var seen: Set<InstanceIdentity> = []
+    return Instance.areMade(relation, members, names, as: initial, &seen)
+  }
+
+  private static func areMade(
+    _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as other: Held, _ seen: inout Set<InstanceIdentity>
+  ) -> Bool {
+    guard let (others, otherNames) = try? relation.members(of: other), members.count == others.count, names == otherNames else {
+      return false
+    }
+    for (member, other) in zip(members, others) where !member.isMade(as: other, &seen) { return false }
+    return true
   }
 
   /// Whether nothing was set in either of two that does not stand in both.
-  private func isMade(as other: Instance) -> Bool {
-    if identity == other.identity { return true }
+  ///
+  /// - Parameter seen: instances on the way, which may hold each other.
+  private func isMade(as other: Instance, _ seen: inout Set<InstanceIdentity>) -> Bool {
+    if identity == other.identity || !seen.insert(identity).inserted { return true }
     guard record == nil, other.record == nil, layout === other.layout else { return false }
-    return layout.properties.indices.allSatisfy { index in
-      let ((storage, slot), (otherStorage, otherSlot)) = (property(index), other.property(index))
+    for (index, property) in layout.properties.enumerated() {
+      let ((storage, slot), (otherStorage, otherSlot)) = (self.property(index), other.property(index))
       let (state, otherState) = (storage[slot], otherStorage[otherSlot])
-      guard !state.isStored, state.edits == otherState.edits else { return false }
-      switch (layout.properties[index].relation, state.slot, otherState.slot) {
-      case (let relation?, .held(let held), .held(let otherHeld)):
-        guard let (members, names) = try? relation.members(of: held) else { return false }
-        return isDefault(relation, members, names, as: otherHeld)
-      default:
-        if layout.properties[index].isVolatile { return true }
-        guard let (value, otherValue) = try? (state.slot.value(), otherState.slot.value()) else { return false }
-        return value == otherValue
+      if state.isStored { return false }
+      guard state.edits == otherState.edits else { return false }
+      // A primary value that nobody has assigned is another one each time, and comes when it is asked for.
+      if index == layout.primary, !otherState.slot.hasValue { continue }
+      if let relation = property.relation, case .held(let held) = state.slot, case .held(let otherHeld) = otherState.slot {
+        guard let (members, names) = try? relation.members(of: held),
+          Instance.areMade(relation, members, names, as: otherHeld, &seen)
+        else { return false }
+      } else if !property.isVolatile {
+        guard let (value, otherValue) = try? (state.slot.value(), otherState.slot.value()), value == otherValue else { return false }
       }
     }
+    return true
   }
 
   private func hidden(_ storage: Storage, _ slot: Int) -> Set<Int64> {

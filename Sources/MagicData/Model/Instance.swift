@@ -59,7 +59,9 @@ struct Instance {
   var record: Record? {
     get { first.record }
     nonmutating set {
-      if let before = first.record, before.database != newValue?.database || before.place.zIndex != newValue?.place.zIndex {
+      if let before = first.record, let newValue,
+        before.database != newValue.database || before.place.zIndex != newValue.place.zIndex
+      {
         SavedMember.moves.withLock { $0 += 1 }
       }
       first.record = newValue
@@ -154,7 +156,7 @@ struct Instance {
   func settlePrimary(_ index: Int) {
     let (storage, slot) = property(index)
     guard !storage[slot].slot.hasValue, let value = layout.codecs[index].primaryDefault else { return }
-    storage.set(value, at: slot)
+    storage.settle(value, at: slot)
   }
 
   func unset(_ property: Layout.Property) -> MagicDataError {

@@ -20,9 +20,9 @@ final class Layout: Sendable {
     /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
     let initial: Value?
     let initialEdits: UInt32
-    /// Whether that is another one each time, as a `Date()` is.
+    /// Whether that stands at the property and is another one each time, as a `Date()` is.
     let isVolatile: Bool
-    /// The same of objects. Nobody changes it.
+    /// The same of objects.
     nonisolated(unsafe) let initialObjects: Held?
     /// Of a value without which an object is not shown: what tells SQL whether it can be read, if that is in doubt.
     let reader: Int?
@@ -134,6 +134,7 @@ final class Layout: Sendable {
         if let target { targets.append(target) }
         let hasDefault = wrapper.property.hasValue || fillIn != nil
         let canBeAbsent = type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault)
+        let isDeclared = wrapper.property.isDeclaredWithValue
         let hasInitial = type.role != .primary && relation == nil
         let initialObjects: Held? = if relation != nil, case .held(let held) = state.slot { held } else { nil }
         return Property(
@@ -143,7 +144,8 @@ final class Layout: Sendable {
           canBeAbsent: canBeAbsent,
           formerKinds: declared.formerKinds(index), fillIn: fillIn,
           initial: hasInitial ? try state.slot.value() : nil, initialEdits: state.edits,
-          isVolatile: hasInitial ? try state.slot.value() != other.slot.value() : false, initialObjects: initialObjects,
+          isVolatile: hasInitial && isDeclared && state.edits == 1 ? try state.slot.value() != other.slot.value() : false,
+          initialObjects: initialObjects,
           reader: canBeAbsent || relation != nil
             ? nil : PropertyReader.number(type.codec, kind, former: declared.formerKinds(index)))
       }

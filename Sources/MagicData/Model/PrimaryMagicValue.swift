@@ -59,6 +59,6 @@ extension PrimaryMagicValue: MagicProperty {
   /// The default is made no sooner than it is needed: a fetched object never needs it.
   private func settle() {
     guard !property.hasValue, !PropertyRecorder.isRecording, let value = Self.codec.primaryDefault else { return }
-    property.storage.set(value, at: property.index)
+    property.storage.settle(value, at: property.index)
   }
 }

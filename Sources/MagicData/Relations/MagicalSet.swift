@@ -119,7 +119,7 @@ struct SavedMember: Hashable {
   let database: Identifier
   let zIndex: Int64
 
-  /// How many instances are not the object any more that they were: removed, with another primary value, or in another database.
+  /// How many instances are another object than they were: with another primary value, or in another database.
   static let moves = Locked(0)
 }
 

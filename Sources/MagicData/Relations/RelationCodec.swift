@@ -51,7 +51,8 @@ struct ManyCodec<Members: RelationMembers & Magical>: RelationCodec {
     // A link to an object that is not there is hidden (L-8).
     var missing: Set<Int> = []
     let objects = objects.all(Members.Target.self)
-    let members = [Members.Target](unsafeUninitializedCapacity: links.count) { members, count in
+    // With room for none, this would write to the empty array that all share.
+    let members = links.isEmpty ? [] : [Members.Target](unsafeUninitializedCapacity: links.count) { members, count in
       for (place, link) in links.enumerated() {
         if let object = objects?.find(link.target), let start = members.baseAddress {
           (start + count).initialize(to: object.pointee)

@@ -32,6 +32,14 @@ internal import MagicJournal
 
   var hasValue: Bool { storage[index].slot.hasValue }
 
+  /// Whether a default stands where the property is declared.
+  var isDeclaredWithValue: Bool {
+    let first = storage.header.place
+    guard storage.header.count > 1 else { return first.hasValue }
+    guard let type = OpenType.find(first), index < type.count else { return false }
+    return type.places[index].hasValue
+  }
+
   func get<Wrapped: Magical>(_ type: Wrapped.Type) -> Wrapped? {
     storage[index].slot.get(type) ?? PropertyRecorder.standIn(for: self, type)
   }

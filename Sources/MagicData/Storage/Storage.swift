@@ -341,6 +341,13 @@ struct InstanceIdentity: Hashable {
     self[slot].edits &+= 1
   }
 
+  /// A value comes when it is asked for, where the owner has set none.
+  func settle(_ value: Slot, at slot: Int) {
+    let edits = self[slot].edits
+    set(value, at: slot)
+    self[slot].edits = edits
+  }
+
   /// Lets go of a value that is about to be set anew.
   func empty(at slot: Int) {
     if self[slot].isStored, !self[slot].isEdited { keepOriginal(slot) }

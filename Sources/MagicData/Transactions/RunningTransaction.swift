@@ -6,11 +6,12 @@ final class RunningTransaction: Sendable {
 
   /// Another opening of the same file has the same one.
   private let gate: ObjectIdentifier
+  private let store: ObjectIdentifier
   private let outer: RunningTransaction?
   private let isOver = Locked(false)
 
   private init(of store: Store, within outer: RunningTransaction?) {
-    gate = ObjectIdentifier(store.gate)
+    (gate, self.store) = (ObjectIdentifier(store.gate), ObjectIdentifier(store))
     self.outer = outer
   }
 
@@ -32,6 +33,12 @@ final class RunningTransaction: Sendable {
     let running = RunningTransaction(of: store, within: current)
     defer { running.isOver.withLock { $0 = true } }
     return try $current.withValue(running, operation: body)
+  }
+
+  /// Whether one of them, which is not over, is this very opening's.
+  func isOf(_ store: Store) -> Bool {
+    if self.store == ObjectIdentifier(store), !isOver.withLock({ $0 }) { return true }
+    return outer?.isOf(store) ?? false
   }
 
   func holds(_ store: Store) -> Bool {

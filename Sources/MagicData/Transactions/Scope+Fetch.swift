@@ -33,6 +33,8 @@ extension Scope {
     switch fetched {
     case .graph(let graph): return try make(graph)
     case .rows(let rows, let layout):
+      // With room for none, this would write to the empty array that all share.
+      guard rows.count > 0 else { return [] }
       return try Array(unsafeUninitializedCapacity: rows.count) { objects, count in
         guard let start = objects.baseAddress else { return }
         guard let instances = rows.takeInstances() else {

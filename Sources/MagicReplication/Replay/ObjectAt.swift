@@ -118,8 +118,9 @@ extension JournalSource {
   package func forEachObject(
     at moment: MagicMoment?, type name: String?, _ body: @Sendable @escaping (ObjectAt) throws -> Void
   ) async throws -> MagicReadReport {
-    let (path, body) = (path, outsideOfReads(body))
+    let path = path
     let (unread, report) = try await withDatabase { magic in
+      let body = outsideOfReads(of: [magic], body)
       let moment = try await magic.stamp(at: moment)
       return try await magic.store.read { db in
         let troubles = Troubles()
@@ -141,8 +142,12 @@ extension JournalSource {
   }
 }
 
-/// A body of the app's, as one that may read databases: GRDB takes what runs on the queue of one of its connections for a part of the access to it.
-func outsideOfReads<Element>(_ body: @Sendable @escaping (Element) throws -> Void) -> @Sendable (Element) throws -> Void {
+/// A body of the app's, as one that may read databases: GRDB takes what runs on the queue of one of its connections for a part of the access to it. Of a database in memory
+/// there is no other connection.
+func outsideOfReads<Element>(
+  of databases: [MagicData], _ body: @Sendable @escaping (Element) throws -> Void
+) -> @Sendable (Element) throws -> Void {
+  guard databases.allSatisfy({ $0.store.location != nil }) else { return body }
   let queue = DispatchQueue(label: "MagicData.Reading")
   return { element in try queue.sync { try body(element) } }
 }

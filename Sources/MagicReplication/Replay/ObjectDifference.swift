@@ -43,8 +43,9 @@ extension JournalSource {
   package func differences(
     from: MagicMoment, to: MagicMoment?, type name: String?, _ body: @Sendable @escaping (ObjectDifference) throws -> Void
   ) async throws -> MagicReadReport {
-    let (path, body) = (path, outsideOfReads(body))
+    let path = path
     let (unread, report) = try await withDatabase { magic in
+      let body = outsideOfReads(of: [magic], body)
       let (from, to) = (try await magic.stamp(at: from), try await magic.stamp(at: to))
       return try await magic.store.read { db in
         let troubles = Troubles()
@@ -74,9 +75,10 @@ extension JournalSource {
   package func differences(
     to other: JournalSource, type name: String?, _ body: @Sendable @escaping (ObjectDifference) throws -> Void
   ) async throws -> MagicReadReport {
-    let (oldPath, newPath, body) = (path, other.path, outsideOfReads(body))
+    let (oldPath, newPath) = (path, other.path)
     let ((unread, second), first) = try await withDatabase { old in
       try await other.withDatabase { new in
+        let body = outsideOfReads(of: [old, new], body)
         let (old, new) = (old.store, new.store)
         // A database differs in nothing from itself.
         guard old !== new else { return MagicReadReport() }

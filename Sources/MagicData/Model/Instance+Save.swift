@@ -113,7 +113,8 @@ extension Instance {
   /// Whether objects are those that `init()` puts in, of which nothing was set, saved or fetched since.
   private func isDefault(_ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as initial: Held?) -> Bool {
     guard let initial else { return members.isEmpty }
-    var seen: Set<InstanceIdentity> = []
+    // They may hold this one.
+    var seen: Set<InstanceIdentity> = [identity]
     return Instance.areMade(relation, members, names, as: initial, &seen)
   }
 

@@ -149,11 +149,16 @@ private struct Ring: MagicObject {
     for try await (level, photo) in try later.createAsyncStream() { streamed.append("\(level) \(photo.name)") }
     #expect(streamed == ["low low"])
     for _ in 0..<20 { _ = try await later.randomValue() }
+    // What `get()` did not show is not taken out.
+    var levels = try await later.get()
+    levels[.high] = Photo("higher")
+    shelf.later?.set(levels)
     shelf.byLevel[.high] = Photo("high")
     try await older.update(shelf)
     try await older.close()
     let again = try await MagicData(path: folder["db"]).object(of: Newer.self, primary: "s")
     #expect(again.byLevel.mapValues(\.name) == ["low": "low", "high": "high", "unheard of": "new"])
+    #expect(try await again.later?.get().mapValues(\.name) == ["low": "low", "high": "higher", "unheard of": "new"])
   }
 
   /// Of two databases nothing is the same, and what was not saved is nothing yet.
@@ -173,6 +178,75 @@ private struct Ring: MagicObject {
     #expect(photos[1].albums != [try await album("a")])
     #expect(photos[0].covers == photos[1].covers)
     #expect(photos[0].covers != [Album()])
+  }
+
+  /// L-8: members that this version cannot show, and those that came since, stay where they are.
+  @Test func whatGetDidNotShowStays() async throws {
+    enum Newer {
+      enum Colour: String, MagicalCodable { case red, blue, green }
+      struct Leaf: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var colour: Colour
+        init() {}
+        init(_ id: String, _ colour: Colour) { (self.id, self.colour) = (id, colour) }
+      }
+      struct Branch: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var leaves: AsyncMagical<MagicalSet<Leaf>> = AsyncMagical(value: [])
+        @MagicValue var order: AsyncMagical<[Leaf]> = AsyncMagical(value: [])
+        init() {}
+      }
+    }
+    enum Older {
+      enum Colour: String, MagicalCodable { case red }
+      struct Leaf: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var colour: Colour
+        init() {}
+        init(_ id: String) { (self.id, colour) = (id, .red) }
+      }
+      struct Branch: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var leaves: AsyncMagical<MagicalSet<Leaf>> = AsyncMagical(value: [])
+        @MagicValue var order: AsyncMagical<[Leaf]> = AsyncMagical(value: [])
+        init() {}
+      }
+    }
+    let branch = Newer.Branch()
+    branch.id = "b"
+    let leaves = [Newer.Leaf("1", .red), Newer.Leaf("2", .blue), Newer.Leaf("3", .red)]
+    (branch.leaves, branch.order) = (AsyncMagical(value: MagicalSet(leaves)), AsyncMagical(value: leaves))
+    try await magic.update(branch)
+    let older = try await MagicData(path: folder["db"])
+    let fetched = try await older.object(of: Older.Branch.self, primary: "b")
+    var (set, list) = (try await fetched.leaves.get(), try await fetched.order.get())
+    let came = try await magic.object(of: Newer.Branch.self, primary: "b")
+    var more = try await came.leaves.get()
+    more.insert(Newer.Leaf("4", .green))
+    came.leaves.set(more)
+    try await magic.update(came)
+    set.removeAll { $0.id == "1" }
+    list.append(Older.Leaf("5"))
+    fetched.leaves.set(set)
+    fetched.order.set(list)
+    try await older.update(fetched)
+    let now = try await magic.object(of: Newer.Branch.self, primary: "b")
+    #expect(try await now.leaves.get().map(\.id).sorted() == ["2", "3", "4"])
+    #expect(try await now.order.get().map(\.id) == ["1", "2", "3", "5"])
+  }
+
+  /// A removed object is held by nobody, whatever its instance knew.
+  @Test func aReverseOfARemovedObjectIsEmpty() async throws {
+    let album = Album()
+    album.id = "a"
+    album.photos = [Photo("one")]
+    album.cover = album.photos.first
+    try await magic.update(album)
+    let photo = try #require(await magic.object(of: Photo.self).first)
+    #expect(photo.albums.count == 1 && photo.covers.count == 1)
+    try await magic.removeAll(of: Photo.self)
+    #expect(photo.albums.count == 0 && photo.covers.count == 0)
+    for try await album in photo.albums { Issue.record("\(album.id)") }
   }
 
   /// Owners that cannot be shown do not end a reverse.

@@ -272,6 +272,31 @@ private final class Hoop: Circular {
     }
   }
 
+  /// An instance that the app made knows nothing of what the object held, and clears it all the same.
+  @Test func whatAnInstanceThatMetItsObjectClearsIsCleared() async throws {
+    let root = Twig("root")
+    (root.parent, root.children, root.order) = (Twig("above"), [Twig("a"), Twig("b")], [Twig("c")])
+    try await magic.update(root)
+    let met = Twig("root")
+    met.note = "met"
+    try await magic.update(met)
+    met.note = "again"
+    try await magic.update(met)
+    var stored = try await magic.object(of: Twig.self, primary: "root")
+    #expect(stored.note == "again" && stored.parent?.name == "above" && stored.children.count == 2 && stored.order.count == 1)
+    // What is put in beside what it was never shown leaves that.
+    met.children.insert(Twig("d"))
+    try await magic.update(met)
+    stored = try await magic.object(of: Twig.self, primary: "root")
+    #expect(stored.children.map(\.name).sorted() == ["a", "b", "d"])
+    let other = Twig("root")
+    try await magic.update(other)
+    (other.parent, other.children, other.order) = (nil, [], [])
+    try await magic.update(other)
+    stored = try await magic.object(of: Twig.self, primary: "root")
+    #expect(stored.parent == nil && stored.children.isEmpty && stored.order.isEmpty)
+  }
+
   /// A member that is another object by now is found as that.
   @Test func aSetFindsAMemberThatHasBecomeAnotherObject() async throws {
     let (first, second) = (Twig("a"), Twig("b"))

@@ -62,7 +62,7 @@ extension Instance {
       object.relations.append(
         RelationSave(
           index: index, kind: relation.kind, members: [], names: [],
-          baseline: state.isEdited ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot)))
+          baseline: state.isEdited ? try baseline(relation, storage, slot, isEmpty: true) : nil, hidden: hidden(index, storage, slot)))
       return
     }
     if let asked = relation.asked(held), state.isEdited, !asked.isOf(record, index, storage.part(of: slot).identity) {
@@ -106,7 +106,7 @@ extension Instance {
     object.relations.append(
       RelationSave(
         index: index, kind: relation.kind, members: members.map(number), names: names,
-        baseline: isSet ? try baseline(relation, storage, slot) : nil, hidden: hidden(storage, slot),
+        baseline: isSet ? try baseline(relation, storage, slot, isEmpty: members.isEmpty) : nil, hidden: hidden(index, storage, slot),
         isDefault: isDefault && !members.isEmpty))
   }
 
@@ -152,16 +152,22 @@ extension Instance {
     return true
   }
 
-  private func hidden(_ storage: Storage, _ slot: Int) -> Set<Int64> {
-    if case .held(let held)? = storage.stored(at: slot) { held.hidden } else { [] }
+  private func hidden(_ index: Int, _ storage: Storage, _ slot: Int) -> Set<Int64> {
+    guard case .held(let held)? = storage.stored(at: slot) else { return [] }
+    return layout.properties[index].relation?.asked(held).map { $0.shown?.hidden ?? [] } ?? held.hidden
   }
 
   /// The objects that the database held for a property when it was fetched or saved, as far as this instance showed them.
-  private func baseline(_ relation: any RelationCodec, _ storage: Storage, _ slot: Int) throws -> [RelationSave.Member]? {
+  ///
+  /// - Parameter isEmpty: whether there are none now.
+  private func baseline(
+    _ relation: any RelationCodec, _ storage: Storage, _ slot: Int, isEmpty: Bool
+  ) throws -> [RelationSave.Member]? {
     guard case .held(let held)? = storage.stored(at: slot) else { return storage[slot].isStored ? [] : nil }
     // What was never fetched is told from what the database holds.
-    if relation.asked(held) != nil { return nil }
-    guard let links = held.links else { return [] }
+    if let asked = relation.asked(held) { return asked.shown?.links.map { RelationSave.Member(key: nil, link: $0) } }
+    // Of an object that was met, what was put in beside it stays, and all goes that nothing is put in place of.
+    guard let links = held.links else { return isEmpty ? nil : [] }
     guard !held.isMissing else { return links.map { RelationSave.Member(key: nil, link: $0) } }
     return try zip(relation.members(of: held).instances, links).map { member, link in
       // A member may have been removed since, or saved in another database.
@@ -207,7 +213,9 @@ extension Instance {
       let (storage, slot) = property(index)
       let isAsSaved = storage[slot].save == mark
       if layout.relational.contains(index) {
-        savedRelation(saved.links[index], held[index], storage, slot, isAsSaved)
+        savedRelation(
+          saved.links[index], held[index], storage, slot, isAsSaved, isMet: saved.extent.isMet,
+          isReference: layout.properties[index].kind == .reference)
         continue
       }
       if index == layout.primary, let number = saved.number {
@@ -237,13 +245,20 @@ extension Instance {
   }
 
   /// - Parameter links: as they are in the database; `nil` if the save left them as they were.
-  private func savedRelation(_ links: [Link]?, _ held: Held?, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool) {
+  /// - Parameter isMet: whether the object was there already, of which the instance knows nothing.
+  private func savedRelation(
+    _ links: [Link]?, _ held: Held?, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool, isMet: Bool, isReference: Bool
+  ) {
+    let isUnknown = isMet && links == nil && !storage[slot].isStored
+    if isUnknown, held == nil || isReference {
+      return storage.forget(at: slot, isEdited: !isAsSaved && storage[slot].isEdited)
+    }
     if let links, let held {
       held.links = links
       if case .held(let before)? = storage.stored(at: slot) { held.hidden.formUnion(before.hidden) }
     }
     if isAsSaved {
-      if let held, held.links == nil, !held.isMissing { held.links = [] }
+      if let held, held.links == nil, !held.isMissing, !isUnknown { held.links = [] }
       storage.setStored(at: slot)
     } else if links != nil || !storage[slot].isStored {
       storage.setStored(held.map { .held($0) } ?? .null, at: slot, isEdited: true)

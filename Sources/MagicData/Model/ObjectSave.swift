@@ -126,6 +126,8 @@ struct SavedObject: Sendable {
     case changes
     /// What was set; the rest is as it stands here.
     case edits(row: [Value], edited: PropertySet)
+
+    var isMet: Bool { if case .edits = self { true } else { false } }
   }
 
   enum Stored {

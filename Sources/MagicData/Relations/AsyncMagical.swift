@@ -42,7 +42,9 @@ public struct AsyncMagical<Wrapped: Magical>: Magical {
         throw MagicDataError(.model, "an AsyncMagical holds objects, and no \(Wrapped.self)")
       }
       let (links, objects) = try await property.fetch(relation.target)
-      guard let value = try relation.slot(of: links, among: objects)?.get(Wrapped.self) else {
+      let slot = try relation.slot(of: links, among: objects)
+      if case .held(let held)? = slot { property.shown = (held.links ?? [], held.hidden) }
+      guard let value = slot?.get(Wrapped.self) else {
         throw MagicDataError(.notFound, "the object that \(property.name) names was removed, or has not arrived yet")
       }
       return value
@@ -265,7 +267,7 @@ struct AsyncCodec<Wrapped: Magical>: RelationCodec {
 }
 
 /// A property of an object in a database.
-struct StoredProperty {
+final class StoredProperty {
   let origin: Store
   let owner: any MagicObject.Type
   /// The instance that it was fetched for.
@@ -273,6 +275,14 @@ struct StoredProperty {
   let zIndex: Int64
   let index: Int
   let name: String
+  /// What `get()` gave last: a change that is set after it is told from that. `nil` if nobody asked.
+  var shown: (links: [Link], hidden: Set<Int64>)?
+
+  init(
+    origin: Store, owner: any MagicObject.Type, holder: InstanceIdentity, zIndex: Int64, index: Int, name: String
+  ) {
+    (self.origin, self.owner, self.holder, self.zIndex, self.index, self.name) = (origin, owner, holder, zIndex, index, name)
+  }
 
   /// - Parameter record: of the object that holds it now; `nil` once that was removed.
   func isOf(_ record: Record?, _ index: Int, _ instance: InstanceIdentity) -> Bool {

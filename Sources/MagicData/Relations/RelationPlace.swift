@@ -33,8 +33,9 @@ struct RelationPlace {
     (self.type, self.field, self.relation, required) = (type.stored, field, relation, type.required)
   }
 
-  /// The z indexes of the objects that can be shown and hold one.
+  /// The z indexes of the objects that can be shown and hold one; none if that was removed.
   func owners(of zIndex: Int64, after last: Int64, limit: Int, _ db: Database) throws -> [Int64] {
+    guard try ObjectTable(relation.target, db).key(ofRow: zIndex) != nil else { return [] }
     var select = try SQL(db, type.selectOwners(field, relation, required: required))
     try select.bind(zIndex)
     try select.bind(last)

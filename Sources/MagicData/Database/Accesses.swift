@@ -65,7 +65,9 @@ extension Store {
   }
 
   /// One access, for as long as its caller may have a connection.
-  nonisolated(nonsending) func accessing<Result>(_ body: nonisolated(nonsending) () async throws -> Result) async throws -> Result {
+  nonisolated(nonsending) func accessing<Result>(_ body: nonisolated(nonsending) () async throws -> Result) async throws
+    -> Result
+  {
     try accesses.enter(isPart: isInItsTransaction)
     defer { accesses.leave() }
     return try await body()

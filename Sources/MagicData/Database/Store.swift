@@ -154,7 +154,8 @@ package final class Store: Sendable {
     try checkOutsideTransaction()
     guard accesses.end(within: Store.patience, commits.close) else {
       throw MagicDataError(
-        .busy, "the database could not be closed: somebody in this process reads it or writes to it; try again when that has ended")
+        .busy,
+        "the database could not be closed: somebody in this process reads it or writes to it; try again when that has ended")
     }
     try closeUnused(empties: true)
   }

@@ -58,7 +58,9 @@ extension LocalTransaction {
     }
     var (held, open) = (Set(graph.roots), graph.roots)
     while let number = open.popLast() {
-      for member in graph.objects[number].relations.flatMap(\.members) where held.insert(member).inserted { open.append(member) }
+      for member in graph.objects[number].relations.flatMap(\.members) where held.insert(member).inserted {
+        open.append(member)
+      }
     }
     graph.order.removeAll { !held.contains($0) }
     return graph

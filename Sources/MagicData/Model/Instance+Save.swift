@@ -62,7 +62,8 @@ extension Instance {
       object.relations.append(
         RelationSave(
           index: index, kind: relation.kind, members: [], names: [],
-          baseline: state.isEdited ? try baseline(relation, storage, slot, isEmpty: true) : nil, hidden: hidden(index, storage, slot)))
+          baseline: state.isEdited ? try baseline(relation, storage, slot, isEmpty: true) : nil,
+          hidden: hidden(index, storage, slot)))
       return
     }
     if let asked = relation.asked(held), state.isEdited, !asked.isOf(record, index, storage.part(of: slot).identity) {
@@ -85,8 +86,9 @@ extension Instance {
     var (members, names) = try relation.members(of: held)
     // What `init()` puts in is stored once something is set in it.
     let isSet =
-      state.isEdited || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
-      && !isDefault(relation, members, names, as: layout.properties[index].initialObjects)
+      state.isEdited
+      || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
+        && !isDefault(relation, members, names, as: layout.properties[index].initialObjects)
     if !isSet, record?.database == database.id {
       // Nothing was put in since; what the database does not know any more was removed, and is not made again by the way.
       let isKnown = members.map { $0.record != nil }
@@ -106,7 +108,8 @@ extension Instance {
     object.relations.append(
       RelationSave(
         index: index, kind: relation.kind, members: members.map(number), names: names,
-        baseline: isSet ? try baseline(relation, storage, slot, isEmpty: members.isEmpty) : nil, hidden: hidden(index, storage, slot),
+        baseline: isSet ? try baseline(relation, storage, slot, isEmpty: members.isEmpty) : nil,
+        hidden: hidden(index, storage, slot),
         isDefault: isDefault && !members.isEmpty))
   }
 
@@ -119,7 +122,8 @@ extension Instance {
   }
 
   private static func areMade(
-    _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as other: Held, _ seen: inout Set<InstanceIdentity>
+    _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as other: Held,
+    _ seen: inout Set<InstanceIdentity>
   ) -> Bool {
     guard let (others, otherNames) = try? relation.members(of: other), members.count == others.count, names == otherNames else {
       return false
@@ -146,7 +150,9 @@ extension Instance {
           Instance.areMade(relation, members, names, as: otherHeld, &seen)
         else { return false }
       } else if !property.isVolatile {
-        guard let (value, otherValue) = try? (state.slot.value(), otherState.slot.value()), value == otherValue else { return false }
+        guard let (value, otherValue) = try? (state.slot.value(), otherState.slot.value()), value == otherValue else {
+          return false
+        }
       }
     }
     return true

@@ -41,7 +41,8 @@ struct ColumnExceptions {
     if try select.step(), select.integer(0) != 0 {
       let name = "\(type.layout.name).\(type.layout.properties[property].name)"
       throw MagicDataError(
-        .query, "\(name) has values of a former kind, which a query cannot compare; give them another value in all objects first")
+        .query,
+        "\(name) has values of a former kind, which a query cannot compare; give them another value in all objects first")
     }
   }
 

@@ -196,9 +196,10 @@ public struct AsyncMagicalStream<Wrapped: AsyncMagicalCollection>: AsyncSequence
         // After an error nothing follows.
         links = []
         let objects = try await property.fetch(Array(part), Wrapped.AsyncObject.self).all(Wrapped.AsyncObject.self)
-        batch = part.compactMap { link in
-          objects?.find(link.target).flatMap { Wrapped.shownElement($0.pointee, name: link.name) }
-        }[...]
+        batch =
+          part.compactMap { link in
+            objects?.find(link.target).flatMap { Wrapped.shownElement($0.pointee, name: link.name) }
+          }[...]
         links = rest
       }
       return batch.popFirst()

@@ -52,16 +52,19 @@ struct ManyCodec<Members: RelationMembers & Magical>: RelationCodec {
     var missing: Set<Int> = []
     let objects = objects.all(Members.Target.self)
     // With room for none, this would write to the empty array that all share.
-    let members = links.isEmpty ? [] : [Members.Target](unsafeUninitializedCapacity: links.count) { members, count in
-      for (place, link) in links.enumerated() {
-        if let object = objects?.find(link.target), let start = members.baseAddress {
-          (start + count).initialize(to: object.pointee)
-          count += 1
-        } else {
-          missing.insert(place)
+    let members =
+      links.isEmpty
+      ? []
+      : [Members.Target](unsafeUninitializedCapacity: links.count) { members, count in
+        for (place, link) in links.enumerated() {
+          if let object = objects?.find(link.target), let start = members.baseAddress {
+            (start + count).initialize(to: object.pointee)
+            count += 1
+          } else {
+            missing.insert(place)
+          }
         }
       }
-    }
     var shown = missing.isEmpty ? links : links.indices.filter { !missing.contains($0) }.map { links[$0] }
     guard kind == .dictionary else {
       let held = HeldRelation(try Members(members: members, names: []), stored: shown)

@@ -233,6 +233,11 @@ private struct Ring: MagicObject {
     let now = try await magic.object(of: Newer.Branch.self, primary: "b")
     #expect(try await now.leaves.get().map(\.id).sorted() == ["2", "3", "4"])
     #expect(try await now.order.get().map(\.id) == ["1", "2", "3", "5"])
+    list.append(Older.Leaf("6"))
+    fetched.order.set(list)
+    try await older.update(fetched)
+    let last = try await magic.object(of: Newer.Branch.self, primary: "b")
+    #expect(try await last.order.get().map(\.id) == ["1", "2", "3", "5", "6"])
   }
 
   /// A removed object is held by nobody, whatever its instance knew.

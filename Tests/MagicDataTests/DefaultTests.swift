@@ -120,6 +120,46 @@ import Testing
     #expect(try await magic.object(of: User.self, primary: "a").settings.id == other.id)
   }
 
+  private struct Author: MagicObject {
+    @MagicValue var name: String = ""
+    @MagicValue var born: Date
+    init() { born = Date() }
+  }
+
+  private struct Book: MagicObject {
+    @PrimaryMagicValue var id: Int
+    @MagicValue var title: String = ""
+    @MagicValue var author: Author = Author()
+    init() {}
+  }
+
+  /// J-28: a number means the object that has it.
+  @Test func aDefaultObjectOverwritesNothingOfAnObjectWithANumber() async throws {
+    let first = Book()
+    first.author.name = "A"
+    try await magic.update(first)
+    let second = Book()
+    (second.id, second.title) = (1, "T")
+    try await magic.update(second)
+    second.title = "U"
+    try await magic.update(second)
+    let stored = try await magic.object(of: Book.self, primary: 1)
+    #expect(stored.title == "U" && stored.author.name == "A")
+    #expect(try await magic.count(of: Author.self) == 1)
+  }
+
+  @Test func ofTwoInOneCallTheSecondOverwritesNothing() async throws {
+    let people = [Person("q", "one"), Person("q", "two")]
+    people[0].settings.volume = 9
+    try await magic.update(contentsOf: people)
+    #expect(try await magic.count(of: Settings.self) == 2)
+    people[1].name = "three"
+    try await magic.update(people[1])
+    let stored = try await magic.object(of: Person.self, primary: "q")
+    #expect(stored.name == "three" && stored.settings.volume == 9)
+    #expect(try await magic.count(of: Settings.self) == 2)
+  }
+
   private final class Parent: MagicObject {
     @PrimaryMagicValue var name: String
     @OptionMagicValue var child: Child?
@@ -159,8 +199,30 @@ import Testing
     struct Person: MagicObject {
       @PrimaryMagicValue var id: String
       @MagicValue var settings: Settings = Settings()
+      @MagicValue var author: Author = Author()
+      @OptionMagicValue var name: String?
       init() {}
     }
+  }
+
+  /// What an older object shows is stored by nobody who sets something else.
+  @Test func whatIsNotSetInADefaultObjectIsNotStored() async throws {
+    let old = Older.Person()
+    old.id = "p"
+    try await magic.update(old)
+    let reopened = try await MagicData(path: folder["db"])
+    let (a, b) = (
+      try await reopened.object(of: Newer.Person.self, primary: "p"),
+      try await reopened.object(of: Newer.Person.self, primary: "p")
+    )
+    b.author.name = "B"
+    try await reopened.update(b)
+    a.name = "x"
+    try await reopened.update(a)
+    let stored = try await reopened.object(of: Newer.Person.self, primary: "p")
+    #expect(stored.author.name == "B" && stored.name == "x")
+    #expect(try await reopened.count(of: Author.self) == 1)
+    #expect(try await reopened.count(of: Settings.self) == 0)
   }
 
   /// A default object that an older object shows is stored with what is set in it.

@@ -496,7 +496,7 @@ import Testing
     #expect(try await magic.object(of: Session.self).isEmpty)
   }
 
-  /// H-12: another try puts in what the first one did, and takes out nothing that came in between.
+  /// L-7: another try puts in what the first one did, and takes out nothing that came in between.
   @Test(arguments: [false, true]) func anotherTryAfterARollbackTakesOutNobodyElsesMembers(isNested: Bool) async throws {
     let tag = Tag("a")
     let work = Work("Work", Writer("W"))

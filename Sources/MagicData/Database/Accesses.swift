@@ -73,6 +73,14 @@ extension Store {
     return try await body()
   }
 
+  /// For who waits until nobody is in.
+  func checkOutsideItsTransaction() throws {
+    guard !isInItsTransaction else {
+      throw MagicDataError(
+        .transaction, "within a transaction the database cannot be closed; it would wait for the transaction to end")
+    }
+  }
+
   /// Whether this is the body of a transaction, which is an access.
   private var isInItsTransaction: Bool { RunningTransaction.current?.isOf(self) == true }
 }

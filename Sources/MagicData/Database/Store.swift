@@ -130,7 +130,7 @@ package final class Store: Sendable {
   }
 
   func close() async throws {
-    try checkOutsideTransaction()
+    try checkOutsideItsTransaction()
     commits.close()
     try await closeConnections(empties: true)
   }
@@ -151,7 +151,7 @@ package final class Store: Sendable {
   }
 
   func closeBlocking() throws {
-    try checkOutsideTransaction()
+    try checkOutsideItsTransaction()
     guard accesses.end(within: Store.patience, commits.close) else {
       throw MagicDataError(
         .busy,

@@ -46,10 +46,14 @@ extension LocalTransaction {
   private func withoutDefaultsOfHeld(_ graph: GraphSave) throws -> GraphSave {
     guard graph.objects.contains(where: { $0.relations.contains(where: \.isDefault) }) else { return graph }
     var graph = graph
+    var named: [Int: Set<Value>] = [:]
     for number in graph.order {
       let object = graph.objects[number]
-      guard object.relations.contains(where: \.isDefault), object.isMadeByApp(for: store), let primary = object.primary,
-        let type = graph.types[number], try ObjectTable(type.stored, db).place(of: .primary(primary)) != nil
+      guard object.isMadeByApp(for: store), let primary = object.primary, let type = graph.types[number] else { continue }
+      // The first one of a name makes it for the others.
+      let isFirst = named[type.stored.id, default: []].insert(primary).inserted
+      guard object.relations.contains(where: \.isDefault),
+        try !isFirst || FetchedRows(type, db, key: .primary(primary), mayBeIncomplete: true).count > 0
       else { continue }
       graph.objects[number] = object.with { content in
         for relation in content.relations where relation.isDefault { content.present.remove(relation.index) }

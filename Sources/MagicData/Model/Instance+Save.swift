@@ -88,7 +88,7 @@ extension Instance {
     let isSet =
       state.isEdited
       || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
-        && !isDefault(relation, members, names, as: layout.properties[index].initialObjects)
+        && !isDefault(index, relation, members, names)
     if !isSet, record?.database == database.id {
       // Nothing was put in since; what the database does not know any more was removed, and is not made again by the way.
       let isKnown = members.map { $0.record != nil }
@@ -99,7 +99,7 @@ extension Instance {
     }
     let isDefault =
       record == nil && !state.isStored && state.edits == layout.initialEdits[index]
-      && isDefault(relation, members, names, as: layout.properties[index].initialObjects)
+      && isDefault(index, relation, members, names)
     object.present.insert(index)
     if isSet, !isDefault {
       object.edited.insert(index)
@@ -114,48 +114,57 @@ extension Instance {
   }
 
   /// Whether objects are those that `init()` puts in, of which nothing was set, saved or fetched since.
-  private func isDefault(_ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as initial: Held?) -> Bool {
-    guard let initial else { return members.isEmpty }
+  private func isDefault(_ index: Int, _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]]) -> Bool {
+    guard let initial = layout.properties[index].initialObjects else { return members.isEmpty }
     // They may hold this one.
     var seen: Set<InstanceIdentity> = [identity]
     return Instance.areMade(relation, members, names, as: initial, &seen)
   }
 
+  /// - Parameter pair: what two `init()` have put in.
   private static func areMade(
-    _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as other: Held,
+    _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as pair: (Held, Held),
     _ seen: inout Set<InstanceIdentity>
   ) -> Bool {
-    guard let (others, otherNames) = try? relation.members(of: other), members.count == others.count, names == otherNames else {
-      return false
+    guard let first = try? relation.members(of: pair.0), let second = try? relation.members(of: pair.1),
+      members.count == first.instances.count, names == first.names, members.count == second.instances.count
+    else { return false }
+    for (number, member) in members.enumerated() {
+      guard member.isMade(as: (first.instances[number], second.instances[number]), &seen) else { return false }
     }
-    for (member, other) in zip(members, others) where !member.isMade(as: other, &seen) { return false }
     return true
   }
 
-  /// Whether nothing was set in either of two that does not stand in both.
+  /// Whether nothing was set that does not stand in two others as well, or is another value in these.
   ///
   /// - Parameter seen: instances on the way, which may hold each other.
-  private func isMade(as other: Instance, _ seen: inout Set<InstanceIdentity>) -> Bool {
-    if identity == other.identity || !seen.insert(identity).inserted { return true }
-    guard record == nil, other.record == nil, layout === other.layout else { return false }
+  private func isMade(as pair: (Instance, Instance), _ seen: inout Set<InstanceIdentity>) -> Bool {
+    if identity == pair.0.identity || !seen.insert(identity).inserted { return true }
+    guard record == nil, pair.0.record == nil, layout === pair.0.layout, layout === pair.1.layout else { return false }
     for (index, property) in layout.properties.enumerated() {
-      let ((storage, slot), (otherStorage, otherSlot)) = (self.property(index), other.property(index))
-      let (state, otherState) = (storage[slot], otherStorage[otherSlot])
-      if state.isStored { return false }
-      guard state.edits == otherState.edits else { return false }
-      // A primary value that nobody has assigned is another one each time, and comes when it is asked for.
-      if index == layout.primary, !otherState.slot.hasValue { continue }
-      if let relation = property.relation, case .held(let held) = state.slot, case .held(let otherHeld) = otherState.slot {
-        guard let (members, names) = try? relation.members(of: held),
-          Instance.areMade(relation, members, names, as: otherHeld, &seen)
+      let (state, first, second) = (state(index), pair.0.state(index), pair.1.state(index))
+      guard !state.isStored, state.edits == first.edits else { return false }
+      // A primary value that nobody has assigned comes when it is asked for.
+      if index == layout.primary, !first.slot.hasValue { continue }
+      if let relation = property.relation, case .held(let held) = state.slot {
+        guard case .held(let firstHeld) = first.slot, case .held(let secondHeld) = second.slot,
+          let (members, names) = try? relation.members(of: held),
+          Instance.areMade(relation, members, names, as: (firstHeld, secondHeld), &seen)
         else { return false }
-      } else if !property.isVolatile {
-        guard let (value, otherValue) = try? (state.slot.value(), otherState.slot.value()), value == otherValue else {
-          return false
-        }
+        continue
       }
+      guard let value = try? state.slot.value(), let firstValue = try? first.slot.value() else {
+        guard state.slot.isUnset, first.slot.isUnset else { return false }
+        continue
+      }
+      guard value == firstValue || (try? second.slot.value()) != firstValue else { return false }
     }
     return true
+  }
+
+  private func state(_ index: Int) -> Storage.Property {
+    let (storage, slot) = property(index)
+    return storage[slot]
   }
 
   private func hidden(_ index: Int, _ storage: Storage, _ slot: Int) -> Set<Int64> {
@@ -219,9 +228,7 @@ extension Instance {
       let (storage, slot) = property(index)
       let isAsSaved = storage[slot].save == mark
       if layout.relational.contains(index) {
-        savedRelation(
-          saved.links[index], held[index], storage, slot, isAsSaved, isMet: saved.extent.isMet,
-          isReference: layout.properties[index].kind == .reference)
+        savedRelation(index, saved.links[index], held[index], storage, slot, isAsSaved, isMet: saved.extent.isMet)
         continue
       }
       if index == layout.primary, let number = saved.number {
@@ -253,15 +260,15 @@ extension Instance {
   /// - Parameter links: as they are in the database; `nil` if the save left them as they were.
   /// - Parameter isMet: whether the object was there already, of which the instance knows nothing.
   private func savedRelation(
-    _ links: [Link]?, _ held: Held?, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool, isMet: Bool, isReference: Bool
+    _ index: Int, _ links: [Link]?, _ held: Held?, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool, isMet: Bool
   ) {
     let isUnknown = isMet && links == nil && !storage[slot].isStored
-    if isUnknown, held == nil || isReference {
+    if isUnknown, held == nil || layout.properties[index].kind == .reference {
       return storage.forget(at: slot, isEdited: !isAsSaved && storage[slot].isEdited)
     }
     if let links, let held {
       held.links = links
-      if case .held(let before)? = storage.stored(at: slot) { held.hidden.formUnion(before.hidden) }
+      held.hidden.formUnion(hidden(index, storage, slot))
     }
     if isAsSaved {
       if let held, held.links == nil, !held.isMissing, !isUnknown { held.links = [] }

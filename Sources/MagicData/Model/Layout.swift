@@ -22,8 +22,8 @@ final class Layout: Sendable {
     let initialEdits: UInt32
     /// Whether that stands at the property and is another one each time, as a `Date()` is.
     let isVolatile: Bool
-    /// The same of objects.
-    nonisolated(unsafe) let initialObjects: Held?
+    /// The same of objects, twice: what differs is another one each time.
+    nonisolated(unsafe) let initialObjects: (Held, Held)?
     /// Of a value without which an object is not shown: what tells SQL whether it can be read, if that is in doubt.
     let reader: Int?
 
@@ -136,7 +136,10 @@ final class Layout: Sendable {
         let canBeAbsent = type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault)
         let isDeclared = wrapper.property.isDeclaredWithValue
         let hasInitial = type.role != .primary && relation == nil
-        let initialObjects: Held? = if relation != nil, case .held(let held) = state.slot { held } else { nil }
+        let initialObjects: (Held, Held)? =
+          if relation != nil, case .held(let held) = state.slot, case .held(let second) = other.slot { (held, second) } else {
+            nil
+          }
         return Property(
           name: name,
           field: TypeSchema.Field(name: declared.storedName(index, named: name), kind: kind, target: target?.identity),

@@ -43,7 +43,7 @@ public struct AsyncMagical<Wrapped: Magical>: Magical {
       }
       let (links, objects) = try await property.fetch(relation.target)
       let slot = try relation.slot(of: links, among: objects)
-      if case .held(let held)? = slot { property.shown = (held.links ?? [], held.hidden) }
+      property.shown = if case .held(let held)? = slot { (held.links ?? [], held.hidden) } else { nil }
       guard let value = slot?.get(Wrapped.self) else {
         throw MagicDataError(.notFound, "the object that \(property.name) names was removed, or has not arrived yet")
       }

@@ -240,6 +240,19 @@ private struct Ring: MagicObject {
     #expect(try await last.order.get().map(\.id) == ["1", "2", "3", "5", "6"])
   }
 
+  /// J-9: what is set brings an object back that somebody removed, if it is no more than that one holds nothing.
+  @Test func anObjectThatHoldsNothingNowIsMadeAgain() async throws {
+    let album = Album()
+    album.id = "a"
+    album.one = AsyncMagical(value: Photo("one"))
+    try await magic.update(album)
+    let fetched = try await self.album("a")
+    try await magic.removeAll(of: Album.self)
+    fetched.one = nil
+    try await magic.update(fetched)
+    #expect(try await self.album("a").one == nil)
+  }
+
   /// A removed object is held by nobody, whatever its instance knew.
   @Test func aReverseOfARemovedObjectIsEmpty() async throws {
     let album = Album()

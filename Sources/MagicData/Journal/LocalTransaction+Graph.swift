@@ -151,7 +151,10 @@ extension LocalTransaction {
         switch baseline {
         case .nothing: false
         case .stored: relation.baseline.map { $0.first?.link == now.first } ?? false
-        case .row(let zIndex): try ObjectTable(type.stored, db).reference(field, of: zIndex) == now.first?.target
+        case .row(let zIndex):
+          // Of an object that was removed meanwhile nothing is held.
+          try ObjectTable(type.stored, db).reference(field, of: zIndex) == now.first?.target
+            && ObjectTable(type.stored, db).key(ofRow: zIndex) != nil
         }
       return (isHeld ? nil : members.first.map { .reference($0.key) } ?? .null, now)
     case .list:

@@ -1,0 +1,67 @@
+internal import MagicJournal
+
+/// What `init()` leaves in an instance, which is not set.
+extension Instance {
+  /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
+  /// from that, nor a memberwise one that sets what is another value each time.)
+  func isDefault(_ index: Int, _ state: Storage.Property) throws -> Bool {
+    guard !state.isStored, state.edits == layout.initialEdits[index] else { return false }
+    let property = layout.properties[index]
+    return try property.isVolatile || property.initial == state.slot.value()
+  }
+
+  /// Whether objects are those that `init()` puts in, of which nothing was set, saved or fetched since.
+  func isDefault(_ index: Int, _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]]) -> Bool {
+    guard let initial = layout.properties[index].initialObjects else { return members.isEmpty }
+    guard !members.isEmpty else { return (try? relation.members(of: initial.0))?.instances.isEmpty ?? false }
+    // They may hold this one.
+    var seen: Set<InstanceIdentity> = [identity]
+    return Instance.areMade(relation, members, names, as: initial, &seen)
+  }
+
+  /// - Parameter pair: what two `init()` have put in.
+  private static func areMade(
+    _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as pair: (Held, Held),
+    _ seen: inout Set<InstanceIdentity>
+  ) -> Bool {
+    guard let first = try? relation.members(of: pair.0), let second = try? relation.members(of: pair.1),
+      members.count == first.instances.count, names == first.names, members.count == second.instances.count
+    else { return false }
+    for (number, member) in members.enumerated() {
+      guard member.isMade(as: (first.instances[number], second.instances[number]), &seen) else { return false }
+    }
+    return true
+  }
+
+  /// Whether nothing was set that does not stand in two others as well, or is another value in these.
+  ///
+  /// - Parameter seen: instances on the way, which may hold each other.
+  private func isMade(as pair: (Instance, Instance), _ seen: inout Set<InstanceIdentity>) -> Bool {
+    if identity == pair.0.identity || !seen.insert(identity).inserted { return true }
+    guard record == nil, pair.0.record == nil, layout === pair.0.layout, layout === pair.1.layout else { return false }
+    for (index, property) in layout.properties.enumerated() {
+      let (state, first, second) = (state(index), pair.0.state(index), pair.1.state(index))
+      guard !state.isStored, state.edits == first.edits else { return false }
+      // A primary value that nobody has assigned comes when it is asked for.
+      if index == layout.primary, !first.slot.hasValue { continue }
+      if let relation = property.relation, case .held(let held) = state.slot {
+        guard case .held(let firstHeld) = first.slot, case .held(let secondHeld) = second.slot,
+          let (members, names) = try? relation.members(of: held),
+          Instance.areMade(relation, members, names, as: (firstHeld, secondHeld), &seen)
+        else { return false }
+        continue
+      }
+      guard let value = try? state.slot.value(), let firstValue = try? first.slot.value() else {
+        guard state.slot.isUnset, first.slot.isUnset else { return false }
+        continue
+      }
+      guard value == firstValue || (try? second.slot.value()) != firstValue else { return false }
+    }
+    return true
+  }
+
+  private func state(_ index: Int) -> Storage.Property {
+    let (storage, slot) = property(index)
+    return storage[slot]
+  }
+}

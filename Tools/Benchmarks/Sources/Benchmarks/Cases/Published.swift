@@ -6,7 +6,7 @@ extension Case {
   static func published(_ sizes: Sizes) -> [Case] {
     [
       readCats(sizes.objects), writeCats(), insertPairs(inOne: true), insertPairs(inOne: false),
-    ] + Set([1_000, sizes.most]).sorted().map { selectPairs($0, 1, 1_000) } + [selectPairs(sizes.most, 50, 20)]
+    ] + Set([1_000, sizes.most]).sorted().map { selectPairs($0, 20, 1_000) } + [selectPairs(sizes.most, 50, 20)]
   }
 
   // MARK: Cats
@@ -89,9 +89,10 @@ extension Case {
 
   private static func selectPairs(_ size: Int, _ ranges: Int, _ length: Int) -> Case {
     let count = ranges * length
-    let name = "pairs: \(ranges == 1 ? "\(count.grouped) by key range" : "\(ranges) key ranges of \(length)")"
-    let starts = (0..<ranges).map { $0 * (size / ranges) + (size / ranges - length) / 2 }
-    return Case(name: name, size: size, count: count, target: .ratio(ranges == 1 ? 1.3 : 27)) {
+    let isLong = length == 1_000
+    let name = "pairs: \(isLong ? "\(length.grouped) by key range" : "\(ranges) key ranges of \(length)")"
+    let starts = spread(ranges, of: length, over: size)
+    return Case(name: name, size: size, count: count, target: .ratio(isLong ? 1.3 : 27)) {
       workspace in
       let fixture = try await workspace.fixture("pairs-\(size)") { folder in
         try await workspace.fill(folder.file("ours"), size, Pair.init(key:))

@@ -58,15 +58,7 @@ import Testing
   /// Neither a read that blocks nor one that is awaited waits for who closes, and what was stored meanwhile is in the file.
   @Test func whoeverComesWhileItClosesHearsOfIt() async throws {
     try await magic.update(Cat("Tom", 4))
-    let (isReading, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    let reading = Task { [magic] in
-      try await magic.store.read { db in
-        isReading.signal()
-        mayEnd.wait()
-        return try Int.fetchOne(db, sql: "SELECT count(*) FROM Cat")
-      }
-    }
-    await wait(for: isReading)
+    let (reading, mayEnd) = await longRead()
     let closing = Task { [magic] in try await magic.close() }
     var stored = 0
     do {
@@ -119,18 +111,11 @@ import Testing
   /// In a task a thread of Swift's pool is not held up for long by what may need one.
   @Test func whoBlocksDoesNotWaitForALongReadInATask() async throws {
     try await magic.update(Cat("Tom", 4))
-    let (isReading, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    let reading = Task { [magic] in
-      try await magic.store.read { _ in
-        isReading.signal()
-        mayEnd.wait()
-      }
-    }
-    await wait(for: isReading)
+    let (reading, mayEnd) = await longRead()
     #expect { try magic.blocking.close() } throws: { ($0 as? MagicDataError)?.code == .busy }
     try await magic.update(Cat("Kit", 1))
     mayEnd.signal()
-    try await reading.value
+    _ = try await reading.value
     #expect(try await cats(magic) == ["Tom": 4, "Kit": 1])
     try magic.blocking.close()
     #expect(try await cats(MagicData(path: folder["db"])) == ["Tom": 4, "Kit": 1])
@@ -169,6 +154,20 @@ import Testing
     let reopened = try await MagicData(path: folder["db"])
     #expect(try await cats(reopened) == ["Tom": 4, "Kit": 2])
     try await reopened.update(Cat("Max", 3))
+  }
+
+  /// One that has begun, and lasts until it may end.
+  private func longRead() async -> (reading: Task<Int?, any Error>, mayEnd: DispatchSemaphore) {
+    let (isReading, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let reading = Task { [magic] in
+      try await magic.store.read { db in
+        isReading.signal()
+        mayEnd.wait()
+        return try Int.fetchOne(db, sql: "SELECT count(*) FROM Cat")
+      }
+    }
+    await wait(for: isReading)
+    return (reading, mayEnd)
   }
 
   private func wait(for semaphore: DispatchSemaphore) async {

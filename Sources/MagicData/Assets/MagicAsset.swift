@@ -95,6 +95,11 @@ protocol AnyAsset {
   nonisolated(nonsending) func loaded<Asset>(as type: Asset.Type) async throws -> Asset?
 }
 
+extension AnyAsset {
+  /// Whether it has a value and no name yet.
+  var isUnnamed: Bool { isGiven && place.name == nil }
+}
+
 extension MagicAsset: AnyAsset {
   var isGiven: Bool { given != nil }
   func givenContent() throws -> Data? { try given?.assetContent }

@@ -9,7 +9,7 @@ enum FileGates {
 
   private static let entries = Locked<[FileIdentity: Entry]>([:])
 
-  /// Whether there is one.
+  /// Whether somebody in this process has the gate of a file.
   static func isOpen(_ file: URL) -> Bool {
     FileIdentity(of: file).map { identity in entries.withLock { $0[identity]?.gate != nil } } ?? false
   }

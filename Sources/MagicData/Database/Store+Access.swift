@@ -139,8 +139,8 @@ extension Store {
   /// For a caller that cannot wait, and to whom nothing can be thrown: on its own thread. In memory it sees what is not committed yet.
   func readOnCaller<Result>(_ body: (Database) throws -> Result) throws -> Result {
     try Store.failing("the database could not be read") {
-      // There is one connection, and the caller may be the body of a transaction that blocks, within an access to it.
       try accessing {
+        // There is one connection, and the caller may be the body of a transaction that blocks, within an access to it.
         if let memory = database as? DatabaseQueue { return try memory.unsafeReentrantRead(body) }
         return try database.read(body)
       }

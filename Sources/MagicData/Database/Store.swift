@@ -160,6 +160,7 @@ package final class Store: Sendable {
     try closeUnused(empties: true)
   }
 
+  /// Nobody is in, and nobody comes in any more.
   private func closeUnused(empties: Bool) throws {
     let ended = Result { try lookUps?.end() }
     // Nobody writes to the WAL any more.

@@ -208,15 +208,15 @@ extension LocalTransaction {
     _ stored: StoredRelation,
     _ target: ObjectTable
   ) throws -> Value? {
-    let (zIndex, known): (Int64, [Link])
+    let (zIndex, before): (Int64, [Link])
     switch baseline {
     case .nothing: return .list(members.map(\.key))
-    case .stored(let row): (zIndex, known) = (row, (relation.baseline ?? []).map(\.link))
+    case .stored(let row): (zIndex, before) = (row, (relation.baseline ?? []).map(\.link))
     case .row(let row):
-      (zIndex, known) = (row, try target.links(of: row, stored).filter { try target.key(ofRow: $0.target) != nil })
+      (zIndex, before) = (row, try known(baseline, relation, stored, target).map { Link(target: $0.place.zIndex) })
     }
-    if known == now { return nil }
-    let shown = Set(known.map(\.target))
+    if before == now { return nil }
+    let shown = Set(before.map(\.target))
     var positions: [Int64: [Int]] = [:]
     for (position, link) in now.enumerated() { positions[link.target, default: []].append(position) }
     // Where in the array the hidden ones go, in their order.

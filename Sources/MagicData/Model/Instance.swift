@@ -134,11 +134,7 @@ struct Instance {
     let (storage, slot) = self.property(index)
     if layout.roles[index] == .primary { settlePrimary(index) }
     // It gets its name when its content is written.
-    if !layout.assets.isEmpty, case .held(let held) = storage[slot].slot, let asset = held.asset, asset.isGiven,
-      asset.place.name == nil
-    {
-      return .asset("")
-    }
+    if !layout.assets.isEmpty, case .held(let held) = storage[slot].slot, held.asset?.isUnnamed == true { return .asset("") }
     do {
       let value = try storage[slot].slot.value()
       guard (value?.length ?? 0) <= Limits.valueBytes else {

@@ -76,10 +76,47 @@ private struct Ring: MagicObject {
 
   private func album(_ id: String = "a") async throws -> Album { try await magic.object(of: Album.self, primary: id) }
 
+  private func photo(_ name: String) async throws -> Photo {
+    try #require(try await magic.object(of: Photo.self).first { $0.name == name })
+  }
+
   private func owners(_ set: AsyncReverseMagicSet<Album>) async throws -> [String] {
     var owners: [String] = []
     for try await album in set { owners.append(album.id) }
     return owners
+  }
+
+  /// J-9, L-7: what a removed object held is told from the journal, since it has no row.
+  @Test(arguments: [false, true]) func whatIsSetInARemovedObjectStandsAlone(isOneTransaction: Bool) async throws {
+    let first = Album("a")
+    let (one, two, hidden) = (Photo("one"), Photo("two"), Photo("hidden"))
+    first.set = AsyncMagical(value: [one, two])
+    first.names = AsyncMagical(value: [1: one, 2: two])
+    first.later = AsyncMagical(value: [one, hidden, two])
+    first.photos = [one]
+    try await magic.update(first)
+    let seen = try await photo("hidden")
+    try await magic.remove(hidden)
+    let (stale, other) = (try await album(), try await album())
+    stale.set = AsyncMagical(value: [try await photo("two"), Photo("new")])
+    stale.names = AsyncMagical(value: [2: try await photo("one")])
+    stale.later = AsyncMagical(value: [try await photo("two"), try await photo("one")])
+    if isOneTransaction {
+      try await magic.transaction { [other, stale] transaction in
+        try await transaction.remove(other)
+        try await transaction.update(stale)
+      }
+    } else {
+      try await magic.remove(other)
+      try await magic.update(stale)
+    }
+    seen.note = "back"
+    try await magic.update(seen)
+    let found = try await album()
+    #expect(Set(try #require(try await found.set?.get()).map(\.name)) == ["two", "new"])
+    #expect(try await found.names?.get().mapValues(\.name) == [2: "one"])
+    #expect(try await found.later.get().map(\.name) == ["two", "one", "hidden"])
+    #expect(found.photos.map(\.name) == ["one"])
   }
 
   /// The memory of a member that has given way may be the next object's.

@@ -265,6 +265,34 @@ private struct Club: MagicObject {
     #expect(try await magic.object(of: Member.self).map(\.name) == ["m"])
   }
 
+  /// J-2, J-9: what the transaction wrote before it removed the object is as good as what others wrote before it.
+  @Test func whatWasWrittenBeforeARemoveOfTheSameTransactionComesBackWithTheObject() async throws {
+    let new = Club("c")
+    new.sheets = [Sheet("one")]
+    new.members = [Member("old")]
+    try await magic.update(new)
+    let (first, second) = (try await club(), try await club())
+    try await magic.transaction { [first, second] transaction in
+      first.founded = 1
+      first.members = [Member("m")]
+      try await transaction.update(first)
+      await #expect(throws: CancellationError.self) {
+        try await transaction.transaction { inner in
+          try await inner.remove(second)
+          throw CancellationError()
+        }
+      }
+      try await transaction.remove(try await transaction.object(of: Club.self, primary: "c"))
+      first.sheets = [Sheet("two")]
+      try await transaction.update(first)
+    }
+    let found = try await club()
+    #expect(found.founded == 1)
+    #expect(found.members.map(\.id) == ["m"])
+    #expect(found.sheets.map(\.text) == ["two"])
+    #expect(try await faultyPlaces(magic) == [])
+  }
+
   /// V-7: else nobody could read it, and replication would stop.
   @Test func anArrayThatNoReaderTakesIsRefused() async throws {
     struct Crowd: MagicObject {

@@ -74,7 +74,7 @@ extension LocalTransaction {
     let last = try table.last(of: record.place.zIndex, key)
     guard let place = try last.map({ ObjectPlace(zIndex: record.place.zIndex, last: $0) }) ?? table.place(of: key) else {
       guard let absent = try table.absentPlace(of: key) else { return nil }
-      return try revive(instance, changes, links, key, absent, type, relations)
+      return try revive(instance, changes, key, absent, type, relations)
     }
     return SavedObject(place: try write(changes, key, place, table), key: key, extent: .changes, links: links)
   }
@@ -102,32 +102,37 @@ extension LocalTransaction {
 
   /// The object of a fetched instance was removed meanwhile: everything as it was before, with the changes over it (J-9).
   private mutating func revive(
-    _ object: ObjectSave, _ changes: [FieldValue], _ links: [Int: [Link]], _ key: ObjectKey, _ absent: ObjectPlace,
-    _ type: MappedType, _ relations: SavedRelations?
+    _ object: ObjectSave, _ changes: [FieldValue], _ key: ObjectKey, _ absent: ObjectPlace, _ type: MappedType,
+    _ relations: SavedRelations?
   ) throws -> SavedObject {
-    let reader = try reader()
-    let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
-    // An instance that nobody changed does not undo what another replica removed.
-    if changes.isEmpty, let remove, !remove.isOwn {
-      return SavedObject(place: absent, key: key, extent: .changes, links: links)
+    let remove = try reader().lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
+    // An instance that nobody changed does not undo what another replica removed. Nothing is known yet of relations that wait for other objects, or that the instance
+    // never fetched.
+    let mayDiffer = object.relations.contains {
+      object.edited.contains($0.index) && ($0.baseline == nil || relations?.late.contains($0.index) ?? false)
     }
-    let stored = reader.schema.types[type.stored.id]
-    let state = try reader.state(from: absent.last, of: stored.id)
+    if changes.isEmpty, !mayDiffer, let remove, !remove.isOwn {
+      return SavedObject(place: absent, key: key, extent: .changes)
+    }
+    let stored = try reader().schema.types[type.stored.id]
+    let (state, known) = try removed(absent, of: stored)
     // What the instance shows may be a default (J-12), or void by now. It counts if the journal has nothing: of one that this very transaction
     // has made and removed, or that was purged (J-9).
-    var (fields, links, extent) = (state.row, links, SavedObject.Extent.changes)
+    var (fields, whole): ([FieldValue], [Int: [Link]]?) = (known, nil)
     if state.updated == nil || state.isPurged {
       if state.isPurged { try checkKnown(object, type, beside: fields) }
-      let (whole, all) = try resolved(object, against: .nothing, type, relations)
-      fields = type.fields(of: whole.present, whole).overlaid(by: fields, of: stored.schema)
-      if state.isPurged { (links, extent) = (all, .all) }
+      let (all, links) = try resolved(object, against: .nothing, type, relations)
+      fields = type.fields(of: all.present, all).overlaid(by: fields, of: stored.schema)
+      if state.isPurged { whole = links }
     }
-    fields = fields.overlaid(by: changes, of: stored.schema)
     let entry = Entry(
       type: stored.id, key: key, operation: remove.map { .revival(base: $0.stamp) } ?? .update, fields: fields)
     let table = ObjectTable(stored, db)
-    let place = try insert(entry, absent, number: try table.number(of: key, claim: state.claim), table)
-    return SavedObject(place: place, key: key, extent: extent, links: links)
+    var place = try insert(entry, absent, number: try table.number(of: key, claim: state.claim), table)
+    // Now that it has a row, what the instance holds is told from that like any other's.
+    let (changed, links) = try resolved(object, against: .stored(place.zIndex), type, relations)
+    place = try write(type.fields(of: changed.changed, changed), key, place, table)
+    return SavedObject(place: place, key: key, extent: whole == nil ? .changes : .all, links: whole ?? links)
   }
 
   /// An instance that the app made, with a primary value that is held here; `nil` if it is not.
@@ -213,8 +218,8 @@ extension LocalTransaction {
     guard !object.unfetched.isEmpty else { return [] }
     guard let absent, !absent.last.isNone, absent.zIndex == object.unfetchedOf else { return nil }
     let fields = type.layout.properties.indices.compactMap { object.unfetched.contains($0) ? type.fields[$0] : nil }
-    let state = try reader().state(from: absent.last, of: type.stored.id)
-    let known = state.row.filter { fields.contains($0.field) }
+    let (state, values) = try removed(absent, of: type.stored)
+    let known = values.filter { fields.contains($0.field) }
     return state.updated == nil || state.isPurged && known.count < fields.count ? nil : known
   }
 

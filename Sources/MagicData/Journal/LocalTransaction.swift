@@ -17,6 +17,8 @@ struct LocalTransaction {
     fileprivate var touchesAssets = false
     /// By type: the next number, once it is known.
     fileprivate var numbers: [Int: Int64] = [:]
+    /// By the place of its entry: what an object that was there before was given by this transaction before it was removed by it.
+    fileprivate var removed: [EntryPlace: [FieldValue]] = [:]
     /// By type: where it is by now, if more was known of it than the caller did.
     fileprivate var types: [Int: MappedType] = [:]
     /// Whether the database may have other fields, or the journal other rows, than those that were there and the transaction's own.
@@ -187,8 +189,16 @@ struct LocalTransaction {
     let joined = written.entry.followed(by: entry, at: name, schema.types[entry.type].schema)
     try count(joined.size - written.entry.size)
     try check(joined)
+    if entry.operation.isRemove, !written.previous.isNone { progress.removed[place] = written.entry.fields }
     written.entry = joined
     try progress.writer.rewrite(written, at: place, db)
+  }
+
+  /// What is known of an object that was removed, and the values that it had then, with those that this transaction gave it before.
+  mutating func removed(_ absent: ObjectPlace, of type: StoredType) throws -> (state: ObjectState, values: [FieldValue]) {
+    let state = try reader().state(from: absent.last, of: type.id)
+    guard let own = progress.removed[absent.last] else { return (state, state.row) }
+    return (state, state.row.overlaid(by: own, of: type.schema))
   }
 
   private mutating func count(_ size: Int) throws {

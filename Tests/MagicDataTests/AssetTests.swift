@@ -516,6 +516,35 @@ struct Film: MagicObject {
     #expect(try files() == [name("content")])
   }
 
+  private final class Draft: MagicalCodable {
+    var text = "first"
+    init() {}
+  }
+
+  private struct Sketch: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var draft: MagicAsset<Draft>
+    init() {}
+    init(_ id: String, _ draft: MagicAsset<Draft>) { (self.id, self.draft) = (id, draft) }
+  }
+
+  /// Others may have the file that it was given.
+  @Test func anAssetWhoseClassHasChangedIsRefused() async throws {
+    let magic = try await MagicData(path: database)
+    let draft = Draft()
+    let asset = MagicAsset(value: draft)
+    try await magic.update(Sketch("a", asset))
+    draft.text = "second"
+    await #expect {
+      try await magic.update(Sketch("b", asset))
+    } throws: {
+      ($0 as? MagicDataError)?.code == .value && "\($0)".contains("assign another asset")
+    }
+    #expect(try await magic.object(of: Sketch.self).map { try $0.draft.load().text } == ["first"])
+    try await magic.update(Sketch("b", MagicAsset(value: draft)))
+    #expect(try await magic.object(of: Sketch.self, primary: "b").draft.load().text == "second")
+  }
+
   @Test func contentOfAnotherTypeIsAnError() async throws {
     struct Bytes: MagicObject {
       @PrimaryMagicValue var id: String

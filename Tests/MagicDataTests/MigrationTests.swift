@@ -183,6 +183,22 @@ import Testing
     #expect(try await magic.object(of: Newer.Note.self, primary: "n").stars == 2.5)
   }
 
+  /// J-12: what is shown in place of a value that is not stored is written over nobody's.
+  @Test func whatMigrationsShowIsWrittenOverNoOtherObject() async throws {
+    let red = New.Note()
+    (red.id, red.heading, red.stars, red.colour) = ("red", "Red", 1, "red")
+    try await magic.update(red)
+    let note = try await magic.object(of: New.Note.self, primary: "n")
+    #expect(note.colour == "white")
+    note.id = "red"
+    try await magic.update(note)
+    let found = try await magic.object(of: New.Note.self, primary: "red")
+    #expect((found.heading, found.stars, found.colour) == ("Milk", 2.5, "red"))
+    note.colour = "white"
+    try await magic.update(note)
+    #expect(try await magic.object(of: New.Note.self, primary: "red").colour == "white")
+  }
+
   @Test func whatIsSetIsStoredUnderTheFirstNameAndTheOwnKind() async throws {
     let note = try await magic.object(of: New.Note.self, primary: "n")
     (note.heading, note.stars, note.colour, note.feeling) = ("Oats", 0.5, "white", nil)

@@ -140,6 +140,13 @@ import Testing
     #expect(
       try await query.where { fields in (0..<201).map { fields.pages != $0 }.reduce(fields.year != 0) { $0 && $1 } }.count()
         == 4)
+    // A stream asks for its batches beside what it is asked.
+    let most = query.where { $0.pages.isIn(Array(0..<32_764)) }
+    for long in [most, most.sorted(by: \.title)] {
+      var titles: [String] = []
+      for try await book in long.stream() { titles.append(book.title) }
+      #expect(titles.count == 5)
+    }
     await #expect { try await query.where { $0.pages.isIn(Array(0..<40_000)) }.count() } throws: {
       ($0 as? MagicDataError)?.code == .tooLarge
     }

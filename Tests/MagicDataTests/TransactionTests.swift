@@ -467,6 +467,109 @@ import Testing
     #expect(try await cats() == ["Tom": 5])
   }
 
+  /// Of a value that was put back it is not known what the database holds, whichever way another value was saved.
+  @Test(arguments: [false, true]) func aSaveMakesNothingKnownThatItDidNotWrite(isRun: Bool) async throws {
+    let session = Session()
+    (session.title, session.rating) = ("t", 1)
+    try await magic.update(session)
+    var ghost: Session?
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { tx in
+        session.rating = 2
+        try await tx.update(session)
+        ghost = try await tx.object(of: Session.self).first
+        throw Stop()
+      }
+    }
+    let instance = try #require(ghost)
+    instance.title = "new"
+    if isRun {
+      try await magic.update(contentsOf: [instance])
+    } else {
+      try await magic.update(instance)
+    }
+    instance.rating = 2
+    try await magic.update(instance)
+    let found = try await magic.object(of: Session.self)[0]
+    #expect((found.title, found.rating) == ("new", 2))
+  }
+
+  /// A call that a nested transaction does not wait for is within it, or is refused, or everything is rolled back.
+  @Test(arguments: [false, true]) func aNestedTransactionThatDoesNotWaitForItsCallsLeavesNoHalf(isThrown: Bool) async throws {
+    actor Owner {
+      var tx: MagicTransaction?
+      func write(_ number: Int) async throws { try await tx?.update(Cat("ghost \(number)", 1)) }
+      func run(_ magic: MagicData, _ number: Int, _ isThrown: Bool) async throws -> Set<String> {
+        try await magic.transaction { outer in
+          var task: Task<Void, any Error>?
+          var isStored = !isThrown
+          do {
+            try await outer.transaction { inner in
+              self.tx = inner
+              task = Task { try await self.write(number) }
+              for _ in 0..<number % 8 { await Task.yield() }
+              if isThrown { throw Stop() }
+            }
+          } catch is Stop {
+          } catch let error as MagicDataError where error.code == .transaction {
+            isStored = false
+          }
+          self.tx = nil
+          do { try await task?.value } catch { isStored = false }
+          try await outer.update(Cat("real \(number)", 1))
+          return isStored ? ["ghost \(number)", "real \(number)"] : ["real \(number)"]
+        }
+      }
+    }
+    var stored: Set<String> = []
+    for number in 0..<64 {
+      do {
+        stored.formUnion(try await Owner().run(magic, number, isThrown))
+      } catch let error as MagicDataError where error.code == .transaction {}
+    }
+    #expect(Set(try await cats().keys) == stored)
+    #expect(try await faultyPlaces(magic) == [])
+    #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
+  }
+
+  /// The same where it is a nested one that is not waited for.
+  @Test func aTransactionThatEndsWithinANestedOneIsRolledBack() async throws {
+    actor Owner {
+      var tx: MagicTransaction?
+      func nest(_ begun: AsyncStream<Void>.Continuation, _ end: AsyncStream<Void>) async throws {
+        try await tx?.transaction { inner in
+          try await inner.update(Cat("ghost", 1))
+          begun.finish()
+          for await _ in end {}
+        }
+      }
+      func run(_ magic: MagicData) async throws {
+        let (end, ends) = AsyncStream.makeStream(of: Void.self)
+        var task: Task<Void, any Error>?
+        await #expect {
+          try await magic.transaction { outer in
+            self.tx = outer
+            let (begun, begins) = AsyncStream.makeStream(of: Void.self)
+            task = Task { try await self.nest(begins, end) }
+            for await _ in begun {}
+          }
+        } throws: {
+          ($0 as? MagicDataError)?.code == .transaction
+        }
+        // Whoever writes next is in a transaction of its own, which the end of the nested one leaves alone.
+        try await magic.transaction { next in
+          try await next.update(Cat("next", 1))
+          ends.finish()
+          await #expect(throws: MagicDataError.self) { try await task?.value }
+          try await next.update(Cat("last", 1))
+        }
+      }
+    }
+    try await Owner().run(magic)
+    #expect(Set(try await cats().keys) == ["next", "last"])
+    #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
+  }
+
   /// What was there before is the same object, whatever was undone of it.
   @Test func anInstanceFetchedInARolledBackTransactionStillMeansItsObject() async throws {
     let session = Session()

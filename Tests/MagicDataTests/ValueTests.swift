@@ -250,4 +250,33 @@ import Testing
     #expect(try await magic.object(of: magic_entry.self).map(\.select) == ["s"])
     #expect(try await magic.object(of: Quoted.self).map(\.text) == ["q"])
   }
+
+  private final class Settings: MagicalCodable {
+    var size = 1
+    init() {}
+  }
+
+  private struct Owner: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var settings: Settings
+    @MagicValue var all: [Settings] = []
+    init() {}
+  }
+
+  /// What a class held when it was saved is what it is compared with when it is set again.
+  @Test(arguments: [false, true]) func aClassThatChangedIsStoredWhenItIsSetAgain(isRun: Bool) async throws {
+    let (settings, owner) = (Settings(), Owner())
+    func update() async throws {
+      if isRun { try await magic.update(contentsOf: [owner]) } else { try await magic.update(owner) }
+    }
+    for size in 1...3 {
+      settings.size = size
+      owner.settings = settings
+      owner.all = [settings]
+      try await update()
+      let found = try await magic.object(of: Owner.self)[0]
+      #expect(found.settings.size == size)
+      #expect(found.all.map(\.size) == [size])
+    }
+  }
 }

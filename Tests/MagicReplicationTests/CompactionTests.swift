@@ -317,6 +317,28 @@ import Testing
     #expect(try await b.notes()["n"]?.title == "late")
   }
 
+  /// However many rows of the journal it has, and each of them counts its own once it was compacted.
+  @Test func whatIsLeftOfATransactionComesAtOnce() async throws {
+    let a = try replica("a")
+    var changes = try await a.magic.changes().makeAsyncIterator()
+    let notes = (0..<1_000).map { Note("\($0)", "first") }
+    try await a.magic.update(contentsOf: notes)
+    for note in notes[100..<300] { note.title = "second" }
+    try await a.magic.update(contentsOf: notes[100..<300])
+    try await a.magic.update(Note("last", "first"))
+    try await a.magic.compact()
+    try await a.magic.update(Note("after", "first"))
+    var counts: [Int] = []
+    var objects: Set<MagicChanges.Primary> = []
+    while !objects.contains(.text("after")) {
+      let next = try #require(try await changes.next())
+      counts.append(next.objects.count)
+      objects.formUnion(next.objects.compactMap(\.primary))
+    }
+    #expect(counts.count == 4 && counts[1...] == [200, 1, 1])
+    #expect(objects.count == 1_002)
+  }
+
   @Test func observersThatFellBehindGoOn() async throws {
     let a = try replica("a")
     try await a.magic.update(Note("n", "first"))

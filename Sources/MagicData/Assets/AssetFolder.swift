@@ -87,9 +87,11 @@ package final class AssetFolder: Sendable {
       if let link = link(name) { return StagedAsset(name, link, place, self) }
       return StagedAsset(name, try DurableFile.writeTemporary(place.content(), beside: file(name)), place, self)
     }
+    let wasNamed = place.name != nil
     let name = try place.named(after: content)
-    // A file that is damaged is written anew.
     if holds(content, name), let link = link(name) { return StagedAsset(name, link, place, self) }
+    // A file that is damaged is written anew; one of another content stays what it is.
+    if wasNamed { try place.checkNamed(after: content) }
     return StagedAsset(name, try DurableFile.writeTemporary(content, beside: file(name)), place, self)
   }
 

@@ -17,11 +17,24 @@ final class AssetPlace: Sendable {
   /// The name that belongs to a content, which is the asset's for good.
   func named(after content: Data) throws -> String {
     if let name { return name }
+    let name = try naming(content)
+    known.withLock { $0.name = name }
+    return name
+  }
+
+  /// Other objects may name the file that the asset was given for what its value was then.
+  func checkNamed(after content: Data) throws {
+    guard try name == naming(content) else {
+      throw MagicDataError(
+        .value, "the value of an asset has changed since the asset was saved, which stays as it was given; assign another asset")
+    }
+  }
+
+  private func naming(_ content: Data) throws -> String {
     let pathExtension = pathExtension.flatMap { $0.isEmpty ? nil : $0 }
     guard let name = content.withUnsafeBytes({ AssetName.name(of: $0, pathExtension: pathExtension) }) else {
       throw MagicDataError(.value, "an asset's extension is 1 to 32 ASCII letters and digits, without a dot")
     }
-    known.withLock { $0.name = name }
     return name
   }
 

@@ -102,14 +102,14 @@ extension Scope {
     switch self {
     case .database(let store), .observed(let store, _):
       try OpenTransaction.run(blocking: store) { try $0.changeBlocking(isPart: true, body) }
-    case .transaction(let open, let isPart): try open.changeBlocking(isPart: isPart, body)
+    case .transaction(let place, let isPart): try place.checked.changeBlocking(isPart: isPart, body)
     }
   }
 
   private func blockingRead<Result>(_ body: (Connection) throws -> Result) throws -> Result {
     switch self {
     case .database(let store), .observed(let store, _): try store.readBlocking(body)
-    case .transaction(let open, _): try open.accessBlocking(body)
+    case .transaction(let place, _): try place.checked.accessBlocking(body)
     }
   }
 
@@ -124,8 +124,8 @@ extension Scope {
     if let mapped = store.known(type) { return mapped }
     let layout = try store.layout(type)
     switch self {
-    case .transaction(let open, _):
-      return try open.mappedBlocking(type, layout)
+    case .transaction(let place, _):
+      return try place.checked.mappedBlocking(type, layout)
     case .database(let store), .observed(let store, _):
       if let mapped = try store.readBlocking({ db in try MappedType.find(layout, db) }) {
         store.remember(mapped, as: type)

@@ -146,7 +146,7 @@ enum Statements {
   static let selectPosition = "SELECT max(id) FROM magic_journal"
   static let selectTypeID = "SELECT id FROM magic_type WHERE name = ? AND primary_kind = ?"
   static let selectDataAfter = "SELECT data, id FROM magic_journal WHERE id > ? ORDER BY id"
-  static let selectArrivals = "SELECT id, stamp, entries, data FROM magic_journal WHERE id > ? ORDER BY id"
+  static let selectArrivals = "SELECT id, stamp, tag, root, entries, data FROM magic_journal WHERE id > ? ORDER BY id"
   static let selectOriginOfRow = """
     SELECT m.replica, r.uuid FROM magic_run m CROSS JOIN magic_replica r ON r.id = m.replica
     WHERE m.first <= ? ORDER BY m.first DESC LIMIT 1

@@ -40,6 +40,7 @@ extension Instance {
       }
     }
     object.primary = layout.primary.flatMap { object.values[$0] == .null ? nil : object.values[$0] }
+    if object.record != nil, object.record(in: database.id) == nil { object.filledIn = try filledIn(among: object) }
     object.removed = removed.map { ObjectSave.Removed(database: $0.database, birth: $0.birth) }
     return (ObjectSave(object), mark)
   }
@@ -118,6 +119,17 @@ extension Instance {
     return layout.properties[index].relation?.asked(held).map { $0.shown?.hidden ?? [] } ?? held.hidden
   }
 
+  /// What shows a default, or what a migration fills in, in place of what is stored (J-12).
+  private func filledIn(among object: ObjectSave.Content) throws -> PropertySet {
+    var filledIn = PropertySet()
+    for index in layout.properties.indices where object.present.contains(index) && !layout.relational.contains(index) {
+      let (storage, slot) = property(index)
+      guard !storage[slot].isEdited, let stored = storage.stored(at: slot) else { continue }
+      if try stored.value() != object.values[index] { filledIn.insert(index) }
+    }
+    return filledIn
+  }
+
   /// The objects that the database held for a property when it was fetched or saved, as far as this instance showed them.
   ///
   /// - Parameter isEmpty: whether there are none now.
@@ -182,9 +194,9 @@ extension Instance {
       switch saved.stored(index, object) {
       case .unchanged:
         // It was set to what it was.
-        if isAsSaved, storage[slot].isEdited { storage.setStored(at: slot) }
+        if isAsSaved, storage[slot].isEdited { setSaved(storage, slot) }
       case .asGiven where isAsSaved:
-        storage.setStored(at: slot)
+        setSaved(storage, slot)
       case .asGiven:
         storage.setStored(Slot(stored: object.values[index]), at: slot, isEdited: true)
       case .other(let value):
@@ -193,6 +205,12 @@ extension Instance {
     }
     let birth: Birth? = if case .birth(let birth) = saved.key { birth } else { nil }
     record = Record(database: database.id, keeper: layout.asks ? database : nil, place: saved.place, birth: birth)
+  }
+
+  /// The database holds what the slot held when it was saved.
+  func setSaved(_ storage: Storage, _ slot: Int) {
+    storage.setStored(at: slot)
+    if case .held(let held) = storage[slot].slot { held.wasSaved() }
   }
 
   /// - Parameter links: as they are in the database; `nil` if the save left them as they were.

@@ -189,7 +189,8 @@ extension Instance {
     }
     for index in 0..<layout.slots.count {
       let (storage, slot) = property(index)
-      if storage[slot].isEdited || !storage[slot].isStored { storage.setStored(at: slot) }
+      // Of what was neither set nor written, an instance that was put back knows no more than before.
+      if storage[slot].isEdited || object.place == nil && !storage[slot].isStored { setSaved(storage, slot) }
     }
     record = Record(database: database.id, keeper: layout.asks ? database : nil, place: place, birth: birth)
     return true

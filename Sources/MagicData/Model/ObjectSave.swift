@@ -29,6 +29,8 @@ final class ObjectSave: Sendable {
     var edited = PropertySet()
     /// What was set and differs from what the database held then (L-7).
     var changed = PropertySet()
+    /// What shows something else than what is stored, and was not set: looked for where the instance is to be another object than it was.
+    var filledIn = PropertySet()
     /// Objects that were there when the instance was fetched, and are not.
     var missing = PropertySet()
     /// Those among them that were never asked for.
@@ -39,6 +41,12 @@ final class ObjectSave: Sendable {
     var record: Record?
     var removed: Removed?
     var primary: Value?
+
+    func record(in database: Identifier) -> Record? {
+      guard let record, record.database == database else { return nil }
+      // With another primary value it is another object.
+      return primary == record.primary ? record : nil
+    }
   }
 
   let content: Content
@@ -67,11 +75,7 @@ final class ObjectSave: Sendable {
   }
 
   /// The object as which the instance was fetched or saved in a database, if it is still meant.
-  func record(in database: Identifier) -> Record? {
-    guard let record, record.database == database else { return nil }
-    // With another primary value it is another object.
-    return primary == record.primary ? record : nil
-  }
+  func record(in database: Identifier) -> Record? { content.record(in: database) }
 
   /// Whether the instance has a number that another database gave it: here the number may be any other object's.
   func hasForeignNumber(in database: Identifier) -> Bool {
@@ -88,8 +92,8 @@ final class ObjectSave: Sendable {
   /// As if the app had made the instance.
   var allEdited: ObjectSave {
     with {
-      $0.edited = $0.present
-      $0.changed = $0.present
+      $0.edited = $0.present.subtracting($0.filledIn)
+      $0.changed = $0.edited
     }
   }
 }

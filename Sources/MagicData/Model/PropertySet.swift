@@ -46,6 +46,14 @@ struct PropertySet: Sendable, Hashable {
     }
   }
 
+  func subtracting(_ other: PropertySet) -> PropertySet {
+    var left = PropertySet(bits: first & ~other.first)
+    guard let words = more?.words else { return left }
+    let others = other.more?.words ?? []
+    left.more = More(words.enumerated().map { $1 & ~($0 < others.count ? others[$0] : 0) })
+    return left
+  }
+
   private mutating func change(_ index: Int, _ body: (inout UInt64) -> Void) {
     var words = more?.words ?? []
     while words.count < index / 64 { words.append(0) }

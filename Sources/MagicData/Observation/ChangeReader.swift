@@ -28,20 +28,25 @@ struct ChangeReader {
     var rows = try SQL(db, Statements.selectArrivals)
     try rows.bind(last)
     var (batch, entries): ([MagicChanges], Int) = ([], 0)
-    while batch.count < ChangeReader.transactions, entries < ChangeReader.entries, try rows.step() {
-      let (origin, stamp, count) = (try origin(of: rows.integer(0)), rows.stamp(1), rows.int(2))
-      var objects = try objects(in: rows.bytes(3))
-      // A large one goes on in the next rows.
-      while objects.count < count {
-        guard try rows.step(), rows.isNull(2) else { throw ChangeReader.damaged() }
-        objects += try self.objects(in: rows.bytes(3))
+    var next = try Row(&rows)
+    while batch.count < ChangeReader.transactions, entries < ChangeReader.entries, let first = next {
+      guard var count = first.count else { throw ChangeReader.damaged() }
+      var (row, objects): (Row, [MagicChanges.Object]) = (first, [])
+      while true {
+        objects += try self.objects(in: row.data)
+        last = row.id
+        next = try Row(&rows)
+        guard let more = next, more.isOf(first) else { break }
+        // A large one goes on in the next rows; of one that was compacted each counts its own.
+        guard more.count == nil ? objects.count < count : objects.count == count else { throw ChangeReader.damaged() }
+        count += more.count ?? 0
+        row = more
       }
       guard objects.count == count else { throw ChangeReader.damaged() }
-      last = rows.integer(0)
       // Of a transaction that was compacted meanwhile nothing may be left here.
       guard !objects.isEmpty else { continue }
-      let time = Date(timeIntervalSince1970: Double(stamp.milliseconds) / 1_000)
-      batch.append(MagicChanges(origin: origin, time: time, objects: objects))
+      let time = Date(timeIntervalSince1970: Double(first.stamp.milliseconds) / 1_000)
+      batch.append(MagicChanges(origin: try origin(of: first.id), time: time, objects: objects))
       entries += count
     }
     return batch
@@ -76,6 +81,27 @@ struct ChangeReader {
   private func number(of stored: StoredEntry, _ type: StoredType) throws -> MagicChanges.Primary? {
     guard type.schema.hasNumbers else { return nil }
     return try ObjectTable(type, db).number(at: stored.zIndex).map { .integer(Int(clamping: $0)) }
+  }
+
+  /// Of the journal.
+  private struct Row {
+    let id: Int64
+    let stamp: Stamp
+    /// `nil` if the row before has the number of all.
+    let count: Int?
+    let data: [UInt8]
+    private let tag: Int64
+    private let root: Int64
+
+    /// `nil` if there is none.
+    init?(_ rows: inout SQL) throws {
+      guard try rows.step() else { return nil }
+      (id, stamp, tag, root) = (rows.integer(0), rows.stamp(1), rows.integer(2), rows.integer(3))
+      (count, data) = (rows.isNull(4) ? nil : rows.int(4), rows.bytes(5))
+    }
+
+    /// Whether it is of the same transaction.
+    func isOf(_ first: Row) -> Bool { (stamp, tag, root) == (first.stamp, first.tag, first.root) }
   }
 
   private static func damaged(_ cause: (any Error)? = nil) -> MagicDataError {

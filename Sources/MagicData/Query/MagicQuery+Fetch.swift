@@ -1,6 +1,6 @@
 extension MagicQuery {
   /// All objects that are asked for, as they stand at one moment. Each fetch makes new instances, of which up to sixteen may share their memory: it is free once none of these is left.
-  /// - Throws: ``MagicDataError`` with `query` if the database cannot tell what is asked, `tooLarge` if it takes more than 32,766 values, `transaction` if the query is of
+  /// - Throws: ``MagicDataError`` with `query` if the database cannot tell what is asked, `tooLarge` if it takes more than 32,766 values (a stream: 32,764), `transaction` if the query is of
   ///   a transaction that is over; nothing is loaded then. Else as ``MagicData/object(of:)``.
   public nonisolated(nonsending) func all() async throws -> [Object] {
     try await all(in: try scope)

@@ -107,10 +107,19 @@ struct QueryCursor: Sendable {
     case .after(let zIndex, let skip, let limit):
       return try next(after: zIndex, skip: skip, limit: limit, types, db)
     case .listed(let zIndexes):
-      let batch = Array(zIndexes.prefix(QueryCursor.batch))
+      var batch = Array(zIndexes.prefix(QueryCursor.batch))
+      guard !batch.isEmpty else {
+        place = .end
+        return FetchedRows()
+      }
+      var text = try QueryText.objects(plan, at: batch, types, db)
+      // What is asked with many values leaves less room for those of a batch.
+      while text.hasTooManyValues, batch.count > 1 {
+        batch.removeLast(batch.count / 2)
+        text = try QueryText.objects(plan, at: batch, types, db)
+      }
       place = batch.count < zIndexes.count ? .listed(zIndexes.dropFirst(batch.count)) : .end
-      guard !batch.isEmpty else { return FetchedRows() }
-      return try FetchedRows(types.type, QueryText.objects(plan, at: batch, types, db).statement(db)).ordered(as: batch)
+      return try FetchedRows(types.type, text.statement(db)).ordered(as: batch)
     case .end:
       return FetchedRows()
     }

@@ -28,9 +28,11 @@ struct QueryText {
     return statement
   }
 
+  var hasTooManyValues: Bool { values.count > QueryText.mostValues }
+
   /// Before SQLite says so, in its words.
   private func checkValues() throws {
-    guard values.count <= QueryText.mostValues else {
+    guard !hasTooManyValues else {
       throw MagicDataError(.tooLarge, "a query takes at most \(QueryText.mostValues) values; ask for less at once")
     }
   }

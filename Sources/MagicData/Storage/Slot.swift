@@ -31,6 +31,9 @@ internal import MagicJournal
     preconditionFailure("a held value has a type")
   }
 
+  /// What was encoded last is what the database holds.
+  func wasSaved() {}
+
   /// Whether it may be the last to hold other instances.
   var holdsInstances: Bool { false }
   /// Whether it stands for an object that is not there.
@@ -57,7 +60,9 @@ final class RawValue: Held {
 class HeldValue<Wrapped: Magical>: Held {
   final let value: Wrapped
   /// As it stands in the database: a class may have changed since, and to encode takes time.
-  private let stored: Value?
+  private var stored: Value?
+  /// What it was when it was encoded last, of what may hold a class.
+  private var given: Value?
 
   init(_ value: Wrapped, stored: Value? = nil) {
     self.value = value
@@ -66,7 +71,14 @@ class HeldValue<Wrapped: Magical>: Held {
 
   override func encoded() throws -> Value {
     if let stored { return stored }
-    return try value.magicValue
+    let encoded = try value.magicValue
+    if case .coded = encoded { given = encoded }
+    return encoded
+  }
+
+  override func wasSaved() {
+    guard let given else { return }
+    (stored, self.given) = (given, nil)
   }
 
   override var asset: (any AnyAsset)? { value as? any AnyAsset }

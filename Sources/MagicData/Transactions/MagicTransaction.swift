@@ -61,7 +61,8 @@ public final class MagicTransaction {
     try await place.scope.has(of: Object.self, primary)
   }
 
-  /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on.
+  /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on. If it ends while a call within it is under way,
+  /// the whole transaction is rolled back, with the error `transaction`.
   @discardableResult
   public nonisolated(nonsending) func transaction<Result>(
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result
@@ -76,9 +77,8 @@ extension MagicTransaction {
   nonisolated(nonsending) func updateWhole<Object: MagicObject>(
     _ objects: some Sequence<Object>, _ progress: ((_ saved: Int) -> Void)?
   ) async throws {
-    let open = place.open
     var parts = Parts(objects, first: try SaveLine.first(of: Object.self))
-    var line = SaveLine(.transaction(open, isPart: true), open)
+    var line = SaveLine(TransactionPlace(place.open))
     do {
       while let part = parts.next() {
         try await line.save(part)
@@ -100,7 +100,7 @@ extension MagicTransaction {
   nonisolated(nonsending) func removeWhole<Object: MagicObject>(
     _ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?
   ) async throws {
-    let scope = Scope.transaction(place.open, isPart: true)
+    let scope = Scope.transaction(TransactionPlace(place.open), isPart: true)
     var (parts, seen) = (Parts(objects), Set<InstanceIdentity>())
     while let part = parts.next() {
       try await scope.remove(part: part, &seen)

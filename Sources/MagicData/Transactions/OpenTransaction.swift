@@ -18,7 +18,17 @@ final class OpenTransaction {
   /// Of one whose body blocks: it runs within one access to the connection.
   let held: Connection?
   /// An actor's methods may come in between each other at each `await`.
-  private var isInUse = false
+  private var isInUse = false {
+    didSet {
+      guard !isInUse else { return }
+      for waiting in waiting { waiting.resume() }
+      waiting = []
+    }
+  }
+  /// Whether a nested one ended while a call within it was under way: what the database holds is not known then, and nothing of it is kept.
+  private var isBroken = false
+  /// Who waits for the access that is under way.
+  private var waiting: [CheckedContinuation<Void, Never>] = []
 
   /// The caller has passed the gate.
   nonisolated(nonsending) static func begin(_ store: Store) async throws -> OpenTransaction {
@@ -82,6 +92,10 @@ final class OpenTransaction {
 
   private func checkFree() throws {
     try checkOpen()
+    guard !isBroken else {
+      throw MagicDataError(
+        .transaction, "a nested transaction ended in the middle of a call, so all is rolled back; let it wait for its calls")
+    }
     guard !isInUse else {
       throw MagicDataError(.transaction, "the transaction is in the middle of another call; make one after the other")
     }
@@ -104,6 +118,10 @@ final class OpenTransaction {
       try check(db)
       return try body(db)
     }
+  }
+
+  private nonisolated(nonsending) func untilFree() async {
+    while isInUse { await withCheckedContinuation { waiting.append($0) } }
   }
 
   func checkOpen() throws {
@@ -140,13 +158,20 @@ final class OpenTransaction {
     try Task.checkCancellation()
     try await connection { db in try db.beginPart() }
     let outer = descend()
+    let own = level
     defer { level = outer }
     do {
       let result = try await body()
       try Task.checkCancellation()
+      try checkInnermost(own)
       try await connection { db in try db.endPart() }
       return result
     } catch {
+      // What is under way would be undone in part, or go on after it. Of one that is over everything is undone already.
+      if isInUse || level != own { isBroken = true }
+      guard !isBroken, !isOver else { throw error }
+      isInUse = true
+      defer { isInUse = false }
       rewind(to: savepoint)
       // Of a connection that is closed everything is undone already; what went wrong first is what counts.
       try? await store.accessNow("the transaction could not go on") { db in db.undoPart() }
@@ -169,6 +194,12 @@ final class OpenTransaction {
     rewind(to: savepoint.memories, UndoneChanges(transaction: progress.name, changes: changes, first: progress.ordinal))
   }
 
+  private func checkInnermost(_ own: Int) throws {
+    guard level == own else {
+      throw MagicDataError(.transaction, "a transaction ended while one that is nested in it was under way; let it wait for that")
+    }
+  }
+
   /// Runs `body` as the innermost.
   func deeper<Result>(_ body: () throws -> Result) rethrows -> Result {
     let outer = descend()
@@ -186,6 +217,7 @@ final class OpenTransaction {
 
   nonisolated(nonsending) func commit() async throws {
     let (id, progress, assets) = (store.id, progress, store.assets)
+    try checkInnermost(0)
     try await connection { db in
       var transaction = LocalTransaction(db, id, progress)
       try transaction.finish(assets)
@@ -201,6 +233,8 @@ final class OpenTransaction {
   }
 
   nonisolated(nonsending) func rollback() async {
+    isOver = true
+    await untilFree()
     rolledBack()
     // If this fails as well, SQLite has rolled back already, or does when the connection closes.
     try? await store.accessNow("the transaction could not be rolled back") { db in

@@ -38,8 +38,8 @@ struct SaveRuns {
 
 /// Saves of many objects, one part after the other: while the database writes a part, the next one is made from its instances.
 struct SaveLine {
+  private let place: TransactionPlace
   private let scope: Scope
-  private let open: OpenTransaction
   private var last: UInt32 = 0
   private var started: Started?
 
@@ -48,9 +48,10 @@ struct SaveLine {
     let finish: (SavedRun, StagedAssets) throws -> Void
   }
 
-  init(_ scope: Scope, _ open: OpenTransaction) {
-    self.scope = scope
-    self.open = open
+  /// Of whoever undoes all if any of it fails.
+  init(_ place: TransactionPlace) {
+    self.place = place
+    scope = .transaction(place, isPart: true)
   }
 
   /// Whether the last part may not be written yet.
@@ -76,7 +77,7 @@ struct SaveLine {
       let write = try scope.saving(run, as: type)
       let work = write.work
       let written = try await take()
-      started = Started(change: try open.start { try work(&$0, StagedAssets()) }, finish: write.finish)
+      started = Started(change: try place.checked.start { try work(&$0, StagedAssets()) }, finish: write.finish)
       // The database has something to do meanwhile.
       try written?()
     }
@@ -92,7 +93,7 @@ struct SaveLine {
   private nonisolated(nonsending) mutating func take() async throws -> (() throws -> Void)? {
     guard let started else { return nil }
     self.started = nil
-    let saved = try await open.take(started.change)
+    let saved = try await place.open.take(started.change)
     return { try started.finish(saved, StagedAssets()) }
   }
 
@@ -100,6 +101,6 @@ struct SaveLine {
   nonisolated(nonsending) mutating func stop() async {
     guard let started else { return }
     self.started = nil
-    _ = try? await open.take(started.change)
+    _ = try? await place.open.take(started.change)
   }
 }

@@ -117,8 +117,8 @@ extension Scope {
   private func remember<Object: MagicObject>(
     _ object: UnsafeMutablePointer<Object>, _ layout: Layout, in store: Store
   ) throws {
-    guard case .transaction(let open, _) = self else { return }
-    open.memories.append(try Instance(at: object, layout).memory(ofFetchIn: store, after: open.changes))
+    guard case .transaction(let place, _) = self else { return }
+    place.open.memories.append(try Instance(at: object, layout).memory(ofFetchIn: store, after: place.open.changes))
   }
 
   private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store) throws -> Object {

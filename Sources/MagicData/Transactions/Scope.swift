@@ -8,12 +8,12 @@ enum Scope {
   case observed(Store, PositionNote)
   /// - Parameter isPart: of a call that undoes all that it did if any of it fails: then what it is made of has no savepoints of its own. SQLite
   ///   copies into a file what each page was before a savepoint's first change of it, and the parts of a large call change the same pages.
-  case transaction(OpenTransaction, isPart: Bool = false)
+  case transaction(TransactionPlace, isPart: Bool = false)
 
   var store: Store {
     switch self {
     case .database(let store), .observed(let store, _): store
-    case .transaction(let open, _): open.store
+    case .transaction(let place, _): place.open.store
     }
   }
 
@@ -34,7 +34,7 @@ enum Scope {
   ) async throws -> Result {
     switch self {
     case .database(let store), .observed(let store, _): try await store.change(body)
-    case .transaction(let open, let isPart): try await open.change(isPart: isPart, body)
+    case .transaction(let place, let isPart): try await place.checked.change(isPart: isPart, body)
     }
   }
 
@@ -66,7 +66,7 @@ enum Scope {
     switch self {
     case .database(let store): result = try await store.readBriefly(isOneStatement: isOneStatement, pace: pace, body)
     case .observed(let store, let note): result = try await store.readBriefly(note.noting(body))
-    case .transaction(let open, _): result = try await open.access(body)
+    case .transaction(let place, _): result = try await place.checked.access(body)
     }
     try Task.checkCancellation()
     return result
@@ -87,8 +87,8 @@ enum Scope {
     if let mapped = store.known(type) { return mapped }
     let layout = try store.layout(type)
     switch self {
-    case .transaction(let open, _):
-      return try await open.mapped(type, layout)
+    case .transaction(let place, _):
+      return try await place.checked.mapped(type, layout)
     case .database(let store), .observed(let store, _):
       // A type that is known costs no wait for whoever writes.
       var mapped = try await store.read { db in try MappedType.find(layout, db) }
@@ -136,6 +136,6 @@ enum Scope {
 
   /// Puts the instance's memory back if the transaction is rolled back.
   func onRollback(_ memory: @autoclosure () -> InstanceMemory) {
-    if case .transaction(let open, _) = self { open.memories.append(memory()) }
+    if case .transaction(let place, _) = self { place.open.memories.append(memory()) }
   }
 }

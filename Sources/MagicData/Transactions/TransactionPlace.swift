@@ -11,7 +11,15 @@ struct TransactionPlace {
   var scope: Scope {
     get throws {
       try check()
-      return .transaction(open)
+      return .transaction(self)
+    }
+  }
+
+  /// For one access: a call has several, and what it is in may end between them.
+  var checked: OpenTransaction {
+    get throws {
+      try check()
+      return open
     }
   }
 

@@ -145,6 +145,41 @@ import Testing
     try await place.stop()
   }
 
+  /// F-10, J-33: headers that contradict each other before bodies that nobody can read show no fork, and keep nobody from the rest.
+  @Test func headersWithoutBodiesShowNoFork() async throws {
+    let place = try await Place(.hub)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.push()
+    let dataSet = try await a.magic.store.read { db in try DatabaseState(db).dataSet }
+    let (writer, body) = (Identifier(7, 7), try Zlib.deflate([UInt8](repeating: 0, count: 1_000)))
+    let socket = try RawSocket(port: try #require(place.server).port)
+    socket.send(RawSocket.hello(id: writer.bytes))
+    #expect(await socket.frame()?.kind == 0x81)
+    func name(_ tag: UInt32) -> TransactionName { TransactionName(stamp: Stamp(1_750_000_000_000 << 16), tag: tag) }
+    for (sequence, previous, last) in [(1, TransactionName.none, name(1)), (2, name(8), name(9)), (2, name(1), name(2))] {
+      var head = ByteWriter()
+      SegmentHeader(
+        dataSet: dataSet, writer: writer, replica: writer, first: UInt64(sequence), last: UInt64(sequence), previous: previous,
+        lastName: last, bodyLength: 1_000, storedLength: body.count, storedChecksum: Zlib.checksum(body[...])
+      ).encode(to: &head)
+      socket.send(RawSocket.frame(5, [UInt8](repeating: UInt8(last.tag), count: 16) + head.bytes))
+      socket.send(RawSocket.frame(6, body))
+    }
+    socket.send(RawSocket.frame(7, []))
+    #expect(await socket.frame()?.kind == 0x87)
+    let b = try place.replica("b")
+    for _ in 0..<2 {
+      try await b.magic.update(Note("2", "two"))
+      let report = try await b.replicator.sync()
+      #expect(!report.pull.unread.isEmpty)
+    }
+    try await a.replicator.sync()
+    try await expectEqual([a.magic, b.magic])
+    try await expectServing(place)
+    try await place.stop()
+  }
+
   /// Those who say nothing are let go of before those who want something.
   @Test func manySilentConnectionsKeepNobodyOut() async throws {
     let place = try await Place(.hub)

@@ -112,6 +112,25 @@ import Testing
     try await server.stop()
   }
 
+  /// W-4: also where the server holds nothing of the other yet, which has taken its id by looking around.
+  @Test func whatIsOfAnotherThatSentNothingYetWaitsForIt() async throws {
+    let server = try await server("one a readwrite\ntwo b readwrite\n")
+    let (a, b) = (try await MagicData(path: folder["a"]), try await MagicData(path: folder["b"]))
+    try await replicator(a, server, "one").sync()
+    try await a.update(Note("1", "one"))
+    try await MagicReplicator(a, remote: FolderRemote(folder["side"])).push()
+    try await b.update(Note("2", "two"))
+    try await MagicReplicator(b, remote: FolderRemote(folder["side"])).pull()
+    for _ in 0..<2 {
+      let report = try await replicator(b, server, "two").sync()
+      #expect(report.push.transactions <= 1)
+    }
+    try await replicator(a, server, "one").sync()
+    try await replicator(b, server, "two").sync()
+    try await expectEqual([a, b])
+    try await server.stop()
+  }
+
   /// W-4: what two servers know of one file of tokens is the same.
   @Test func serversThatShareTokensShareOwners() async throws {
     let tokens = try secret("tokens", "one a readwrite\ntwo b readwrite\n")

@@ -6,7 +6,7 @@ struct Snapshot {
   let state: DatabaseState
   let journal: JournalReader
   let held: Frontier
-  let listing: FolderListing
+  private(set) var listing: FolderListing
   let branches: Branches
   /// From where on the remote has other transactions under the own id than the database; then nothing else was checked.
   let branch: OwnBranch?

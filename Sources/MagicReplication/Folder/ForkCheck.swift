@@ -99,7 +99,29 @@ extension FolderListing {
   }
 
   /// F-7: what the headers say of the transactions at the ends of runs must agree with each other and with the database.
-  func checkForks(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID?) throws {
+  mutating func checkForks(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID?) throws {
+    try check { try $0.conflict(journal, held, own: own) }
+  }
+
+  /// What was said of one address and is not the same.
+  private struct Conflict {
+    let address: Address
+    let error: MagicDataError
+  }
+
+  /// A header alone shows no fork: a file that says so and cannot be read counts no more (F-10).
+  private mutating func check(_ conflict: (FolderListing) throws -> Conflict?) throws {
+    while let found = try conflict(self) {
+      let (replica, sequence) = (found.address.replica, found.address.sequence)
+      var isRead = true
+      for file in runs[replica]?.files ?? [] where file.header.last == sequence || file.header.first - 1 == sequence {
+        if try segmentOrReject(file) == nil { isRead = false }
+      }
+      guard !isRead else { throw found.error }
+    }
+  }
+
+  private func conflict(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID?) throws -> Conflict? {
     var (names, floors) = ([Address: TransactionName](), [ReplicaID: UInt64]())
     for (address, name, isOfFloor) in claims {
       let (replica, sequence) = (address.replica, address.sequence)
@@ -112,12 +134,13 @@ extension FolderListing {
       // K-20: one of two floors. Below one's own there are no names; whose is the lower one sees whether it is another's.
       if isOfFloor, sequence <= floor { continue }
       if replica == own, sequence > held[replica] {
-        throw MagicDataError.fork(own: replica, knows: sequence, has: held[replica])
+        return Conflict(address: address, error: .fork(own: replica, knows: sequence, has: held[replica]))
       }
       let known = try names[address] ?? (sequence <= held[replica] ? journal.name(at: sequence, of: replica) : nil)
-      guard known ?? name == name else { throw MagicDataError.fork(replica, sequence) }
+      guard known ?? name == name else { return Conflict(address: address, error: .fork(replica, sequence)) }
       names[address] = name
     }
+    return nil
   }
 
   /// What headers of segments and floors of checkpoints say; of checkpoints that are below another what is at their ends does not matter (K-20).
@@ -154,11 +177,16 @@ extension FolderListing {
   }
 
   /// The same among the files alone.
-  private func checkForks() throws {
-    var names: [Address: TransactionName] = [:]
-    for (address, name, _) in claims where address.sequence <= limits[address.replica] ?? .max {
-      let known = names.updateValue(name, forKey: address)
-      guard known ?? name == name else { throw MagicDataError.fork(address.replica, address.sequence) }
+  private mutating func checkForks() throws {
+    try check { listing in
+      var names: [Address: TransactionName] = [:]
+      for (address, name, _) in listing.claims where address.sequence <= listing.limits[address.replica] ?? .max {
+        let known = names.updateValue(name, forKey: address)
+        guard known ?? name == name else {
+          return Conflict(address: address, error: .fork(address.replica, address.sequence))
+        }
+      }
+      return nil
     }
   }
 

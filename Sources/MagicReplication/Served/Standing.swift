@@ -52,6 +52,16 @@ package struct Standing: Sendable, Equatable {
     self.bytes = bytes
   }
 
+  /// Says of replicas that who asks may not write under them, also of those of which nothing is held: who asks may hold something of them by other ways.
+  package mutating func close(_ replicas: Set<ReplicaID>) {
+    for index in parts.indices { parts[index].isClosed = replicas.contains(parts[index].held.replica) }
+    // So many that the answer stays one, whatever ids somebody has taken.
+    let unheld = replicas.subtracting(parts.map(\.held.replica)).sorted().prefix(4_096).map {
+      Part(HeldRun(replica: $0, last: 0, name: .none), isClosed: true)
+    }
+    parts = (parts + unheld).sorted { $0.held.replica < $1.held.replica }
+  }
+
   package var frontier: Frontier {
     var frontier = Frontier()
     for part in parts { frontier[part.held.replica] = part.held.last }

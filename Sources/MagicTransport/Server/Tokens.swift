@@ -99,6 +99,14 @@ package final class Owners: Sendable {
     }
   }
 
+  /// All that are somebody else's.
+  package func others(than name: String) throws -> Set<ReplicaID> {
+    try known.withLock { known in
+      try look(&known)
+      return Set(known.owners.lazy.filter { $0.value != name }.map(\.key))
+    }
+  }
+
   /// `false` if it is somebody else's.
   package func claim(_ replica: ReplicaID, for name: String) throws -> Bool {
     try known.withLock { known in

@@ -253,11 +253,7 @@ final class Visit: Sendable {
     _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async throws {
     var standing = try await house.served.standing(dataSet, comparedWith: held, of: conversation.hello.replica)
-    if let owners = house.owners {
-      for index in standing.parts.indices {
-        standing.parts[index].isClosed = try owners.isOthers(standing.parts[index].held.replica, than: conversation.holder.name)
-      }
-    }
+    if let owners = house.owners { try standing.close(owners.others(than: conversation.holder.name)) }
     let frontier = standing.frontier
     shared.withLock { $0.told = frontier }
     house.tally.holds(held, conversation.hello.replica, here: frontier)

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import MagicJournal
 import MagicReplication
@@ -40,6 +41,27 @@ import Testing
     try await a.replicator.sync()
     try await b.replicator.sync()
     return (a, b)
+  }
+
+  /// L-17: a checkpoint may say anything of replicas of which it has nothing, and whoever took it sends it on.
+  @Test func aFloorOfManyTransactionsThatNobodyHasIsSent() async throws {
+    let (a, _) = try await twoWithHistory(2)
+    try await a.replicator.compact()
+    _ = try await a.magic.store.write { db in
+      for number in 1...3 {
+        try db.execute(
+          sql: """
+            INSERT INTO magic_replica (uuid) VALUES (randomblob(16));
+            INSERT INTO magic_floor (replica, sequence, stamp, tag)
+              SELECT last_insert_rowid(), \((Int64(1) << 62) - 1), stamp, \(number) FROM magic_floor LIMIT 1
+            """)
+      }
+    }
+    let report = try await MagicReplicator(a.magic, remote: FolderRemote(folder["other"])).push()
+    #expect(report.checkpoints == 1)
+    let c = try replica("c", "other")
+    #expect(try await c.replicator.pull().checkpoints == 1)
+    try await expectEqual([a, c])
   }
 
   @Test func aNewReplicaStartsFromTheState() async throws {

@@ -2,7 +2,8 @@ public import Foundation
 
 /// A committed transaction: what it did to which objects.
 public struct MagicChanges: Sendable, Equatable {
-  /// Where it was written.
+  /// Where it was written, by the ids that replicas have when the changes are read: a database that takes an id of its own, since a copy of it has used its former one, wrote as
+  /// another replica before.
   public enum Origin: Sendable, Hashable {
     /// Through this database file, by whatever process.
     case local

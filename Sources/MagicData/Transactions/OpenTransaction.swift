@@ -196,7 +196,8 @@ final class OpenTransaction {
 
   private func checkInnermost(_ own: Int) throws {
     guard level == own else {
-      throw MagicDataError(.transaction, "a transaction ended while one that is nested in it was under way; let it wait for that")
+      throw MagicDataError(
+        .transaction, "a transaction ended while one that is nested in it was under way; let it wait for that")
     }
   }
 

@@ -38,7 +38,8 @@ extension FolderRemote {
       try store.syncToDisk(db)
       try makeSegments()
       let (held, listing) = (snapshot.held, snapshot.listing)
-      let waiting = held.replicas.flatMap { listing.holes(of: $0, through: held[$0]) }.reduce(0) { $0 + $1.count }
+      let holes = held.replicas.flatMap { listing.holes(of: $0, through: held[$0]) }
+      let waiting = Int(clamping: holes.map { $0.upperBound - $0.lowerBound + 1 }.clampedSum)
       var push = JournalPush(
         remote: self, dataSet: dataSet, snapshot: snapshot, meter: ProgressMeter(events, .push, of: waiting),
         floor: try snapshot.journal.floor())

@@ -29,11 +29,15 @@ struct Adoption {
     (self.replica, self.limit, self.floor, self.branches) = (replica, limit, floor, branches)
   }
 
+  /// Whether a branch may go on at or below the closing: only where that is a floor, below which there are no names to compare.
+  var goesBelow: Bool { limit <= floor }
+
   mutating func read(_ segment: Segment) {
     var previous = segment.header.previous
     for transaction in segment.transactions {
+      defer { previous = transaction.name }
+      guard transaction.sequence > limit || goesBelow else { continue }
       nodes[transaction.name] = Node(transaction: transaction, schema: segment.schema, previous: previous)
-      previous = transaction.name
     }
   }
 
@@ -97,7 +101,8 @@ extension FolderListing {
         of: replica, closedAt: limit, floor: try journal.floor(of: replica)?.sequence ?? 0, branches)
       // What leads to them may be in any file.
       var whole: Set<SegmentFileName> = []
-      for file in runs[replica]?.files ?? [] {
+      for file in runs[replica]?.files ?? []
+      where file.header.last > limit || adoption.goesBelow || heads.contains(where: { $0.name == file.name }) {
         guard let segment = try segmentOrReject(file) else { continue }
         adoption.read(segment)
         whole.insert(file.name)

@@ -14,7 +14,7 @@ extension ServedFolder {
     /// Files whose bytes were compared with their checksum.
     var whole: [SegmentFileName: Whole] = [:]
     /// Names within segments, which cost their decoding.
-    var names: [Address: TransactionName] = [:]
+    var names: [Address: TransactionName?] = [:]
   }
 
   /// What is known of the folder.

@@ -86,14 +86,20 @@ package final class ServedFolder: Served {
     if file.name.last == sequence { return file.header.lastName }
     let address = Address(file: file.name, sequence: sequence)
     if let name = state.withLock({ $0.names[address] }) { return name }
-    // A hub does not read what it carries. A file whose bytes are right and that is no segment gives no name, and so no fork; who gets it says what it is.
-    let segment = try whole(file).flatMap { try? Segment($0.bytes(at: 0, $0.length)) }
-    guard let name = segment?.transactions.first(where: { $0.sequence == sequence })?.name else { return nil }
+    let name = try whole(file).flatMap { try? ServedFolder.name(at: sequence, in: $0, file.header) }
     state.withLock { state in
       if state.names.count >= ServedFolder.maxNames { state.names = [:] }
-      state.names[address] = name
+      state.names[address] = .some(name)
     }
     return name
+  }
+
+  /// A hub does not read what it carries, but for names, and of no body that may be larger than segments mostly are. A file whose bytes are right and that is no segment gives no name,
+  /// and so no fork; who gets it says what it is.
+  private static func name(at sequence: UInt64, in file: OpenFile, _ header: SegmentHeader) throws -> TransactionName? {
+    guard header.bodyLength <= 4 * Limits.segmentCut, header.first <= sequence, sequence <= header.last else { return nil }
+    let names = try SegmentReader(file.bytes(at: 0, file.length)).names()
+    return names.last == header.lastName ? names[Int(sequence - header.first)] : nil
   }
 
   /// An open file, if its checksum is that of its header; else it counts no more, and whoever has what it held sends it again.

@@ -127,8 +127,12 @@ extension Frame {
 
   package func held() throws(WireError) -> [HeldRun] {
     try read { reader throws(JournalError) in
-      var held: [HeldRun] = []
-      for _ in 0..<(try reader.count(of: 36)) { held.append(try reader.run()) }
+      var (held, replicas): ([HeldRun], Set<ReplicaID>) = ([], [])
+      for _ in 0..<(try reader.count(of: 36)) {
+        let run = try reader.run()
+        guard replicas.insert(run.replica).inserted else { throw reader.damaged("a replica comes twice") }
+        held.append(run)
+      }
       return held
     }
   }

@@ -293,6 +293,38 @@ private struct Club: MagicObject {
     #expect(try await faultyPlaces(magic) == [])
   }
 
+  /// M-4: of an object that the transaction itself made again nothing of before shines through.
+  @Test(arguments: [false, true]) func whatWasMadeAgainIsWhole(isOneTransaction: Bool) async throws {
+    let first = Club("c")
+    (first.founded, first.head, first.members) = (1, Member("h"), [Member("one"), Member("two")])
+    try await magic.update(first)
+    let (stale, other) = (try await club(), try await club())
+    stale.sheets = [Sheet("late")]
+    if isOneTransaction {
+      try await magic.transaction { [other, stale] transaction in
+        try await transaction.remove(other)
+        let second = Club("c")
+        second.members = [Member("three")]
+        try await transaction.update(second)
+        try await transaction.remove(try await transaction.object(of: Club.self, primary: "c"))
+        try await transaction.update(stale)
+      }
+    } else {
+      try await magic.remove(other)
+      let second = Club("c")
+      second.members = [Member("three")]
+      try await magic.update(second)
+      try await magic.remove(try await club())
+      try await magic.update(stale)
+    }
+    let found = try await club()
+    #expect(found.founded == 0)
+    #expect(found.head == nil)
+    #expect(found.members.map(\.id) == ["three"])
+    #expect(found.sheets.map(\.text) == ["late"])
+    #expect(try await faultyPlaces(magic) == [])
+  }
+
   /// V-7: else nobody could read it, and replication would stop.
   @Test func anArrayThatNoReaderTakesIsRefused() async throws {
     struct Crowd: MagicObject {

@@ -263,6 +263,24 @@ import Testing
     init() {}
   }
 
+  @Test func aClassThatChangedAfterARollbackIsStoredAsItIs() async throws {
+    let (settings, owner) = (Settings(), Owner())
+    owner.settings = settings
+    await #expect(throws: CancellationError.self) {
+      try await magic.transaction { [owner] transaction in
+        try await transaction.update(owner)
+        throw CancellationError()
+      }
+    }
+    settings.size = 2
+    try await magic.update(owner)
+    #expect(try await magic.object(of: Owner.self)[0].settings.size == 2)
+    settings.size = 3
+    try await magic.remove(owner)
+    try await magic.update(owner)
+    #expect(try await magic.object(of: Owner.self)[0].settings.size == 3)
+  }
+
   /// What a class held when it was saved is what it is compared with when it is set again.
   @Test(arguments: [false, true]) func aClassThatChangedIsStoredWhenItIsSetAgain(isRun: Bool) async throws {
     let (settings, owner) = (Settings(), Owner())

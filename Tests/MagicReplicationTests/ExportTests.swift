@@ -59,6 +59,25 @@ import Testing
     }
   }
 
+  /// X-8: also names that no segment could give, which nobody could read afterwards.
+  @Test(arguments: [
+    "00000000000100000000000100000000", "0000000000010000ffffffffffffffff", "00000000000000000000000100000001",
+  ]) func namesThatNoTransactionGivesAreRefused(birth: String) async throws {
+    let folder = try TemporaryFolder()
+    let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
+    let entry = #"{"type":"T","op":"update","object":{"birth":"\#(birth)"},"fields":{}}"#
+    let lines = [
+      #"{"magicdata":"journal","format":1,"dataSet":"\#(id)"}"#, #"{"type":{"id":"T","name":"T","fields":[]}}"#,
+      #"{"transaction":{"replica":"\#(root)","sequence":1,"stamp":"131072","tag":1,"root":"\#(root)","entries":[\#(entry)]}}"#,
+      #"{"end":{"transactions":1}}"#,
+    ]
+    try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder["x.jsonl"])
+    let magic = try await MagicData(type: .temporary)
+    let report = try await magic.rebuild(from: [.export(folder["x.jsonl"])], RebuildPlan())
+    #expect(report.transactions == (birth.hasSuffix("100000000") && birth.hasPrefix("000000000001") ? 1 : 0))
+    #expect(try await DatabaseCheck(magic).faults == [])
+  }
+
   /// X-10: a clock that is no time counts as none.
   @Test(arguments: [
     ("4102444800000", true), ("253402300799999", true), ("253402300800000", false), ("-1", false), ("\"1\"", false),

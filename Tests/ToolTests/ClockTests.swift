@@ -85,6 +85,25 @@ import Testing
     if let server { #expect(server.end() == 0) }
   }
 
+  /// K-13: below a floor nothing can be left out, so it is taken whole, or not at all. What is built to be tested waits for no clock.
+  @Test func whatIsKeptOfAClockThatIsAheadIsTakenOnlyIfItIsAccepted() async throws {
+    try await fixture.write("first", to: "ahead", id: "a")
+    try await write("from the future", to: "ahead", id: "n", off: 3 * days)
+    #expect(try Tool.sync.run("push", path("ahead"), path("remote")).status == 0)
+    let python = "import sqlite3,sys; sys.exit(sqlite3.connect(sys.argv[1]+'/default.sqlite3').execute('SELECT count(*) > 1 FROM Note').fetchone()[0])"
+    let found = try Tool.replay.run("bisect", path("remote"), "--test", "python3 -c \"\(python)\" \"$1\" 2>&1 || exit 1")
+    #expect(found.output.contains("update Note n"), "\(found)")
+    let digest = try Tool.sync.run("digest", path("ahead")).output
+    try #require(Tool.sync.run("compact", path("ahead"), path("remote")).status == 0)
+    let id = String(try await replica("ahead").prefix(8))
+    let refused = try Tool.replay.run("apply", path("remote"), "--into", path("rebuilt"))
+    #expect(refused.status == 1 && refused.errors.contains("--accept \(id)"), "\(refused)")
+    #expect(!FileManager.default.fileExists(atPath: path("rebuilt")))
+    let applied = try Tool.replay.run("apply", path("remote"), "--into", path("rebuilt"), "--accept", id)
+    #expect(applied.status == 0, "\(applied)")
+    #expect(try Tool.sync.run("digest", path("rebuilt")).output == digest)
+  }
+
   /// what a database holds is imported, and what it would hold back itself is not.
   @Test func whatWasAcceptedIsExportedAndImported() async throws {
     try await fixture.write("first", to: "a", id: "a")

@@ -54,6 +54,28 @@ import Testing
     }
   }
 
+  /// K-12: what is kept stands for all below the floor. A database of a part of it is a data set of its own, from which nobody believes that it holds the rest.
+  @Test func whatIsKeptAndCannotBeReadIsNotTakenForTheState() async throws {
+    try await compacted()
+    let checkpoints = folder["remote/checkpoints"]
+    let name = try #require(FileManager.default.contentsOfDirectory(atPath: checkpoints.path).first { !$0.hasPrefix(".") })
+    var bytes = try Data(contentsOf: checkpoints.appendingPathComponent(name))
+    bytes[bytes.count - 20] ^= 1
+    try bytes.write(to: checkpoints.appendingPathComponent(name))
+    let applied = try replay("apply", path("remote"), "--into", path("rebuilt"))
+    #expect(applied.status == 3 || applied.status == 1, "\(applied)")
+    if applied.status == 3 {
+      #expect(applied.output.contains("a data set of its own"), "\(applied)")
+      #expect(try Tool.sync.run("sync", path("rebuilt"), path("remote")).status == 7)
+    }
+    #expect(try digest("a") != (try? digest("rebuilt")))
+    // Whoever has all of it mends the folder.
+    _ = try Tool.sync.run("sync", path("a"), path("remote"))
+    _ = try Tool.sync.run("sync", path("a"), path("remote"))
+    try #require(replay("apply", path("remote"), "--into", path("again")).status == 0)
+    #expect(try digest("again") == digest("a"))
+  }
+
   /// K-19: what cannot be told is an error.
   @Test func whatIsNotThereIsSaid() async throws {
     try await compacted()

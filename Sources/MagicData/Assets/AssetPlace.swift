@@ -26,7 +26,7 @@ final class AssetPlace: Sendable {
   func checkNamed(after content: Data) throws {
     guard try name == naming(content) else {
       throw MagicDataError(
-        .value, "the value of an asset has changed since the asset was saved, which stays as it was given; assign another asset"
+        .value, "the value of an asset has changed since it was first given to a database, and an asset stays as it is then; assign another asset"
       )
     }
   }

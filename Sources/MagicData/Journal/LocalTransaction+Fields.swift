@@ -147,11 +147,3 @@ extension LocalTransaction {
     MagicDataError(.failed, "an object of type \(type.schema.name) is not where it was looked for")
   }
 }
-
-extension ObjectKey {
-  /// Whether a reader takes it for a name: SQL may have given a row one that no transaction gives.
-  fileprivate var isReadable: Bool {
-    var reader = ByteReader(encoded)
-    return (try? ObjectKey(from: &reader)) == self
-  }
-}

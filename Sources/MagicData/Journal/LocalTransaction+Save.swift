@@ -74,7 +74,7 @@ extension LocalTransaction {
     let last = try table.last(of: record.place.zIndex, key)
     guard let place = try last.map({ ObjectPlace(zIndex: record.place.zIndex, last: $0) }) ?? table.place(of: key) else {
       guard let absent = try table.absentPlace(of: key) else { return nil }
-      return try revive(instance, changes, key, absent, type, relations)
+      return try revive(instance, changes, links, key, absent, type, relations)
     }
     return SavedObject(place: try write(changes, key, place, table), key: key, extent: .changes, links: links)
   }
@@ -102,8 +102,8 @@ extension LocalTransaction {
 
   /// The object of a fetched instance was removed meanwhile: everything as it was before, with the changes over it (J-9).
   private mutating func revive(
-    _ object: ObjectSave, _ changes: [FieldValue], _ key: ObjectKey, _ absent: ObjectPlace, _ type: MappedType,
-    _ relations: SavedRelations?
+    _ object: ObjectSave, _ changes: [FieldValue], _ links: [Int: [Link]], _ key: ObjectKey, _ absent: ObjectPlace,
+    _ type: MappedType, _ relations: SavedRelations?
   ) throws -> SavedObject {
     let remove = try reader().lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
     // An instance that nobody changed does not undo what another replica removed. Nothing is known yet of relations that wait for other objects, or that the instance
@@ -112,7 +112,7 @@ extension LocalTransaction {
       object.edited.contains($0.index) && ($0.baseline == nil || relations?.late.contains($0.index) ?? false)
     }
     if changes.isEmpty, !mayDiffer, let remove, !remove.isOwn {
-      return SavedObject(place: absent, key: key, extent: .changes)
+      return SavedObject(place: absent, key: key, extent: .changes, links: links)
     }
     let stored = try reader().schema.types[type.stored.id]
     let (state, known) = try removed(absent, of: stored)

@@ -17,8 +17,8 @@ struct LocalTransaction {
     fileprivate var touchesAssets = false
     /// By type: the next number, once it is known.
     fileprivate var numbers: [Int: Int64] = [:]
-    /// By the place of its entry: what an object that was there before was given by this transaction before it was removed by it.
-    fileprivate var removed: [EntryPlace: [FieldValue]] = [:]
+    /// By its place: the transaction's entry of an object that was there before, as it was before the transaction removed that.
+    fileprivate var removed: [EntryPlace: Entry] = [:]
     /// By type: where it is by now, if more was known of it than the caller did.
     fileprivate var types: [Int: MappedType] = [:]
     /// Whether the database may have other fields, or the journal other rows, than those that were there and the transaction's own.
@@ -189,7 +189,7 @@ struct LocalTransaction {
     let joined = written.entry.followed(by: entry, at: name, schema.types[entry.type].schema)
     try count(joined.size - written.entry.size)
     try check(joined)
-    if entry.operation.isRemove, !written.previous.isNone { progress.removed[place] = written.entry.fields }
+    if entry.operation.isRemove, !written.previous.isNone { progress.removed[place] = written.entry }
     written.entry = joined
     try progress.writer.rewrite(written, at: place, db)
   }
@@ -198,7 +198,9 @@ struct LocalTransaction {
   mutating func removed(_ absent: ObjectPlace, of type: StoredType) throws -> (state: ObjectState, values: [FieldValue]) {
     let state = try reader().state(from: absent.last, of: type.id)
     guard let own = progress.removed[absent.last] else { return (state, state.row) }
-    return (state, state.row.overlaid(by: own, of: type.schema))
+    // What was made again by it is whole: nothing of before shines through (M-4).
+    if own.operation.base != nil { return (state, own.fields) }
+    return (state, state.row.overlaid(by: own.fields, of: type.schema))
   }
 
   private mutating func count(_ size: Int) throws {

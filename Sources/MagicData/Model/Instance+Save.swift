@@ -194,9 +194,9 @@ extension Instance {
       switch saved.stored(index, object) {
       case .unchanged:
         // It was set to what it was.
-        if isAsSaved, storage[slot].isEdited { setSaved(storage, slot) }
+        if isAsSaved, storage[slot].isEdited { setSaved(index, object.values[index], storage, slot) }
       case .asGiven where isAsSaved:
-        setSaved(storage, slot)
+        setSaved(index, object.values[index], storage, slot)
       case .asGiven:
         storage.setStored(Slot(stored: object.values[index]), at: slot, isEdited: true)
       case .other(let value):
@@ -208,9 +208,10 @@ extension Instance {
   }
 
   /// The database holds what the slot held when it was saved.
-  func setSaved(_ storage: Storage, _ slot: Int) {
-    storage.setStored(at: slot)
-    if case .held(let held) = storage[slot].slot { held.wasSaved() }
+  private func setSaved(_ index: Int, _ value: Value, _ storage: Storage, _ slot: Int) {
+    guard layout.changing, layout.codecs[index].mayChange else { return storage.setStored(at: slot) }
+    // What it is compared with when it is set again.
+    storage.setStored(Slot(stored: value), at: slot, isEdited: false)
   }
 
   /// - Parameter links: as they are in the database; `nil` if the save left them as they were.

@@ -51,6 +51,8 @@ final class Layout: Sendable {
   let properties: [Property]
   /// What each object asks of each property, apart: a whole `Property` would be copied, reference by reference.
   let codecs: [Codec]
+  /// Whether some values may change without being set.
+  let changing: Bool
   let roles: [PropertyRole]
   /// The same with the slots: what a fetched object asks of each property. It stays for good, as layouts do, so that nobody counts who uses it.
   nonisolated(unsafe) let fetches: UnsafeBufferPointer<Fetch>
@@ -199,6 +201,7 @@ final class Layout: Sendable {
     self.properties = properties
     codecs = properties.map(\.codec)
     isScalar = codecs.allSatisfy { if case .held = $0 { false } else { true } }
+    changing = codecs.contains { $0.mayChange }
     roles = properties.map(\.role)
     initialEdits = properties.map(\.initialEdits)
     var relational = PropertySet()

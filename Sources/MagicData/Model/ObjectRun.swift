@@ -181,8 +181,9 @@ extension Instance {
 
   /// After a save on the short way.
   ///
-  /// - Returns: `false`, and nothing is done, if a value was set meanwhile, or never: then each has to be looked at.
+  /// - Returns: `false`, and nothing is done, if a value was set meanwhile, or never, or has to be kept: then each has to be looked at.
   func saved(_ object: ObjectRun.Object, at place: ObjectPlace, _ birth: Birth?, mark: UInt8, in database: Store) -> Bool {
+    if layout.changing { return false }
     for index in 0..<layout.slots.count {
       let (storage, slot) = property(index)
       guard storage[slot].save == mark, object.present & 1 << UInt64(index) != 0 else { return false }
@@ -190,7 +191,7 @@ extension Instance {
     for index in 0..<layout.slots.count {
       let (storage, slot) = property(index)
       // Of what was neither set nor written, an instance that was put back knows no more than before.
-      if storage[slot].isEdited || object.place == nil && !storage[slot].isStored { setSaved(storage, slot) }
+      if storage[slot].isEdited || object.place == nil && !storage[slot].isStored { storage.setStored(at: slot) }
     }
     record = Record(database: database.id, keeper: layout.asks ? database : nil, place: place, birth: birth)
     return true

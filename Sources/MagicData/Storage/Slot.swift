@@ -31,9 +31,6 @@ internal import MagicJournal
     preconditionFailure("a held value has a type")
   }
 
-  /// What was encoded last is what the database holds.
-  func wasSaved() {}
-
   /// Whether it may be the last to hold other instances.
   var holdsInstances: Bool { false }
   /// Whether it stands for an object that is not there.
@@ -60,9 +57,7 @@ final class RawValue: Held {
 class HeldValue<Wrapped: Magical>: Held {
   final let value: Wrapped
   /// As it stands in the database: a class may have changed since, and to encode takes time.
-  private var stored: Value?
-  /// What it was when it was encoded last, of what may hold a class.
-  private var given: Value?
+  private let stored: Value?
 
   init(_ value: Wrapped, stored: Value? = nil) {
     self.value = value
@@ -71,14 +66,7 @@ class HeldValue<Wrapped: Magical>: Held {
 
   override func encoded() throws -> Value {
     if let stored { return stored }
-    let encoded = try value.magicValue
-    if case .coded = encoded { given = encoded }
-    return encoded
-  }
-
-  override func wasSaved() {
-    guard let given else { return }
-    (stored, self.given) = (given, nil)
+    return try value.magicValue
   }
 
   override var asset: (any AnyAsset)? { value as? any AnyAsset }
@@ -100,6 +88,14 @@ enum Codec: Sendable {
       case is UUID.Type: .uuid
       default: .held(type)
       }
+  }
+
+  /// Whether a value may be another one later, though nobody has set another: that of a class, or of classes in collections.
+  var mayChange: Bool {
+    func holdsClass(_ type: Any.Type) -> Bool {
+      type is AnyClass || ((type as? any CodedCollection.Type)?.parts.contains { holdsClass($0) } ?? false)
+    }
+    return if case .held(let type) = self, type.magicKind == .coded { holdsClass(type) } else { false }
   }
 
   /// Whether what a database holds is what a slot of this type holds.

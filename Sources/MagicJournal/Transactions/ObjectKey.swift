@@ -4,6 +4,14 @@ public enum ObjectKey: Hashable, Sendable {
   case birth(Birth)
 }
 
+extension ObjectKey {
+  /// Whether a reader takes it for a name: SQL, or somebody's export, may have given an object one that no transaction gives.
+  package var isReadable: Bool {
+    var reader = ByteReader(encoded)
+    return (try? ObjectKey(from: &reader)) == self
+  }
+}
+
 /// The transaction that made an object, and the object's place in it.
 public struct Birth: Hashable, Sendable {
   package let transaction: TransactionName

@@ -183,8 +183,9 @@ extension FolderListing {
   }
 
   /// K-16: the one to take by who holds this.
-  func needed(by held: Frontier) -> CheckpointFile? {
+  func needed(by held: Frontier, besides waiting: Set<URL> = []) -> CheckpointFile? {
     checkpoints.first { checkpoint in
+      if waiting.contains(checkpoint.url) { return false }
       let floor = checkpoint.floor.frontier
       let lacking = floor.replicas.filter { held[$0] < floor[$0] }
       guard !lacking.isEmpty,

@@ -42,11 +42,17 @@ package struct JSONName: Hashable, ExpressibleByStringLiteral {
 }
 
 private struct JSONParser {
-  let text: [UInt8]
-  var index = 0
+  private let text: [UInt8]
+  private(set) var index = 0
+  /// How many values were read.
+  private var count = 0
 
-  /// Nothing of ours goes so deep.
-  private static let depth = 32
+  /// Nothing of ours goes so deep, or has so many.
+  private static let (depth, most) = (32, 1 << 25)
+
+  init(text: [UInt8]) {
+    self.text = text
+  }
 
   func failure(_ message: String) -> JSONValue.Failure { .init(message: message, offset: index) }
 
@@ -70,6 +76,8 @@ private struct JSONParser {
 
   mutating func value(depth: Int) throws -> JSONValue {
     guard depth < JSONParser.depth else { throw failure("the JSON is too deep") }
+    count += 1
+    guard count <= JSONParser.most else { throw failure("the JSON has too many values") }
     skipSpace()
     switch next {
     case UInt8(ascii: "\""): return .string(try string())

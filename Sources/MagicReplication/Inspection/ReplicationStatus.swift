@@ -101,13 +101,13 @@ extension ReplicationStatus {
     let (journal, state, members) = (try JournalReader(db), try DatabaseState(db), try Members(db))
     let held = try journal.frontier()
     let limits = try Branches(db).closings.reduce(into: [:]) { $0[$1.key] = max($1.value, held[$1.key]) }
-    let parts = Dictionary(there.parts.map { ($0.held.replica, $0) }) { first, _ in first }
+    let parts = Dictionary(there.heldParts.map { ($0.held.replica, $0) }) { first, _ in first }
     let latest = try Merger.latest(at: now, state.lastStamp, db)
     segments = there.segments
     segmentBytes = there.bytes
     (checkpoints, checkpointBytes) = (0, 0)
     unusable = []
-    skewMilliseconds = there.parts.map { $0.held.name.stamp.milliseconds - now }.max()
+    skewMilliseconds = there.parts.filter { $0.held.last > 0 }.map { $0.held.name.stamp.milliseconds - now }.max()
     let known = members.known
     peers = try Set(held.replicas + parts.keys + members.all.keys + [state.replica]).sorted().map { replica in
       let part = parts[replica]

@@ -79,7 +79,13 @@ extension FolderListing {
     _ merger: inout Merger, _ taken: inout [TakenCheckpoint], _ report: inout PullReport, _ meter: ProgressMeter,
     _ db: Connection
   ) throws {
-    while let checkpoint = try needed(by: merger.held) ?? rival(taken, merger.held, db), merger.mayTake(checkpoint.header) {
+    // One that has to wait holds up no other.
+    var waiting: Set<URL> = []
+    while let checkpoint = try needed(by: merger.held, besides: waiting) ?? rival(taken, merger.held, besides: waiting, db) {
+      guard merger.mayTake(checkpoint.header) else {
+        waiting.insert(checkpoint.url)
+        continue
+      }
       guard try isWhole(checkpoint) else { continue }
       let (first, held) = (merger.nextRow, merger.held)
       report.inflatedBytes += checkpoint.bytes
@@ -145,12 +151,14 @@ extension FolderListing {
   }
 
   /// K-20.
-  private func rival(_ taken: [TakenCheckpoint], _ held: Frontier, _ db: Connection) throws -> CheckpointFile? {
+  private func rival(
+    _ taken: [TakenCheckpoint], _ held: Frontier, besides waiting: Set<URL>, _ db: Connection
+  ) throws -> CheckpointFile? {
     guard !checkpoints.isEmpty else { return nil }
     var floor = try JournalIndex(db).floor()
     for checkpoint in taken { floor.raise(to: checkpoint.file.floor) }
     return rival(to: floor, held).flatMap { rival in
-      taken.contains { $0.file.url == rival.url } ? nil : rival
+      waiting.contains(rival.url) || taken.contains { $0.file.url == rival.url } ? nil : rival
     }
   }
 

@@ -59,6 +59,8 @@ public struct MagicReadReport: Sendable, Equatable {
 /// Where the parts of a reading say what they could not read. It stays within one reading, on one thread at a time.
 final class Troubles {
   private(set) var report = MagicReadReport()
+  /// Whether something of what is kept below a floor could not be read: what is left is not what the floor stands for.
+  private(set) var isKeptLacking = false
 
   /// More than anybody reads.
   private static let most = 1_000
@@ -66,6 +68,11 @@ final class Troubles {
   func add(_ file: UnreadFile) {
     // A look-up beforehand may have met it.
     if report.unread.count < Troubles.most, !report.unread.contains(file) { report.unread.append(file) }
+  }
+
+  func add(kept file: UnreadFile) {
+    isKeptLacking = true
+    add(file)
   }
 
   func add(_ gap: PullReport.Gap) {

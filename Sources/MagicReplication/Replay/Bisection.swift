@@ -43,6 +43,8 @@ package struct Bisection: Sendable {
         // What was before the history begins is one state.
         guard let through = count > 0 ? versions[count - 1] : givenUp else { return }
         plan.through = through
+        // What is thrown away waits for no clock.
+        plan.accepted = Array(Merger.everyone)
         _ = try await magic.rebuild(from: [source], plan)
       }
       return try await test(place.path, count)

@@ -7,7 +7,8 @@ extension MagicData {
   /// the sources have.
   ///
   /// The database stays a replica of its own. What is a run of each replica (`RebuildPlan.isRun`) belongs to the sources' data set, under its own addresses. Anything else is a data set of its
-  /// own, which numbers what it took anew: under the old addresses, others would take it for the transactions that it lacks.
+  /// own, which numbers what it took anew: under the old addresses, others would take it for the transactions that it lacks. So is one of sources that gave history up and of which what
+  /// was kept of that cannot be read whole.
   package func rebuild(from sources: [JournalSource], _ plan: RebuildPlan) async throws -> RebuildReport {
     let (sources, scratch, damaged) = try await MagicData.unpacked(sources, hasContents: plan.fetchesAssets)
     defer { withExtendedLifetime(scratch) {} }
@@ -24,9 +25,12 @@ extension MagicData {
           var compaction = try JournalCompaction(db, to: journal.floor)
           try compaction.run(checkCancelled)
         }
-        let dataSet = plan.isRun ? try journal.dataSet() : nil
+        let isState = plan.isRun && !journal.troubles.isKeptLacking
+        let dataSet = isState ? try journal.dataSet() : nil
         try DatabaseState.settle(try dataSet ?? DatabaseState(db).dataSet, db)
-        return rebuilder.report(now, journal)
+        var report = rebuilder.report(now, journal)
+        report.isOwnDataSet = !isState
+        return report
       }
     }
     read.gaps = report.read.gaps
@@ -160,13 +164,19 @@ private struct Rebuilder {
       types = try merger.learn(schema.schema)
       learnt[ObjectIdentifier(schema)] = (schema, types)
     }
-    _ = try merger.take(transaction, types)
+    guard try !merger.take(transaction, types), transaction.sequence == 0, let held = merger.heldBack.first else { return }
+    // The floor would stand for it all the same (K-13).
+    throw MagicDataError(
+      .failed,
+      """
+      the clock of replica \(held.key) is ahead, and history was given up since, so that what it wrote cannot be left out; \
+      --accept \(held.key.description.prefix(8)) takes it, or wait until \(held.value.date.formatted(.iso8601))
+      """)
   }
 
   func report(_ now: Int64, _ journal: OpenJournal) -> RebuildReport {
     var report = RebuildReport()
     (report.transactions, report.changes) = (merger.transactions, merger.changes)
-    report.isOwnDataSet = !plan.isRun
     report.read.gaps = missing(journal.troubles.report.gaps)
     report.pull.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
       .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - now)

@@ -29,6 +29,9 @@ public struct RebuildPlan: Sendable {
   /// Whether what is merged of each replica is a run from its first transaction on, each whole: only that is a state that a replica of the same data set can be in.
   package var isRun: Bool { types.isEmpty && skipped.isEmpty }
 
+  /// Whether only what matches something is taken, which may be nothing.
+  package var isPart: Bool { !isRun || !replicas.isEmpty || until != nil }
+
   func window(_ journal: OpenJournal) throws -> JournalWindow {
     var window = JournalWindow()
     (window.replicas, window.salvages) = (replicas, isForShow)

@@ -86,7 +86,10 @@ package final class ServedFolder: Served {
     if file.name.last == sequence { return file.header.lastName }
     let address = Address(file: file.name, sequence: sequence)
     if let name = state.withLock({ $0.names[address] }) { return name }
-    let name = try whole(file).flatMap { try? ServedFolder.name(at: sequence, in: $0, file.header) }
+    guard file.header.bodyLength <= 4 * Limits.segmentCut, let opened = try whole(file),
+      let bytes = try? opened.bytes(at: 0, opened.length)
+    else { return nil }
+    let name = ServedFolder.name(at: sequence, in: bytes, file.header)
     state.withLock { state in
       if state.names.count >= ServedFolder.maxNames { state.names = [:] }
       state.names[address] = .some(name)
@@ -96,10 +99,11 @@ package final class ServedFolder: Served {
 
   /// A hub does not read what it carries, but for names, and of no body that may be larger than segments mostly are. A file whose bytes are right and that is no segment gives no name,
   /// and so no fork; who gets it says what it is.
-  private static func name(at sequence: UInt64, in file: OpenFile, _ header: SegmentHeader) throws -> TransactionName? {
-    guard header.bodyLength <= 4 * Limits.segmentCut, header.first <= sequence, sequence <= header.last else { return nil }
-    let names = try SegmentReader(file.bytes(at: 0, file.length)).names()
-    return names.last == header.lastName ? names[Int(sequence - header.first)] : nil
+  private static func name(at sequence: UInt64, in bytes: [UInt8], _ header: SegmentHeader) -> TransactionName? {
+    guard header.first <= sequence, sequence <= header.last, let names = try? SegmentReader(bytes).names(),
+      names.last == header.lastName
+    else { return nil }
+    return names[Int(sequence - header.first)]
   }
 
   /// An open file, if its checksum is that of its header; else it counts no more, and whoever has what it held sends it again.

@@ -46,6 +46,9 @@ package struct Standing: Sendable, Equatable {
   package let segments: Int
   package let bytes: Int
 
+  /// Those of which it holds something.
+  var heldParts: [Part] { parts.filter { $0.held.last > 0 || !$0.beyond.isEmpty } }
+
   package init(_ parts: [Part], segments: Int = 0, bytes: Int = 0) {
     self.parts = parts
     self.segments = segments
@@ -53,10 +56,13 @@ package struct Standing: Sendable, Equatable {
   }
 
   /// Says of replicas that who asks may not write under them, also of those of which nothing is held: who asks may hold something of them by other ways.
-  package mutating func close(_ replicas: Set<ReplicaID>) {
+  ///
+  /// - Parameter first: those that matter most.
+  package mutating func close(_ replicas: Set<ReplicaID>, first: Set<ReplicaID>) {
     for index in parts.indices { parts[index].isClosed = replicas.contains(parts[index].held.replica) }
     // So many that the answer stays one, whatever ids somebody has taken.
-    let unheld = replicas.subtracting(parts.map(\.held.replica)).sorted().prefix(4_096).map {
+    let others = replicas.subtracting(parts.map(\.held.replica))
+    let unheld = (first.intersection(others).sorted() + others.subtracting(first).sorted()).prefix(4_096).map {
       Part(HeldRun(replica: $0, last: 0, name: .none), isClosed: true)
     }
     parts = (parts + unheld).sorted { $0.held.replica < $1.held.replica }

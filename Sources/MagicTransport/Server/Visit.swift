@@ -200,7 +200,7 @@ final class Visit: Sendable {
       switch frame.kind {
       case .held:
         held = try frame.held()
-        try await answer(.standing, dataSet, held, conversation, outbound)
+        try await answer(.standing, dataSet, held, of: held, conversation, outbound)
       case .pull:
         try await give(after: frame.frontier(), dataSet, conversation, outbound)
       case .segment:
@@ -219,7 +219,7 @@ final class Visit: Sendable {
         try await delivery.settle(held)
         // Others hear of it once it is known here, whatever becomes of the answer; this client hears of it by that.
         house.served.changes.tell()
-        try await answer(.settled, dataSet, [], conversation, outbound)
+        try await answer(.settled, dataSet, [], of: held, conversation, outbound)
         shared.withLock { $0.isSettling = false }
         await tellChange(outbound)
       case .which:
@@ -248,12 +248,15 @@ final class Visit: Sendable {
     }
   }
 
+  /// - Parameters:
+  ///   - held: what is compared.
+  ///   - known: what the client has said to hold.
   private func answer(
-    _ kind: Frame.Kind, _ dataSet: DataSetID, _ held: [HeldRun], _ conversation: Conversation,
+    _ kind: Frame.Kind, _ dataSet: DataSetID, _ held: [HeldRun], of known: [HeldRun], _ conversation: Conversation,
     _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async throws {
     var standing = try await house.served.standing(dataSet, comparedWith: held, of: conversation.hello.replica)
-    if let owners = house.owners { try standing.close(owners.others(than: conversation.holder.name)) }
+    if let owners = house.owners { try standing.close(owners.others(than: conversation.holder.name), first: Set(known.map(\.replica))) }
     let frontier = standing.frontier
     shared.withLock { $0.told = frontier }
     house.tally.holds(held, conversation.hello.replica, here: frontier)

@@ -80,7 +80,7 @@ struct Apply: Command {
     let plan = try plan()
     var opened: [JournalSource] = []
     for address in sources { opened.append(try await RemoteAddress.source(at: address, options: connection.options)) }
-    return try await target.build(output, isPart: !plan.types.isEmpty || !plan.replicas.isEmpty) { magic in
+    return try await target.build(output, isPart: plan.isPart) { magic in
       let report = try await magic.rebuild(from: opened, plan)
       return (report, plan.seed == nil ? nil : try await magic.digest(), plan.seed)
     }

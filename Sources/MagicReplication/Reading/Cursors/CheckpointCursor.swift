@@ -29,7 +29,7 @@ final class CheckpointCursor: TransactionCursor {
         part = next.map { ($0.transactions, SourceSchema($0.schema)) }
         (index, isOver) = (0, next == nil)
       } catch let error as MagicDataError {
-        troubles.add(UnreadFile(path: file.url.path, code: error.code, message: error.message))
+        troubles.add(kept: UnreadFile(path: file.url.path, code: error.code, message: error.message))
         isOver = true
       }
     }

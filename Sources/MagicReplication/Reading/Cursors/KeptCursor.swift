@@ -27,7 +27,7 @@ final class KeptCursor: TransactionCursor {
         if let transaction = try journal.transaction(kept) { return (transaction, schema) }
       } catch let error as MagicDataError {
         troubles.add(
-          UnreadFile(path: path, code: error.code, message: "\(path), what is kept of \(kept.root): \(error.message)"))
+          kept: UnreadFile(path: path, code: error.code, message: "\(path), what is kept of \(kept.root): \(error.message)"))
       }
     }
     return nil

@@ -7,7 +7,7 @@ extension MagicData {
   ///
   /// - Parameter body: is given the transaction, which takes one call at a time and is of no use afterwards. A call to the database itself
   ///   would wait for the body to end; that is an error, also in tasks that the body starts, until it has ended. (It cannot be told in a
-  ///   detached task, nor through another `MagicData` of the same file: do not await such a one.) A function that is given the transaction
+  ///   detached task: do not await such a one.) A function that is given the transaction
   ///   is `nonisolated(nonsending)`.
   /// - Throws: what `body` throws; `CancellationError`; ``MagicDataError`` with `busy`, `full` or `tooLarge`.
   @discardableResult

@@ -25,7 +25,7 @@ public struct MagicDataError: Error, Sendable, CustomStringConvertible {
     case tooLarge
     /// The transaction is over, or was not used where it has to be.
     case transaction
-    /// Another process holds the database; try again.
+    /// Somebody else holds the database: another process or, where a call blocks, a writer of this one; try again.
     case busy
     /// No space is left.
     case full

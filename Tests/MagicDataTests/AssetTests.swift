@@ -545,6 +545,43 @@ struct Film: MagicObject {
     #expect(try await magic.object(of: Sketch.self, primary: "b").draft.load().text == "second")
   }
 
+  private struct Picture: MagicAssetConvert {
+    struct Unreadable: Error {}
+    var bytes: [UInt8]
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    init(assetContent: Data) throws {
+      guard assetContent.count < 3 else { throw Unreadable() }
+      bytes = Array(assetContent)
+    }
+    var assetContent: Data {
+      get throws {
+        guard !bytes.isEmpty else { throw Unreadable() }
+        return Data(bytes)
+      }
+    }
+  }
+
+  private struct Frame: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var picture: MagicAsset<Picture>
+    init() {}
+    init(_ picture: Picture) { (id, self.picture) = ("f", MagicAsset(value: picture)) }
+  }
+
+  @Test func errorsOfAnAppsOwnContentSayWhatFailed() async throws {
+    let magic = try await MagicData(path: database)
+    await #expect {
+      try await magic.update(Frame(Picture([])))
+    } throws: {
+      ($0 as? MagicDataError)?.code == .value && "\($0)".contains("Frame.picture")
+    }
+    try await magic.update(Frame(Picture([1, 2, 3])))
+    let frame = try await magic.object(of: Frame.self)[0]
+    #expect { try frame.picture.load() } throws: { ($0 as? MagicDataError)?.code == .value }
+    try await magic.update(Frame(Picture([1, 2])))
+    #expect(try await magic.object(of: Frame.self)[0].picture.load().bytes == [1, 2])
+  }
+
   @Test func contentOfAnotherTypeIsAnError() async throws {
     struct Bytes: MagicObject {
       @PrimaryMagicValue var id: String

@@ -119,6 +119,26 @@ private struct Ring: MagicObject {
     #expect(found.photos.map(\.name) == ["one"])
   }
 
+  /// The z index of an object that a rolled back transaction made may be the next one's.
+  @Test func whatWasNeverStoredHoldsNothingOfAnother() async throws {
+    var ghost: Album?
+    await #expect(throws: CancellationError.self) {
+      try await magic.transaction { transaction in
+        try await transaction.update(Album("a"))
+        ghost = try await transaction.object(of: Album.self, primary: "a")
+        throw CancellationError()
+      }
+    }
+    let other = Album("b")
+    other.later = AsyncMagical(value: [Photo("sea")])
+    try await magic.update(other)
+    let later = try #require(ghost).later
+    #expect(try later.count == 0)
+    #expect(try await later.get().isEmpty)
+    #expect(try await later.randomValue() == nil)
+    #expect(try await album("b").later.get().map(\.name) == ["sea"])
+  }
+
   /// The memory of a member that has given way may be the next object's.
   @Test func whatComesAfterAMemberGaveWayIsAdded() async throws {
     try await magic.update(contentsOf: (0..<50).map { Photo("old \($0)") })

@@ -85,10 +85,11 @@ import Testing
   }
 
   @Test func aFolderThatIsNotThereIsAnError() async throws {
-    for name in ["no/db", "no/db.sqlite"] {
+    try Data("text".utf8).write(to: folder["file"])
+    for name in ["no/db", "no/db.sqlite", "file/db", "file/db.sqlite"] {
       await #expect { _ = try await MagicData(path: folder[name]) } throws: { ($0 as? MagicDataError)?.code == .notFound }
     }
-    #expect(try folder.contents().isEmpty)
+    #expect(try folder.contents() == ["file": Data("text".utf8)])
   }
 
   @Test func twoTypesOfOneNameAreAnError() async throws {

@@ -256,8 +256,14 @@ import Testing
     init() {}
   }
 
+  private enum Choice: MagicalCodable {
+    case none
+    case some(Settings)
+  }
+
   private struct Owner: MagicObject {
     @PrimaryMagicValue var id: String
+    @MagicValue var choice: Choice = .none
     @MagicValue var settings: Settings
     @MagicValue var all: [Settings] = []
     init() {}
@@ -291,10 +297,12 @@ import Testing
       settings.size = size
       owner.settings = settings
       owner.all = [settings]
+      owner.choice = .some(settings)
       try await update()
       let found = try await magic.object(of: Owner.self)[0]
       #expect(found.settings.size == size)
       #expect(found.all.map(\.size) == [size])
+      if case .some(let stored) = found.choice { #expect(stored.size == size) } else { Issue.record("no settings") }
     }
   }
 }

@@ -90,8 +90,10 @@ import Testing
     try await fixture.write("first", to: "ahead", id: "a")
     try await write("from the future", to: "ahead", id: "n", off: 3 * days)
     #expect(try Tool.sync.run("push", path("ahead"), path("remote")).status == 0)
-    let python = "import sqlite3,sys; sys.exit(sqlite3.connect(sys.argv[1]+'/default.sqlite3').execute('SELECT count(*) > 1 FROM Note').fetchone()[0])"
-    let found = try Tool.replay.run("bisect", path("remote"), "--test", "python3 -c \"\(python)\" \"$1\" 2>&1 || exit 1")
+    // It fails once the second object is there.
+    let python =
+      "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]+'/default.sqlite3'); n=c.execute(\\\"SELECT count(*) FROM sqlite_master WHERE name='Note'\\\").fetchone()[0]; sys.exit(1 if n and c.execute('SELECT count(*) FROM Note').fetchone()[0] > 1 else 0)"
+    let found = try Tool.replay.run("bisect", path("remote"), "--test", "python3 -c \"\(python)\" \"$1\"")
     #expect(found.output.contains("update Note n"), "\(found)")
     let digest = try Tool.sync.run("digest", path("ahead")).output
     try #require(Tool.sync.run("compact", path("ahead"), path("remote")).status == 0)

@@ -266,7 +266,8 @@ private struct Album: MagicObject {
     #expect(before.keys.contains { $0.hasPrefix("mine/files/") })
     for (arguments, status) in [
       ([path("a")], 1), ([path("a"), path("mine-remote"), "--force"], 7), ([path("a"), "--force", "--skip", "99"], 1),
-      ([path("a"), "--force", "--until", "99"], 1), ([path("a"), "--force", "--until", "2016-01-31"], 1), ([path("nothing"), "--force"], 1),
+      ([path("a"), "--force", "--until", "99"], 1), ([path("a"), "--force", "--until", "2016-01-31"], 1),
+      ([path("nothing"), "--force"], 1),
       ([path("a"), "--force", "--at", "now"], 64),
     ] as [([String], Int32)] {
       let result = try Tool.replay.run(arguments: ["apply"] + arguments + ["--into", path("mine")])

@@ -26,7 +26,8 @@ final class AssetPlace: Sendable {
   func checkNamed(after content: Data) throws {
     guard try name == naming(content) else {
       throw MagicDataError(
-        .value, "the value of an asset has changed since it was first given to a database, and an asset stays as it is then; assign another asset"
+        .value,
+        "the value of an asset has changed since it was first given to a database, and an asset stays as it is then; assign another asset"
       )
     }
   }

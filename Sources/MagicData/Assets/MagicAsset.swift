@@ -28,7 +28,7 @@ public struct MagicAsset<Element: MagicAssetConvert>: Magical {
 
   /// An asset with a value.
   ///
-  /// - Parameter pathExtension: for the file's name, for programs that open it: 1 to 32 ASCII letters and digits, without the dot. With any other an
+  /// - Parameter pathExtension: for the file's name, for programs that open it: 1 to 32 ASCII letters and digits, without the dot; an empty one is none. With any other an
   ///   update throws ``MagicDataError`` with `value`.
   public init(value: Element, pathExtension: String? = nil) {
     given = value
@@ -58,7 +58,17 @@ public struct MagicAsset<Element: MagicAssetConvert>: Magical {
   /// - Complexity: O(*n*) in the size of the content.
   public func load() throws -> Element {
     if let given { return given }
-    return try Element(assetContent: place.content())
+    return try MagicAsset.element(place.content())
+  }
+
+  private static func element(_ content: Data) throws -> Element {
+    do {
+      return try Element(assetContent: content)
+    } catch let error as MagicDataError {
+      throw error
+    } catch {
+      throw MagicDataError(.value, "the content of an asset is no \(Element.self): \(error)", cause: error)
+    }
   }
 
   /// The absolute path of the file, which is to be read and never written; nil while there is no file.
@@ -107,7 +117,7 @@ extension MagicAsset: AnyAsset {
   nonisolated(nonsending) func loaded<Asset>(as type: Asset.Type) async throws -> Asset? {
     guard given == nil else { return self as? Asset }
     var asset = self
-    asset.given = try Element(assetContent: await place.loadedContent())
+    asset.given = try MagicAsset.element(await place.loadedContent())
     return asset as? Asset
   }
 }

@@ -81,7 +81,11 @@ extension Scope {
 
 extension AssetToSave {
   fileprivate func named(_ error: any Error) -> any Error {
-    guard let error = error as? MagicDataError else { return error }
+    guard let error = error as? MagicDataError else {
+      // Of the app's own conversion.
+      return MagicDataError(
+        .value, "\(layout.name).\(layout.properties[slot.property].name) gives no content: \(error)", cause: error)
+    }
     return MagicDataError(error.code, "\(layout.name).\(layout.properties[slot.property].name): \(error.message)", cause: error)
   }
 }

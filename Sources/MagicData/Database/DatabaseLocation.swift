@@ -56,15 +56,20 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   /// Makes the database's own folder, if it has one; the folder above has to be there.
   func makeFolder() throws {
+    func isFolder(_ url: URL) -> Bool {
+      var isFolder: ObjCBool = false
+      return FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) && isFolder.boolValue
+    }
     let own = folder ?? file.deletingLastPathComponent()
-    guard !FileManager.default.fileExists(atPath: own.path) else { return }
+    guard !isFolder(own) else { return }
     let parent = own.deletingLastPathComponent()
-    guard folder != nil, FileManager.default.fileExists(atPath: parent.path) else {
+    guard folder != nil, isFolder(parent) else {
       throw MagicDataError(.notFound, "there is no folder \(folder == nil ? own.path : parent.path); make it first")
     }
     // Another process may make it at the same time.
     guard mkdir(own.path, 0o777) == 0 || errno == EEXIST else {
-      throw MagicDataError(.notAllowed, "the folder \(own.path) could not be made: \(String(cString: strerror(errno)))")
+      let code: MagicDataError.Code = errno == ENOSPC || errno == EDQUOT ? .full : .notAllowed
+      throw MagicDataError(code, "the folder \(own.path) could not be made: \(String(cString: strerror(errno)))")
     }
   }
 

@@ -86,11 +86,11 @@ extension Instance {
     let (storage, slot) = property(index)
     let isOptional = layout.properties[index].role == .optional
     let isNil = isOptional && relation.kind == .reference && links.isEmpty
-    if !isNil, let record, let store = record.keeper,
+    if !isNil, relation.isAsync, let record, let store = record.keeper, case let key = try key(record),
       let asked = relation.slot(
         asking: StoredProperty(
-          origin: store, owner: layout.type, holder: storage.part(of: slot).identity, zIndex: record.place.zIndex, index: index,
-          name: "\(layout.name).\(layout.properties[index].name)"))
+          origin: store, owner: layout.type, holder: storage.part(of: slot).identity, zIndex: record.place.zIndex,
+          key: key, index: index, name: "\(layout.name).\(layout.properties[index].name)"))
     {
       storage[slot].slot = asked
       storage.setStored(at: slot)

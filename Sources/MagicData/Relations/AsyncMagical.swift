@@ -274,15 +274,19 @@ final class StoredProperty {
   /// The instance that it was fetched for.
   let holder: InstanceIdentity
   let zIndex: Int64
+  /// Of the object at the z index, which is another's if the transaction that made it was rolled back.
+  private let key: ObjectKey?
   let index: Int
   let name: String
   /// What `get()` gave last: a change that is set after it is told from that. `nil` if nobody asked.
   var shown: (links: [Link], hidden: Set<Int64>)?
 
   init(
-    origin: Store, owner: any MagicObject.Type, holder: InstanceIdentity, zIndex: Int64, index: Int, name: String
+    origin: Store, owner: any MagicObject.Type, holder: InstanceIdentity, zIndex: Int64, key: ObjectKey?, index: Int,
+    name: String
   ) {
-    (self.origin, self.owner, self.holder, self.zIndex, self.index, self.name) = (origin, owner, holder, zIndex, index, name)
+    (self.origin, self.owner, self.holder, self.key) = (origin, owner, holder, key)
+    (self.zIndex, self.index, self.name) = (zIndex, index, name)
   }
 
   /// - Parameter record: of the object that holds it now; `nil` once that was removed.
@@ -299,7 +303,7 @@ final class StoredProperty {
     let known = store.known(owner)
     return try store.readBlocking { db in
       let place = if let known { RelationPlace(known, index) } else { try RelationPlace(layout, index, db) }
-      return try place?.shownLinks(of: zIndex, db) ?? []
+      return try place?.shownLinks(of: zIndex, key, db) ?? []
     }
   }
 
@@ -309,10 +313,10 @@ final class StoredProperty {
     guard let type = try await scope.mappedForReading(owner), let targets = try await scope.mappedForReading(target) else {
       return ([], FetchedObjects())
     }
-    let (zIndex, index, types) = (zIndex, index, try await scope.typesForReading(of: targets))
+    let (zIndex, key, index, types) = (zIndex, key, index, try await scope.typesForReading(of: targets))
     // Links and objects of one moment.
     let (links, graph) = try await scope.read { db in
-      let links = try RelationPlace(type, index)?.shownLinks(of: zIndex, db) ?? []
+      let links = try RelationPlace(type, index)?.shownLinks(of: zIndex, key, db) ?? []
       return (links, try FetchedGraph(FetchedRows(targets, db, at: Array(Set(links.map(\.target))).sorted()), types, db))
     }
     return (links, try scope.makeAll(graph))

@@ -17,7 +17,7 @@ public struct MagicalSet<Element: MagicObject>: Magical {
 
   /// Adds an object, or puts it in the place of the member that it is the same as.
   ///
-  /// - Complexity: O(1) on average for an object that is saved or shares its values with a member.
+  /// - Complexity: O(1) on average for an object that shares its values with a member, or for a set of saved objects; for another saved one O(the members that were not saved when they came).
   /// - Returns: whether it was added.
   @discardableResult
   public mutating func insert(_ element: Element) -> Bool {

@@ -45,8 +45,9 @@ struct RelationPlace {
     return owners
   }
 
-  /// An object's links to those that have a row, in its order.
-  func shownLinks(of zIndex: Int64, _ db: Database) throws -> [Link] {
+  /// An object's links to those that have a row, in its order; none if another object is at its z index.
+  func shownLinks(of zIndex: Int64, _ key: ObjectKey?, _ db: Database) throws -> [Link] {
+    guard let key, try ObjectTable(type, db).key(ofRow: zIndex) == key else { return [] }
     var select = try SQL(db, type.selectShown(field, relation))
     try select.bind(zIndex)
     var links: [Link] = []

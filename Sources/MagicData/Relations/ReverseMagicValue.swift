@@ -28,7 +28,7 @@ public struct ReverseMagicValue<Owner: MagicObject> {
     self.relation = relation
   }
 
-  /// The owners. None for an object that was neither saved nor fetched.
+  /// The owners of the object as which the instance was fetched or saved last, whatever primary value it has by now. None for one that was neither saved nor fetched.
   public var wrappedValue: AsyncReverseMagicSet<Owner> {
     AsyncReverseMagicSet(property.part.record, relation)
   }

@@ -90,12 +90,14 @@ enum Codec: Sendable {
       }
   }
 
-  /// Whether a value may be another one later, though nobody has set another: that of a class, or of classes in collections.
+  /// Whether a value may be another one later, though nobody has set another: it may hold a class.
   var mayChange: Bool {
-    func holdsClass(_ type: Any.Type) -> Bool {
-      type is AnyClass || ((type as? any CodedCollection.Type)?.parts.contains { holdsClass($0) } ?? false)
+    func isPlain<Part>(_ type: Part.Type) -> Bool { _isPOD(type) }
+    func mayHoldClass(_ type: Any.Type) -> Bool {
+      if let collection = type as? any CodedCollection.Type { return collection.parts.contains { mayHoldClass($0) } }
+      return !isPlain(type) && type != String.self && type != Data.self && type != URL.self && type != Decimal.self
     }
-    return if case .held(let type) = self, type.magicKind == .coded { holdsClass(type) } else { false }
+    return if case .held(let type) = self, type.magicKind == .coded { mayHoldClass(type) } else { false }
   }
 
   /// Whether what a database holds is what a slot of this type holds.

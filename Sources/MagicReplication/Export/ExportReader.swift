@@ -235,7 +235,9 @@ final class ExportReader {
     case nil: throw wrong
     }
     let key = operation.isFirst ? .birth(Birth(transaction: name, ordinal: ordinal)) : line["object"]?.exportedKey
-    guard let key, key.isReadable, key.fits(schema.types[type].identity), operation.fits(schema.types[type]) else { throw wrong }
+    guard let key, key.isReadable, key.fits(schema.types[type].identity), operation.fits(schema.types[type]) else {
+      throw wrong
+    }
     var values: [FieldValue] = []
     for (id, value) in line["fields"]?.members ?? [:] {
       guard let field = fields[type][id], let value = checked(value, schema.types[type].fields[field]) else {

@@ -256,7 +256,9 @@ final class Visit: Sendable {
     _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async throws {
     var standing = try await house.served.standing(dataSet, comparedWith: held, of: conversation.hello.replica)
-    if let owners = house.owners { try standing.close(owners.others(than: conversation.holder.name), first: Set(known.map(\.replica))) }
+    if let owners = house.owners {
+      try standing.close(owners.others(than: conversation.holder.name), first: Set(known.map(\.replica)))
+    }
     let frontier = standing.frontier
     shared.withLock { $0.told = frontier }
     house.tally.holds(held, conversation.hello.replica, here: frontier)

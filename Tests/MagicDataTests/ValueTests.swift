@@ -269,6 +269,16 @@ import Testing
     init() {}
   }
 
+  @Test func aClassThatChangedIsStoredWhereItsObjectIsAnother() async throws {
+    let (settings, owner, other) = (Settings(), Owner(), Owner())
+    (owner.settings, other.settings) = (settings, Settings())
+    try await magic.update(contentsOf: [owner, other])
+    settings.size = 2
+    owner.id = other.id
+    try await magic.update(owner)
+    #expect(try await magic.object(of: Owner.self, primary: other.id).settings.size == 2)
+  }
+
   @Test func aClassThatChangedAfterARollbackIsStoredAsItIs() async throws {
     let (settings, owner) = (Settings(), Owner())
     owner.settings = settings

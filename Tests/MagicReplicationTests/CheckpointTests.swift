@@ -222,7 +222,7 @@ import Testing
     try await a.replicator.compact()
     let file = folder["remote/checkpoints"].appendingPathComponent(try #require(try names("remote/checkpoints").first))
     let whole = try Data(contentsOf: file)
-    for damage in ["flipped", "cut", "grown", "emptied"] {
+    for (damage, pushes) in [("flipped", true), ("flipped", false), ("cut", true), ("grown", false), ("emptied", false)] {
       var bytes = whole
       switch damage {
       case "flipped": bytes[whole.count / 2] ^= 1
@@ -231,8 +231,9 @@ import Testing
       default: bytes = Data()
       }
       try bytes.write(to: file)
-      let c = try replica("c-\(damage)")
-      let report = try await c.replicator.pull()
+      let c = try replica("c-\(damage)-\(pushes)")
+      // Who found it does not settle his own doubt (F-16).
+      let report = try await pushes ? c.replicator.sync().pull : c.replicator.pull()
       #expect(report.unread.map(\.code) == [.damaged], "\(damage)")
       #expect(try await Dump(c.magic).objects.isEmpty)
       #expect(try FolderCheck(FolderRemote(folder["remote"])).damaged.count == 1)

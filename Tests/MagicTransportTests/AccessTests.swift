@@ -243,6 +243,14 @@ import Testing
     await expectCode(.unreachable, naming: address) { try await replicator.pull() }
   }
 
+  /// What is stored as its text is the same when it is read again.
+  @Test(arguments: ["ssh://h/data/what%3F", "ssh://me%40work@h:22/100%25/%23", "ssh://h/a b/ü", "tcp://[::1]:1"])
+  func anAddressIsItsText(address: String) throws {
+    let text = try SocketRemote(address).text
+    #expect(try SocketRemote(text).text == text)
+    #expect(text.removingPercentEncoding == address.removingPercentEncoding)
+  }
+
   @Test(arguments: [
     "tcp://", "http://host", "tcp://host:1/path", "unix:", "ssh://host", "ssh://-oProxy/x", "tcp://h:99999", "tcp://u:p@h:1",
     "unix:/" + String(repeating: "long", count: 40),

@@ -73,6 +73,9 @@ import Testing
     let sent = await counting.value
     #expect(1...4 ~= sent, "it was sent \(sent) times")
     #expect(try await place.served?.statistics().transactions == 0)
+    // It is said.
+    let report = try await ahead.replicator.sync()
+    #expect(report.push.unread.first?.message.contains("--accept") == true, "\(report)")
     try await place.stop()
   }
 

@@ -49,6 +49,25 @@ import Testing
     return RawSocket.number(standing.body[29..<37])
   }
 
+  /// F-10: who has what a hub lost lacks nothing, and fills the hole.
+  @Test func aHoleIsNoneForWhoHasWhatIsMissing() async throws {
+    let place = try await Place(.hub)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    for title in ["one", "two", "three"] {
+      try await a.magic.update(Note(title, title))
+      try await a.replicator.push()
+    }
+    let segments = place.files.appendingPathComponent("segments")
+    let second = try FileManager.default.contentsOfDirectory(atPath: segments.path).sorted()[1]
+    try FileManager.default.removeItem(at: segments.appendingPathComponent(second))
+    #expect(try await b.replicator.pull().gaps.map(\.sequences) == [2...2])
+    #expect(try await a.replicator.pull().isComplete)
+    #expect(try await a.replicator.sync().push.segments == 1)
+    #expect(try await b.replicator.pull().isComplete)
+    try await expectEqual([a.magic, b.magic])
+    try await place.stop()
+  }
+
   /// W-9: what came whole before the client broke off counts, though nothing was settled. W-8: the rest is sent by the next push.
   @Test func whatCameWholeCountsBeforeItIsSettled() async throws {
     let place = try await Place(.hub)

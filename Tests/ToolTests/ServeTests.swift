@@ -267,7 +267,10 @@ import Testing
   /// What cannot be waited for carries no session.
   @Test func standardInputAndOutputHaveToBeStreams() throws {
     let errors = Pipe()
-    let process = try Tool.sync.start(["serve", path("hub"), "--stdio"], errors: errors)
+    // What the environment says of other servers is not for this one.
+    let process = try Tool.sync.start(
+      ["serve", path("hub"), "--stdio"], errors: errors,
+      environment: ["MAGIC_SYNC_LISTEN": "tcp://127.0.0.1:1", "MAGIC_SYNC_METRICS": "tcp://127.0.0.1:1"])
     let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     #expect(process.terminationStatus == 6 && text.contains("pipes or sockets"), "\(text)")
   }

@@ -18,7 +18,7 @@ struct LocalTransaction {
     /// By type: the next number, once it is known.
     fileprivate var numbers: [Int: Int64] = [:]
     /// By its place: the transaction's entry of an object that was there before, as it was before the transaction removed that.
-    fileprivate var removed: [EntryPlace: Entry] = [:]
+    fileprivate var removed = RemovedEntries()
     /// By type: where it is by now, if more was known of it than the caller did.
     fileprivate var types: [Int: MappedType] = [:]
     /// Whether the database may have other fields, or the journal other rows, than those that were there and the transaction's own.
@@ -189,7 +189,7 @@ struct LocalTransaction {
     let joined = written.entry.followed(by: entry, at: name, schema.types[entry.type].schema)
     try count(joined.size - written.entry.size)
     try check(joined)
-    if entry.operation.isRemove, !written.previous.isNone { progress.removed[place] = written.entry }
+    if entry.operation.isRemove, !written.previous.isNone { progress.removed.keep(written.entry, at: place) }
     written.entry = joined
     try progress.writer.rewrite(written, at: place, db)
   }
@@ -197,7 +197,7 @@ struct LocalTransaction {
   /// What is known of an object that was removed, and the values that it had then, with those that this transaction gave it before.
   mutating func removed(_ absent: ObjectPlace, of type: StoredType) throws -> (state: ObjectState, values: [FieldValue]) {
     let state = try reader().state(from: absent.last, of: type.id)
-    guard let own = progress.removed[absent.last] else { return (state, state.row) }
+    guard let own = progress.removed.entry(at: absent.last) else { return (state, state.row) }
     // What was made again by it is whole: nothing of before shines through (M-4).
     if own.operation.base != nil { return (state, own.fields) }
     return (state, state.row.overlaid(by: own.fields, of: type.schema))
@@ -247,6 +247,17 @@ struct LocalTransaction {
     if ordinal == 0 { return state }
     return state.followed(by: name.stamp, lastRow: progress.writer.lastRow, progress.writer.lastRun)
   }
+}
+
+/// Entries by their places, few of them together: a transaction's progress is copied with each of its changes.
+private struct RemovedEntries: Sendable {
+  private var entries: [Int64: [EntryPlace: Entry]] = [:]
+
+  private static func part(of place: EntryPlace) -> Int64 { place.row >> 3 }
+
+  func entry(at place: EntryPlace) -> Entry? { entries[RemovedEntries.part(of: place)]?[place] }
+
+  mutating func keep(_ entry: Entry, at place: EntryPlace) { entries[RemovedEntries.part(of: place), default: [:]][place] = entry }
 }
 
 extension Entry {

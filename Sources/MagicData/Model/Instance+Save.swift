@@ -125,7 +125,10 @@ extension Instance {
     for index in layout.properties.indices where object.present.contains(index) && !layout.relational.contains(index) {
       let (storage, slot) = property(index)
       guard !storage[slot].isEdited, let stored = storage.stored(at: slot) else { continue }
-      if try stored.value() != object.values[index] { filledIn.insert(index) }
+      guard let value = try stored.value(), value != object.values[index] else { continue }
+      // A class may have changed since.
+      let codec = layout.codecs[index]
+      if !codec.mayChange || value == .null || (try? codec.slot(of: value)) == nil { filledIn.insert(index) }
     }
     return filledIn
   }

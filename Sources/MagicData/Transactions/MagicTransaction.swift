@@ -62,7 +62,7 @@ public final class MagicTransaction {
   }
 
   /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on. If it ends while a call within it is under way,
-  /// the whole transaction is rolled back, with the error `transaction`.
+  /// that is refused, or, if it is writing just then, the whole transaction is rolled back, with the error `transaction`.
   @discardableResult
   public nonisolated(nonsending) func transaction<Result>(
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result

@@ -189,7 +189,7 @@ extension FolderListing {
       let floor = checkpoint.floor.frontier
       let lacking = floor.replicas.filter { held[$0] < floor[$0] }
       guard !lacking.isEmpty,
-        !checkpoints.contains(where: { $0.covers(checkpoint) })
+        !checkpoints.contains(where: { !waiting.contains($0.url) && $0.covers(checkpoint) })
       else { return false }
       guard lacking.allSatisfy({ reach(from: held[$0], of: $0) >= floor[$0] }) else { return true }
       return floor.replicas.allSatisfy { held[$0] == 0 } && checkpoint.bytes < bytes(of: floor)
@@ -197,8 +197,8 @@ extension FolderListing {
   }
 
   /// K-20: one that stands for another branch than the own floor, at the same sequence, and that nothing is held of.
-  func rival(to floor: NamedFrontier, _ held: Frontier) -> CheckpointFile? {
-    checkpoints.first { $0.floor.beside(floor).replicas.contains { held[$0] == 0 } }
+  func rival(to floor: NamedFrontier, _ held: Frontier, besides waiting: Set<URL> = []) -> CheckpointFile? {
+    checkpoints.first { !waiting.contains($0.url) && $0.floor.beside(floor).replicas.contains { held[$0] == 0 } }
   }
 
   /// For who reads the folder's history: those that stand for what no segments are there for, none below another.

@@ -17,7 +17,10 @@ extension MagicReplicator {
   /// F-13: sends contents that rows name and that the remote lacks, and those that a merge let go of before they were sent (F-15).
   func sendAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws {
     guard remote.takesContents else { return }
+    let before = report.unread.count
     let sent = try await sendPinnedAssets(remote, &report)
+    // What could not be read this time may be the only copy (F-15); what is damaged is lost.
+    guard report.unread[before...].allSatisfy({ $0.code == .damaged }) else { return }
     // A bundle may never be written, or lie where nobody looks (F-15).
     if let folder = remote as? FolderRemote, folder.isForTheTime { return }
     guard !sent.unsent.isEmpty || sent.isNews else { return }

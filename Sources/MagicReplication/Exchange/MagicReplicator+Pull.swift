@@ -59,7 +59,7 @@ extension MagicReplicator {
     if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet, in: arrivals.folder, try? said.get()) }
     if let path = arrivals.temporaryPath { report.unread = report.unread.map { $0.of(remote.text, insteadOf: path) } }
     report.unread += arrivals.unread
-    report.gaps += arrivals.gaps
+    report.gaps += try await notHeld(arrivals.gaps)
     do {
       try await magic.learnMembers(said.get())
       if let interruption = arrivals.interruption { throw interruption }
@@ -70,6 +70,8 @@ extension MagicReplicator {
         } : lacking
       let missing = try await magic.store.copyAssets(named, &report)
       try await fetchAssets(missing, remote, &report)
+      // Another process may have fetched the same.
+      if report.missingAssets > 0 { report.missingAssets = magic.store.assets.lacking(Set(missing)).count }
     } catch {
       // What was merged stays.
       tell(report, conflicts)
@@ -77,6 +79,22 @@ extension MagicReplicator {
     }
     tell(report, conflicts)
     return report
+  }
+
+  /// What a server lacks before what it has, and is not here either.
+  private func notHeld(_ gaps: [PullReport.Gap]) async throws -> [PullReport.Gap] {
+    if gaps.isEmpty { return [] }
+    return try await magic.store.read { db in
+      let (held, closings) = (try JournalIndex(db).frontier(), try Branches(db).closings)
+      return gaps.compactMap { gap in
+        guard let replica = ReplicaID(gap.replica) else { return gap }
+        // What lies beyond a closing is held under other ids.
+        let (first, last) = (
+          max(gap.sequences.lowerBound, held[replica] + 1), min(gap.sequences.upperBound, closings[replica] ?? .max)
+        )
+        return first <= last ? PullReport.Gap(replica: gap.replica, sequences: first...last) : nil
+      }
+    }
   }
 
   private func merge(

@@ -18,7 +18,8 @@ extension MagicReplicator {
     if try await magic.store.readBriefly({ db in try StoredSchema(db).hasAssets }) {
       try await sendAssets(remote, &delivery.report)
     }
-    if delivery.report.transactions > 0 || delivery.report.assets > 0 { source.tell(.sent(delivery.report)) }
+    let report = delivery.report
+    if report.transactions > 0 || report.checkpoints > 0 || report.assets > 0 { source.tell(.sent(report)) }
     for file in delivery.report.unread { source.tell(.unread(file)) }
     return delivery
   }
@@ -137,6 +138,8 @@ private struct JournalPush {
     var settled: [String] = []
     for text in doubted where CheckpointFile.isName(text) {
       if let checkpoint = listing.checkpoints.first(where: { $0.url.lastPathComponent == text }) {
+        let floor = checkpoint.floor.frontier
+        guard floor.replicas.allSatisfy({ floor[$0] <= held[$0] }) else { continue }
         _ = try listing.isWhole(checkpoint)
       }
       settled.append(text)

@@ -78,7 +78,7 @@ public struct MagicReplicator: Sendable {
     let pulled = try await pull(remote, dataSet())
     // A pull can take long, and others may have settled database or remote meanwhile.
     let report = SyncReport(pull: pulled, delivery: try await push(remote, dataSet()))
-    if report.pull.isComplete { source.tell(.inStep) }
+    if report.pull.isComplete, report.delivery.report.unread.isEmpty { source.tell(.inStep) }
     return report
   }
 

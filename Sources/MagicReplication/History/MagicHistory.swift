@@ -130,14 +130,15 @@ public struct MagicHistory: Sendable {
   }
 
   /// Makes a database of the journal: objects, relations, history, and the assets that the source has. It is a replica of its own, of the same data set
-  /// unless the plan takes transactions apart.
+  /// unless the plan takes transactions apart, or history was given up and what was kept of that cannot be read whole.
   ///
   /// It is there as a whole or not at all.
   /// - Parameters:
   ///   - path: as `MagicData(path:)` takes it, where no database is.
   ///   - plan: what is taken: all, if it says nothing.
   /// - Returns: what was merged, and what could not be read; what the same replica wrote after that is left out too.
-  /// - Throws: `MagicDataError` with `exists`, `notFound`, `notAllowed` or `full`; `CancellationError`.
+  /// - Throws: `MagicDataError` with `exists`, `notFound`, `notAllowed`, `full`, or `failed`: history was given up, and a part of what was kept of it is of a replica whose clock is
+  ///   ahead (`RebuildPlan.accepted` takes it); `CancellationError`.
   @discardableResult
   public func rebuild(into path: URL, _ plan: RebuildPlan = RebuildPlan()) async throws -> RebuildReport {
     let location = DatabaseLocation(path)

@@ -157,8 +157,8 @@ extension FolderListing {
     guard !checkpoints.isEmpty else { return nil }
     var floor = try JournalIndex(db).floor()
     for checkpoint in taken { floor.raise(to: checkpoint.file.floor) }
-    return rival(to: floor, held).flatMap { rival in
-      waiting.contains(rival.url) || taken.contains { $0.file.url == rival.url } ? nil : rival
+    return rival(to: floor, held, besides: waiting).flatMap { rival in
+      taken.contains { $0.file.url == rival.url } ? nil : rival
     }
   }
 

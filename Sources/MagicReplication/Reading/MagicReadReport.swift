@@ -1,5 +1,6 @@
 public import Foundation
 internal import MagicData
+internal import MagicJournal
 
 /// What of a journal could not be read. All else was.
 public struct MagicReadReport: Sendable, Equatable {
@@ -59,8 +60,15 @@ public struct MagicReadReport: Sendable, Equatable {
 /// Where the parts of a reading say what they could not read. It stays within one reading, on one thread at a time.
 final class Troubles {
   private(set) var report = MagicReadReport()
-  /// Whether something of what is kept below a floor could not be read: what is left is not what the floor stands for.
-  private(set) var isKeptLacking = false
+  /// Of which what is kept was read whole, and of which something of it could not be.
+  private var (whole, lacking): ([Frontier], [Frontier]) = ([], [])
+
+  /// Whether something of what is kept below a floor could not be read, and no other source had it: what is left is not what the floor stands for.
+  var isKeptLacking: Bool {
+    lacking.contains { floor in
+      !whole.contains { other in floor.replicas.allSatisfy { floor[$0] <= other[$0] } }
+    }
+  }
 
   /// More than anybody reads.
   private static let most = 1_000
@@ -70,9 +78,9 @@ final class Troubles {
     if report.unread.count < Troubles.most, !report.unread.contains(file) { report.unread.append(file) }
   }
 
-  func add(kept file: UnreadFile) {
-    isKeptLacking = true
-    add(file)
+  /// What is kept below a floor was read to its end.
+  func readKept(_ floor: Frontier, isWhole: Bool) {
+    if isWhole { whole.append(floor) } else { lacking.append(floor) }
   }
 
   func add(_ gap: PullReport.Gap) {

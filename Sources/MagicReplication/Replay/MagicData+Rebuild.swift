@@ -7,8 +7,8 @@ extension MagicData {
   /// the sources have.
   ///
   /// The database stays a replica of its own. What is a run of each replica (`RebuildPlan.isRun`) belongs to the sources' data set, under its own addresses. Anything else is a data set of its
-  /// own, which numbers what it took anew: under the old addresses, others would take it for the transactions that it lacks. So is one of sources that gave history up and of which what
-  /// was kept of that cannot be read whole.
+  /// own, which numbers what it took anew: under the old addresses, others would take it for the transactions that it lacks. Of sources that gave history up, and of which what
+  /// was kept of that cannot be read whole, it is a data set of its own, too.
   package func rebuild(from sources: [JournalSource], _ plan: RebuildPlan) async throws -> RebuildReport {
     let (sources, scratch, damaged) = try await MagicData.unpacked(sources, hasContents: plan.fetchesAssets)
     defer { withExtendedLifetime(scratch) {} }
@@ -164,13 +164,13 @@ private struct Rebuilder {
       types = try merger.learn(schema.schema)
       learnt[ObjectIdentifier(schema)] = (schema, types)
     }
-    guard try !merger.take(transaction, types), transaction.sequence == 0, let held = merger.heldBack.first else { return }
+    guard try !merger.take(transaction, types), transaction.sequence == 0, let stamp = merger.heldBack[transaction.replica] else { return }
     // The floor would stand for it all the same (K-13).
     throw MagicDataError(
       .failed,
       """
-      the clock of replica \(held.key) is ahead, and history was given up since, so that what it wrote cannot be left out; \
-      --accept \(held.key.description.prefix(8)) takes it, or wait until \(held.value.date.formatted(.iso8601))
+      the clock of replica \(transaction.replica) is ahead, and history was given up since, so that what it wrote cannot be left out; \
+      --accept \(transaction.replica.description.prefix(8)) takes it, or wait until \(stamp.date.formatted(.iso8601))
       """)
   }
 

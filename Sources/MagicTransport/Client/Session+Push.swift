@@ -76,6 +76,18 @@ extension Session {
       return false
     }
     if isSame { remember(compared, there: settled) }
+    for replica in sent.sorted() {
+      for hole in settled.holes(of: replica, through: held[replica]) {
+        delivery.report.unread.append(
+          UnreadFile(
+            path: text, code: .failed,
+            message:
+              """
+              \(text) does not take transactions \(hole.lowerBound) to \(hole.upperBound) of replica \(replica) yet: by its clock they are from the \
+              future. Set right the clock that is wrong, or let its database pull with --accept \(replica.description.prefix(8))
+              """))
+      }
+    }
     delivery.pushed = compared.named
     try await acknowledge(compared.named, magic, dataSet)
     return true

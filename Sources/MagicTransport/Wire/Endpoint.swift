@@ -72,8 +72,13 @@ enum Endpoint: Sendable, Equatable {
     case .tls(let host, let port): "tls://\(Endpoint.bracketed(host)):\(port)"
     case .unix(let path): "unix:\(path)"
     case .ssh(let user, let host, let port, let path):
-      "ssh://\(user.map { $0 + "@" } ?? "")\(Endpoint.bracketed(host))\(port.map { ":\($0)" } ?? "")\(path)"
+      "ssh://\(user.map { Endpoint.encoded($0, "%?#/:@") + "@" } ?? "")\(Endpoint.bracketed(host))\(port.map { ":\($0)" } ?? "")\(Endpoint.encoded(path, "%?#"))"
     }
+  }
+
+  /// - Parameter special: what would end the part of an address in which the text stands.
+  private static func encoded(_ text: String, _ special: String) -> String {
+    text.reduce(into: "") { $0 += special.contains($1) ? "%" + String($1.asciiValue ?? 0, radix: 16, uppercase: true) : String($1) }
   }
 
   private static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }

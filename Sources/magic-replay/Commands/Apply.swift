@@ -10,7 +10,8 @@ struct Apply: Command {
     abstract: "Rebuilds a database from journals alone.",
     discussion: """
       The database is a new replica, with objects, relations, journal, and the assets that the sources have. Whole, up to a moment, or of some replicas alone, it belongs to the \
-      sources' data set: a sync brings the rest. With --type or --skip it is a data set of its own, which does not sync with them.
+      sources' data set: a sync brings the rest. With --type or --skip, and where history was given up and what was kept of it is damaged, it is a data set of its own, which does not \
+      sync with them.
 
       Examples:
         magic-replay apply /mnt/share/notes --into rebuilt

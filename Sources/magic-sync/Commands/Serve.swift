@@ -28,7 +28,7 @@ struct Serve: Command {
     help: ArgumentHelp(
       "Where to listen: tcp://host:port, tls://host:port or unix:/path; may be given several times. Port 0 lets the system choose. (MAGIC_SYNC_LISTEN)",
       valueName: "URL"))
-  var listen: [String] = Twin.text("LISTEN").map { [$0] } ?? []
+  private var listen: [String] = []
 
   @Flag(help: "Serve one client over standard input and output. (MAGIC_SYNC_STDIO)")
   var stdio = false
@@ -63,23 +63,26 @@ struct Serve: Command {
 
   @OptionGroup var output: OutputOptions
 
-  private var isStdio: Bool { stdio || Twin.flag("STDIO") }
+  // What stands on the command line goes before.
+  private var isStdio: Bool { stdio || listen.isEmpty && Twin.flag("STDIO") }
+  private var addresses: [String] { listen.isEmpty && !stdio ? Twin.text("LISTEN").map { [$0] } ?? [] : listen }
+  private var figures: String? { metrics ?? (stdio ? nil : Twin.text("METRICS")) }
   /// By what goes to and from the client.
   var isOutputTaken: Bool { isStdio }
 
   func validate() throws {
-    guard isStdio != !listen.isEmpty else { throw ValidationError("name where to listen with --listen, or give --stdio.") }
-    guard !isStdio || (metrics ?? Twin.text("METRICS")) == nil else {
+    guard isStdio != !addresses.isEmpty else { throw ValidationError("name where to listen with --listen, or give --stdio.") }
+    guard !isStdio || figures == nil else {
       throw ValidationError("--stdio serves one client, so there are no figures to give.")
     }
-    for address in listen where !Serve.isListenable(address) {
+    for address in addresses where !Serve.isListenable(address) {
       throw ValidationError("--listen takes tcp://host:port, tls://host:port or unix:/path, and '\(address)' is none of these.")
     }
-    if let address = metrics ?? Twin.text("METRICS"), !address.lowercased().hasPrefix("tcp:") || !Serve.isListenable(address) {
+    if let address = figures, !address.lowercased().hasPrefix("tcp:") || !Serve.isListenable(address) {
       throw ValidationError("--metrics takes an address as tcp://127.0.0.1:9420, and '\(address)' is none.")
     }
     let hasCertificate = (cert ?? Twin.text("CERT")) != nil && (key ?? Twin.text("KEY")) != nil
-    guard hasCertificate || !listen.contains(where: { $0.lowercased().hasPrefix("tls:") }) else {
+    guard hasCertificate || !addresses.contains(where: { $0.lowercased().hasPrefix("tls:") }) else {
       throw ValidationError("a tls:// address needs a certificate and its key: --cert and --key.")
     }
     if let level = logLevel ?? Twin.text("LOG_LEVEL"), Logger.Level(rawValue: level) == nil {
@@ -101,7 +104,7 @@ struct Serve: Command {
     let isThere = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
     let location = DatabaseLocation(url)
     if location.folder == nil || location.exists {
-      return try await CommandDatabase(path).use { magic in try await run(MagicServer(magic, at: listen, options: options)) }
+      return try await CommandDatabase(path).use { magic in try await run(MagicServer(magic, at: addresses, options: options)) }
     }
     guard !isThere || isFolder.boolValue else {
       throw MagicDataError(.notADatabase, "\(url.path) is neither a database nor a folder")
@@ -109,7 +112,7 @@ struct Serve: Command {
     let folder = FolderRemote(url)
     // What can be no remote is refused at once, and not with the first client.
     try folder.checkCanBeRemote()
-    return try await run(MagicServer(folder: folder, at: listen, options: options))
+    return try await run(MagicServer(folder: folder, at: addresses, options: options))
   }
 
   /// Each client is an open file, and what it sends is others.
@@ -157,7 +160,7 @@ struct Serve: Command {
     options.key = file(key, "KEY")
     options.clientAuthority = file(clientCa, "CLIENT_CA")
     options.isInsecure = insecure || Twin.flag("INSECURE")
-    options.metrics = metrics ?? Twin.text("METRICS")
+    options.metrics = figures
     options.logger = Logger(label: "magic-sync") { label in StreamLogHandler.standardError(label: label) }
     let level = (logLevel ?? Twin.text("LOG_LEVEL")).flatMap { Logger.Level(rawValue: $0) }
     options.logger.logLevel = level ?? (output.quiet || isStdio ? .warning : .info)

@@ -28,8 +28,10 @@ final class CheckpointCursor: TransactionCursor {
         let next = try reader.next()
         part = next.map { ($0.transactions, SourceSchema($0.schema)) }
         (index, isOver) = (0, next == nil)
+        if isOver { troubles.readKept(file.floor.frontier, isWhole: true) }
       } catch let error as MagicDataError {
-        troubles.add(kept: UnreadFile(path: file.url.path, code: error.code, message: error.message))
+        troubles.add(UnreadFile(path: file.url.path, code: error.code, message: error.message))
+        troubles.readKept(file.floor.frontier, isWhole: false)
         isOver = true
       }
     }

@@ -10,6 +10,7 @@ final class KeptCursor: TransactionCursor {
   private let troubles: Troubles
   private let kept: [JournalReader.KeptTransaction]
   private var index = 0
+  private var (isWhole, isOver) = (true, false)
 
   init(
     _ journal: JournalReader, _ schema: SourceSchema, _ window: JournalWindow, _ path: String, _ troubles: Troubles
@@ -26,10 +27,13 @@ final class KeptCursor: TransactionCursor {
       do {
         if let transaction = try journal.transaction(kept) { return (transaction, schema) }
       } catch let error as MagicDataError {
+        isWhole = false
         troubles.add(
-          kept: UnreadFile(path: path, code: error.code, message: "\(path), what is kept of \(kept.root): \(error.message)"))
+          UnreadFile(path: path, code: error.code, message: "\(path), what is kept of \(kept.root): \(error.message)"))
       }
     }
+    if !isOver { troubles.readKept(try journal.floor().frontier, isWhole: isWhole) }
+    isOver = true
     return nil
   }
 }

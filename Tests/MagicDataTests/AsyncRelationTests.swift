@@ -139,6 +139,23 @@ private struct Ring: MagicObject {
     #expect(try await album("b").later.get().map(\.name) == ["sea"])
   }
 
+  @Test func aReverseOfWhatWasNeverStoredHoldsNoOwnerOfAnother() async throws {
+    var owners: AsyncReverseMagicSet<Album>?
+    await #expect(throws: CancellationError.self) {
+      try await magic.transaction { transaction in
+        let ghost = Photo("ghost")
+        try await transaction.update(ghost)
+        owners = ghost.albums
+        throw CancellationError()
+      }
+    }
+    let album = Album("a")
+    album.photos = [Photo("sea")]
+    try await magic.update(album)
+    #expect(try #require(owners).count == 0)
+    #expect(try await self.owners(try #require(owners)).isEmpty)
+  }
+
   /// The memory of a member that has given way may be the next object's.
   @Test func whatComesAfterAMemberGaveWayIsAdded() async throws {
     try await magic.update(contentsOf: (0..<50).map { Photo("old \($0)") })

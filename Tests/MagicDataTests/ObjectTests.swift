@@ -342,6 +342,23 @@ import Testing
     await #expect { try await magic.update(animal) } throws: { ($0 as? MagicDataError)?.code == .model }
   }
 
+  private class Dated {
+    @MagicValue var created: Date = Date()
+    init() {}
+  }
+
+  private final class Memo: Dated, MagicObject {
+    @PrimaryMagicValue var id: String
+    required override init() { super.init() }
+  }
+
+  /// What no mirror of the model shows would be lost.
+  @Test func propertiesOfASuperclassAreAnError() async throws {
+    await #expect { try await magic.update(Memo()) } throws: {
+      ($0 as? MagicDataError)?.code == .model && "\($0)".contains("Dated")
+    }
+  }
+
   @Test func anOptionalWrapperIsNoProperty() async throws {
     struct Odd: MagicObject {
       @MagicValue var text: String

@@ -314,6 +314,17 @@ private final class Hoop: Circular {
     #expect(removed != nil && set.isEmpty)
   }
 
+  @Test func aSetFindsAMemberThatWasRemovedAndSavedAgain() async throws {
+    let first = Twig("a")
+    try await magic.update(first)
+    let set: MagicalSet = [first]
+    #expect(!set.contains(Twig("x")))
+    try await magic.remove(first)
+    first.name = "b"
+    try await magic.update(first)
+    #expect(set.contains(try await magic.object(of: Twig.self, primary: "b")))
+  }
+
   @Test func anUpdateSavesTheWholeGraphBelow() async throws {
     let book = Volume("Emma", Author("Jane"))
     book.pages = [Page("one")]

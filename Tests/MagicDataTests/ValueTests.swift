@@ -251,6 +251,47 @@ import Testing
     #expect(try await magic.object(of: Quoted.self).map(\.text) == ["q"])
   }
 
+  private struct Route: MagicalCodable, Equatable {
+    enum Key: CodingKey { case geo, stops }
+    enum Part: CodingKey { case lat, lon }
+    var (lat, lon) = (1.5, 2.5)
+    init() {}
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: Key.self)
+      let geo = try container.nestedContainer(keyedBy: Part.self, forKey: .geo)
+      (lat, lon) = (try geo.decode(Double.self, forKey: .lat), try geo.decode(Double.self, forKey: .lon))
+    }
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: Key.self)
+      var first = container.nestedContainer(keyedBy: Part.self, forKey: .geo)
+      try first.encode(lat, forKey: .lat)
+      var second = container.nestedContainer(keyedBy: Part.self, forKey: .geo)
+      try second.encode(lon, forKey: .lon)
+      var stops = container.nestedUnkeyedContainer(forKey: .stops)
+      try stops.encode(1)
+      var more = container.nestedUnkeyedContainer(forKey: .stops)
+      try more.encode(2)
+    }
+  }
+
+  /// Containers in containers, with nothing in them that is a value of its own.
+  private struct Deep: MagicalCodable {
+    enum Key: CodingKey { case next }
+    init() {}
+    init(from decoder: any Decoder) throws {}
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: Key.self)
+      for _ in 0..<600 { container = container.nestedContainer(keyedBy: Key.self, forKey: .next) }
+    }
+  }
+
+  @Test func containersWithinValuesGoOnAndEnd() throws {
+    let route = Route()
+    #expect(try route.magicValue == .coded(Array(#"{"geo":{"lat":1.5,"lon":2.5},"stops":[1,2]}"#.utf8)))
+    #expect(try Route(magicValue: route.magicValue) == route)
+    #expect { _ = try Deep().magicValue } throws: { ($0 as? MagicDataError)?.code == .value }
+  }
+
   private final class Settings: MagicalCodable {
     var size = 1
     init() {}

@@ -136,6 +136,8 @@ final class CanonicalEncoder: Encoder {
   fileprivate let depth: Int
   var userInfo: [CodingUserInfoKey: Any] { [:] }
   fileprivate var content = Content.empty
+  /// Containers within this one, by the bytes of their keys: one that is asked for again goes on.
+  private var nested: [[UInt8]: CanonicalEncoder] = [:]
 
   /// Foundation's decoder reads 512 levels of JSON, and a value may take two of them: an object in an array.
   private static let deepest = 200
@@ -145,11 +147,14 @@ final class CanonicalEncoder: Encoder {
     self.depth = depth
   }
 
+  private static func checkDepth(_ depth: Int, of value: Any, at path: [any CodingKey]) throws {
+    guard depth > deepest else { return }
+    throw EncodingError.invalidValue(
+      value, .init(codingPath: path, debugDescription: "values are nested more than \(deepest) deep"))
+  }
+
   static func node<Encoded: Encodable>(of value: Encoded, at path: [any CodingKey], depth: Int) throws -> JSONNode {
-    guard depth <= deepest else {
-      throw EncodingError.invalidValue(
-        value, .init(codingPath: path, debugDescription: "values are nested more than \(deepest) deep"))
-    }
+    try checkDepth(depth, of: value, at: path)
     switch value {
     // As Foundation's decoder expects them.
     case let data as Data: return .string(data.base64EncodedString())
@@ -166,12 +171,23 @@ final class CanonicalEncoder: Encoder {
   }
 
   fileprivate func node() throws -> JSONNode {
-    switch content {
+    try CanonicalEncoder.checkDepth(depth, of: self, at: codingPath)
+    return switch content {
     case .empty: .object([])
     case .node(let node): node
     case .array(let elements): .array(try elements.map { try $0() })
     case .object(let members): try JSONNode.object(of: members)
     }
+  }
+
+  /// What is encoded within this one for a key.
+  fileprivate func within(_ key: some CodingKey, goesOn: Bool) -> CanonicalEncoder {
+    let name = Array(key.stringValue.utf8)
+    let encoder = goesOn ? nested[name] : nil
+    let within = encoder ?? CanonicalEncoder(codingPath + [key], depth: depth + 1)
+    if goesOn { nested[name] = within }
+    add(key, within.node)
+    return within
   }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
@@ -215,18 +231,15 @@ private struct CanonicalKeyed<Key: CodingKey>: KeyedEncodingContainerProtocol {
   }
 
   func nestedContainer<Nested: CodingKey>(keyedBy: Nested.Type, forKey key: Key) -> KeyedEncodingContainer<Nested> {
-    nested(key).container(keyedBy: keyedBy)
+    encoder.within(key, goesOn: true).container(keyedBy: keyedBy)
   }
 
-  func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer { nested(key).unkeyedContainer() }
-  func superEncoder() -> any Encoder { nested(SuperKey()) }
-  func superEncoder(forKey key: Key) -> any Encoder { nested(key) }
-
-  private func nested(_ key: some CodingKey) -> CanonicalEncoder {
-    let nested = CanonicalEncoder(codingPath + [key], depth: encoder.depth + 1)
-    encoder.add(key, nested.node)
-    return nested
+  func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+    encoder.within(key, goesOn: true).unkeyedContainer()
   }
+
+  func superEncoder() -> any Encoder { encoder.within(SuperKey(), goesOn: false) }
+  func superEncoder(forKey key: Key) -> any Encoder { encoder.within(key, goesOn: false) }
 
   private struct SuperKey: CodingKey {
     var stringValue: String { "super" }

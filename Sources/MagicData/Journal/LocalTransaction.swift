@@ -257,7 +257,9 @@ private struct RemovedEntries: Sendable {
 
   func entry(at place: EntryPlace) -> Entry? { entries[RemovedEntries.part(of: place)]?[place] }
 
-  mutating func keep(_ entry: Entry, at place: EntryPlace) { entries[RemovedEntries.part(of: place), default: [:]][place] = entry }
+  mutating func keep(_ entry: Entry, at place: EntryPlace) {
+    entries[RemovedEntries.part(of: place), default: [:]][place] = entry
+  }
 }
 
 extension Entry {

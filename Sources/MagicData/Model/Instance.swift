@@ -59,8 +59,8 @@ struct Instance {
   var record: Record? {
     get { first.record }
     nonmutating set {
-      if let before = first.record, let newValue,
-        before.database != newValue.database || before.place.zIndex != newValue.place.zIndex
+      if let before = first.record,
+        newValue.map({ $0.database != before.database || $0.place.zIndex != before.place.zIndex }) ?? true
       {
         SavedMember.moves.withLock { $0 += 1 }
       }

@@ -112,6 +112,7 @@ final class Layout: Sendable {
       throw MagicDataError(
         .model, "\(type) cannot be stored: its superclass is a MagicObject as well, and a model is a struct or a final class")
     }
+    try checkSuperclasses(of: probe)
     let all = wrappers(of: probe)
     let children = all.filter { Swift.type(of: $0.wrapper).role != .reverse }
     let second = Object()
@@ -334,6 +335,20 @@ final class Layout: Sendable {
         let wrapper = child.value as? any MagicProperty
       else { return nil }
       return (label, wrapper)
+    }
+  }
+
+  /// What a superclass has is in no mirror of the model, and would be lost without a word.
+  private static func checkSuperclasses<Object: MagicObject>(of object: Object) throws {
+    var mirror = Mirror(reflecting: object).superclassMirror
+    while let above = mirror {
+      guard !above.children.contains(where: { Swift.type(of: $0.value) is any MagicProperty.Type }) else {
+        throw MagicDataError(
+          .model,
+          "\(Object.self) cannot be stored: its superclass \(above.subjectType) has properties with wrappers; declare them in the model itself"
+        )
+      }
+      mirror = above.superclassMirror
     }
   }
 

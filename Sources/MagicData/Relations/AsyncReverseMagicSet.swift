@@ -78,7 +78,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
       let known = store.known(Element.self)
       return try store.readOnCaller { db in
         let place = if let known { RelationPlace(known, property) } else { try RelationPlace(layout, property, db) }
-        return try place?.owners(of: record.place.zIndex, after: .min, limit: -1, db) ?? []
+        return try place?.owners(of: record.place.zIndex, record.birth, after: .min, limit: -1, db) ?? []
       }
     }
   }
@@ -94,9 +94,9 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
       throw MagicDataError(.model, "\(type.layout.name).\(name) holds no objects, so it has no reverse")
     }
     let types = try await scope.typesForReading(of: type)
-    let (zIndex, size) = (record.place.zIndex, AsyncReverseMagicSet.batchSize)
+    let (zIndex, birth, size) = (record.place.zIndex, record.birth, AsyncReverseMagicSet.batchSize)
     let (graph, end) = try await scope.read { db in
-      let owners = try place.owners(of: zIndex, after: last, limit: size, db)
+      let owners = try place.owners(of: zIndex, birth, after: last, limit: size, db)
       return (try FetchedGraph(FetchedRows(type, db, at: owners), types, db), owners.count == size ? owners.last : nil)
     }
     return (try scope.make(graph), end)

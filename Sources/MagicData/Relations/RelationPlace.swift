@@ -34,8 +34,12 @@ struct RelationPlace {
   }
 
   /// The z indexes of the objects that can be shown and hold one; none if that was removed.
-  func owners(of zIndex: Int64, after last: Int64, limit: Int, _ db: Database) throws -> [Int64] {
-    guard try ObjectTable(relation.target, db).key(ofRow: zIndex) != nil else { return [] }
+  ///
+  /// - Parameter birth: what names it, if it has no primary value: else another may be at its z index.
+  func owners(of zIndex: Int64, _ birth: Birth?, after last: Int64, limit: Int, _ db: Database) throws -> [Int64] {
+    guard let key = try ObjectTable(relation.target, db).key(ofRow: zIndex), birth.map({ key == .birth($0) }) ?? true else {
+      return []
+    }
     var select = try SQL(db, type.selectOwners(field, relation, required: required))
     try select.bind(zIndex)
     try select.bind(last)

@@ -97,7 +97,8 @@ enum Codec: Sendable {
       if let collection = type as? any CodedCollection.Type { return collection.parts.contains { mayHoldClass($0) } }
       return !isPlain(type) && type != String.self && type != Data.self && type != URL.self && type != Decimal.self
     }
-    return if case .held(let type) = self, type.magicKind == .coded { mayHoldClass(type) } else { false }
+    guard case .held(let type) = self, type.magicKind != .asset, !type.magicKind.isRelation else { return false }
+    return mayHoldClass(type)
   }
 
   /// Whether what a database holds is what a slot of this type holds.

@@ -353,6 +353,8 @@ struct InstanceIdentity: Hashable {
     if self[slot].isStored, !self[slot].isEdited { keepOriginal(slot) }
     self[slot].isEdited = true
     self[slot].slot = .unset
+    // A save that is on its way has seen what was there.
+    self[slot].save = 0
   }
 
   /// The first value, given where the property is declared.

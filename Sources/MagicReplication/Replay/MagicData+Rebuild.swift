@@ -164,7 +164,8 @@ private struct Rebuilder {
       types = try merger.learn(schema.schema)
       learnt[ObjectIdentifier(schema)] = (schema, types)
     }
-    guard try !merger.take(transaction, types), transaction.sequence == 0, let stamp = merger.heldBack[transaction.replica] else { return }
+    guard try !merger.take(transaction, types), transaction.sequence == 0, let stamp = merger.heldBack[transaction.replica]
+    else { return }
     // The floor would stand for it all the same (K-13).
     throw MagicDataError(
       .failed,

@@ -78,7 +78,9 @@ enum Endpoint: Sendable, Equatable {
 
   /// - Parameter special: what would end the part of an address in which the text stands.
   private static func encoded(_ text: String, _ special: String) -> String {
-    text.reduce(into: "") { $0 += special.contains($1) ? "%" + String($1.asciiValue ?? 0, radix: 16, uppercase: true) : String($1) }
+    text.reduce(into: "") {
+      $0 += special.contains($1) ? "%" + String($1.asciiValue ?? 0, radix: 16, uppercase: true) : String($1)
+    }
   }
 
   private static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }

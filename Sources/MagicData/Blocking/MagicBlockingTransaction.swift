@@ -87,7 +87,7 @@ public final class MagicBlockingTransaction {
 extension MagicBlockingTransaction {
   /// If it throws, whoever calls it undoes what was done.
   func updateWhole<Object: MagicObject>(_ objects: some Sequence<Object>, _ progress: ((_ saved: Int) -> Void)?) throws {
-    let scope = Scope.transaction(TransactionPlace(place.open), isPart: true)
+    let scope = Scope.transaction(place.innermost, isPart: true)
     var parts = Parts(objects)
     while let part = parts.next() {
       try scope.blockingUpdate(part: part)
@@ -98,7 +98,7 @@ extension MagicBlockingTransaction {
 
   /// If it throws, whoever calls it undoes what was done.
   func removeWhole<Object: MagicObject>(_ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?) throws {
-    let scope = Scope.transaction(TransactionPlace(place.open), isPart: true)
+    let scope = Scope.transaction(place.innermost, isPart: true)
     var (parts, seen) = (Parts(objects), Set<InstanceIdentity>())
     while let part = parts.next() {
       try scope.blockingRemove(part: part, &seen)

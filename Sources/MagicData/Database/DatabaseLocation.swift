@@ -11,9 +11,7 @@ package struct DatabaseLocation: Sendable, Equatable {
   private static let extensions: Set<String> = ["sqlite", "sqlite3", "db"]
 
   package init(_ path: URL) {
-    var isFolder: ObjCBool = false
-    let exists = FileManager.default.fileExists(atPath: path.path, isDirectory: &isFolder)
-    if DatabaseLocation.extensions.contains(path.pathExtension.lowercased()), !(exists && isFolder.boolValue) {
+    if DatabaseLocation.extensions.contains(path.pathExtension.lowercased()), !DatabaseLocation.isFolder(path) {
       file = path
       // notes.sqlite and notes.db are two databases, and neither may clear up the other's files.
       assets = path.appendingPathExtension("files")
@@ -40,10 +38,8 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   /// Refuses a path that cannot be a database's, whatever is there.
   package func check() throws {
-    guard let folder else { return }
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else { return }
-    guard isFolder.boolValue else {
+    guard let folder, FileManager.default.fileExists(atPath: folder.path) else { return }
+    guard DatabaseLocation.isFolder(folder) else {
       throw MagicDataError(
         .notADatabase,
         "\(folder.path) is a file; a database file's name ends in .sqlite, .sqlite3 or .db, and any other path is a folder")
@@ -56,21 +52,19 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   /// Makes the database's own folder, if it has one; the folder above has to be there.
   func makeFolder() throws {
-    func isFolder(_ url: URL) -> Bool {
-      var isFolder: ObjCBool = false
-      return FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) && isFolder.boolValue
-    }
     let own = folder ?? file.deletingLastPathComponent()
-    guard !isFolder(own) else { return }
+    guard !DatabaseLocation.isFolder(own) else { return }
     let parent = own.deletingLastPathComponent()
-    guard folder != nil, isFolder(parent) else {
+    guard folder != nil, DatabaseLocation.isFolder(parent) else {
       throw MagicDataError(.notFound, "there is no folder \(folder == nil ? own.path : parent.path); make it first")
     }
     // Another process may make it at the same time.
-    guard mkdir(own.path, 0o777) == 0 || errno == EEXIST else {
-      let code: MagicDataError.Code = errno == ENOSPC || errno == EDQUOT ? .full : .notAllowed
-      throw MagicDataError(code, "the folder \(own.path) could not be made: \(String(cString: strerror(errno)))")
-    }
+    guard mkdir(own.path, 0o777) == 0 || errno == EEXIST else { throw DurableFile.failure("could not be made", own) }
+  }
+
+  private static func isFolder(_ url: URL) -> Bool {
+    var isFolder: ObjCBool = false
+    return FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) && isFolder.boolValue
   }
 
   /// Where `MagicData()` keeps its database: in the app's own Documents folder, or, where that is everybody's, under the

@@ -105,7 +105,8 @@ extension LocalTransaction {
     _ object: ObjectSave, _ changes: [FieldValue], _ links: [Int: [Link]], _ key: ObjectKey, _ absent: ObjectPlace,
     _ type: MappedType, _ relations: SavedRelations?
   ) throws -> SavedObject {
-    let remove = try reader().lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
+    let reader = try reader()
+    let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
     // An instance that nobody changed does not undo what another replica removed. Nothing is known yet of relations that wait for other objects, or that the instance
     // never fetched.
     let mayDiffer = object.relations.contains {
@@ -114,8 +115,8 @@ extension LocalTransaction {
     if changes.isEmpty, !mayDiffer, let remove, !remove.isOwn {
       return SavedObject(place: absent, key: key, extent: .changes, links: links)
     }
-    let stored = try reader().schema.types[type.stored.id]
-    let (state, known) = try removed(absent, of: stored)
+    let stored = reader.schema.types[type.stored.id]
+    let (state, known) = try removed(absent, of: stored, reader)
     // What the instance shows may be a default (J-12), or void by now. It counts if the journal has nothing: of one that this very transaction
     // has made and removed, or that was purged (J-9).
     var (fields, whole): ([FieldValue], [Int: [Link]]?) = (known, nil)
@@ -218,7 +219,8 @@ extension LocalTransaction {
     guard !object.unfetched.isEmpty else { return [] }
     guard let absent, !absent.last.isNone, absent.zIndex == object.unfetchedOf else { return nil }
     let fields = type.layout.properties.indices.compactMap { object.unfetched.contains($0) ? type.fields[$0] : nil }
-    let (state, values) = try removed(absent, of: type.stored)
+    let reader = try reader()
+    let (state, values) = try removed(absent, of: type.stored, reader)
     let known = values.filter { fields.contains($0.field) }
     return state.updated == nil || state.isPurged && known.count < fields.count ? nil : known
   }

@@ -195,8 +195,10 @@ struct LocalTransaction {
   }
 
   /// What is known of an object that was removed, and the values that it had then, with those that this transaction gave it before.
-  mutating func removed(_ absent: ObjectPlace, of type: StoredType) throws -> (state: ObjectState, values: [FieldValue]) {
-    let state = try reader().state(from: absent.last, of: type.id)
+  func removed(
+    _ absent: ObjectPlace, of type: StoredType, _ reader: JournalReader
+  ) throws -> (state: ObjectState, values: [FieldValue]) {
+    let state = try reader.state(from: absent.last, of: type.id)
     guard let own = progress.removed.entry(at: absent.last) else { return (state, state.row) }
     // What was made again by it is whole: nothing of before shines through (M-4).
     if own.operation.base != nil { return (state, own.fields) }

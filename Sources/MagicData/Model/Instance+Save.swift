@@ -126,9 +126,10 @@ extension Instance {
       let (storage, slot) = property(index)
       guard !storage[slot].isEdited, let stored = storage.stored(at: slot) else { continue }
       guard let value = try stored.value(), value != object.values[index] else { continue }
-      // A class may have changed since.
-      let codec = layout.codecs[index]
-      if !codec.mayChange || value == .null || (try? codec.slot(of: value)) == nil { filledIn.insert(index) }
+      // A class may have changed since; what stands for a value that its type cannot read is no change either.
+      if !layout.changing.contains(index) || value == .null || (try? layout.codecs[index].slot(of: value)) == nil {
+        filledIn.insert(index)
+      }
     }
     return filledIn
   }
@@ -212,7 +213,7 @@ extension Instance {
 
   /// The database holds what the slot held when it was saved.
   private func setSaved(_ index: Int, _ value: Value, _ storage: Storage, _ slot: Int) {
-    guard layout.changing, layout.codecs[index].mayChange else { return storage.setStored(at: slot) }
+    guard layout.changing.contains(index) else { return storage.setStored(at: slot) }
     // What it is compared with when it is set again.
     storage.setStored(Slot(stored: value), at: slot, isEdited: false)
   }

@@ -1,4 +1,3 @@
-internal import COpening
 internal import MagicJournal
 
 /// A type's properties, in the order of their declaration: worked out once for a type, not for each object.
@@ -51,8 +50,8 @@ final class Layout: Sendable {
   let properties: [Property]
   /// What each object asks of each property, apart: a whole `Property` would be copied, reference by reference.
   let codecs: [Codec]
-  /// Whether some values may change without being set.
-  let changing: Bool
+  /// What may change without being set.
+  let changing: PropertySet
   let roles: [PropertyRole]
   /// The same with the slots: what a fetched object asks of each property. It stays for good, as layouts do, so that nobody counts who uses it.
   nonisolated(unsafe) let fetches: UnsafeBufferPointer<Fetch>
@@ -108,10 +107,6 @@ final class Layout: Sendable {
 
   private static func make<Object: MagicObject>(_ type: Object.Type) throws -> (Layout, [Place]) {
     let probe = Object()
-    guard !(Mirror(reflecting: probe).superclassMirror?.subjectType is any MagicObject.Type) else {
-      throw MagicDataError(
-        .model, "\(type) cannot be stored: its superclass is a MagicObject as well, and a model is a struct or a final class")
-    }
     try checkSuperclasses(of: probe)
     let all = wrappers(of: probe)
     let children = all.filter { Swift.type(of: $0.wrapper).role != .reverse }
@@ -202,7 +197,9 @@ final class Layout: Sendable {
     self.properties = properties
     codecs = properties.map(\.codec)
     isScalar = codecs.allSatisfy { if case .held = $0 { false } else { true } }
-    changing = codecs.contains { $0.mayChange }
+    var changing = PropertySet()
+    for index in codecs.indices where codecs[index].mayChange { changing.insert(index) }
+    self.changing = changing
     roles = properties.map(\.role)
     initialEdits = properties.map(\.initialEdits)
     var relational = PropertySet()
@@ -325,63 +322,6 @@ final class Layout: Sendable {
     let copy = UnsafeMutableBufferPointer<Element>.allocate(capacity: elements.count)
     _ = copy.initialize(from: elements)
     return UnsafeBufferPointer(copy)
-  }
-
-  static func wrappers<Object: MagicObject>(of object: Object) -> [(label: String, wrapper: any MagicProperty)] {
-    Mirror(reflecting: object).children.compactMap { child in
-      // A wrapper stands under its property's name with an underscore in front.
-      // The type is asked first, or an optional wrapper would be taken for one.
-      guard let label = child.label, Swift.type(of: child.value) is any MagicProperty.Type,
-        let wrapper = child.value as? any MagicProperty
-      else { return nil }
-      return (label, wrapper)
-    }
-  }
-
-  /// What a superclass has is in no mirror of the model, and would be lost without a word.
-  private static func checkSuperclasses<Object: MagicObject>(of object: Object) throws {
-    var mirror = Mirror(reflecting: object).superclassMirror
-    while let above = mirror {
-      guard !above.children.contains(where: { Swift.type(of: $0.value) is any MagicProperty.Type }) else {
-        throw MagicDataError(
-          .model,
-          "\(Object.self) cannot be stored: its superclass \(above.subjectType) has properties with wrappers; declare them in the model itself"
-        )
-      }
-      mirror = above.superclassMirror
-    }
-  }
-
-  /// A wrapper is a reference to a storage and, behind it, a slot.
-  private static let slotOffset = MemoryLayout<PropertySlot>.offset(of: \.slot) ?? MemoryLayout<UnsafeRawPointer>.size
-
-  /// Where in an instance's bytes these wrappers stand, if each stands at one place.
-  private static func offsets<Object: MagicObject>(of properties: [PropertySlot], in object: Object) -> [Int]? {
-    withBytes(of: object) { bytes in
-      let step = MemoryLayout<UnsafeRawPointer>.stride
-      var offsets: [Int] = []
-      for property in properties {
-        let address = UInt(bitPattern: Unmanaged.passUnretained(property.storage).toOpaque())
-        let places = stride(from: 0, through: bytes.count - MemoryLayout<PropertySlot>.size, by: step).filter {
-          bytes.load(fromByteOffset: $0, as: UInt.self) == address
-            && bytes.load(fromByteOffset: $0 + slotOffset, as: Int32.self) == property.slot
-        }
-        guard places.count == 1 else { return nil }
-        offsets.append(places[0])
-      }
-      return offsets
-    }
-  }
-
-  /// A struct's bytes, or those of the memory that a class's instance has.
-  private static func withBytes<Object, Result>(
-    of object: Object, _ body: (UnsafeRawBufferPointer) throws -> Result
-  ) rethrows -> Result {
-    guard Object.self is AnyClass else { return try withUnsafeBytes(of: object, body) }
-    return try withExtendedLifetime(object) {
-      let start = Unmanaged.passUnretained(object as AnyObject).toOpaque()
-      return try body(UnsafeRawBufferPointer(start: start, count: c_allocation_size(start)))
-    }
   }
 
   // MARK: Names

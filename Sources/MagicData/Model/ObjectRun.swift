@@ -183,7 +183,7 @@ extension Instance {
   ///
   /// - Returns: `false`, and nothing is done, if a value was set meanwhile, or never, or has to be kept: then each has to be looked at.
   func saved(_ object: ObjectRun.Object, at place: ObjectPlace, _ birth: Birth?, mark: UInt8, in database: Store) -> Bool {
-    if layout.changing { return false }
+    if !layout.changing.isEmpty { return false }
     for index in 0..<layout.slots.count {
       let (storage, slot) = property(index)
       guard storage[slot].save == mark, object.present & 1 << UInt64(index) != 0 else { return false }

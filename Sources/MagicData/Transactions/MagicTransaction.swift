@@ -78,7 +78,7 @@ extension MagicTransaction {
     _ objects: some Sequence<Object>, _ progress: ((_ saved: Int) -> Void)?
   ) async throws {
     var parts = Parts(objects, first: try SaveLine.first(of: Object.self))
-    var line = SaveLine(TransactionPlace(place.open))
+    var line = SaveLine(place.innermost)
     do {
       while let part = parts.next() {
         try await line.save(part)
@@ -100,7 +100,7 @@ extension MagicTransaction {
   nonisolated(nonsending) func removeWhole<Object: MagicObject>(
     _ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?
   ) async throws {
-    let scope = Scope.transaction(TransactionPlace(place.open), isPart: true)
+    let scope = Scope.transaction(place.innermost, isPart: true)
     var (parts, seen) = (Parts(objects), Set<InstanceIdentity>())
     while let part = parts.next() {
       try await scope.remove(part: part, &seen)

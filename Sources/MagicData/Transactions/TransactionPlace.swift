@@ -15,6 +15,9 @@ struct TransactionPlace {
     }
   }
 
+  /// Of what was begun within it, and is the innermost now.
+  var innermost: TransactionPlace { TransactionPlace(open) }
+
   /// For one access: a call has several, and what it is in may end between them.
   var checked: OpenTransaction {
     get throws {

@@ -76,6 +76,8 @@ enum Endpoint: Sendable, Equatable {
     }
   }
 
+  /// All else stays as people wrote it.
+  ///
   /// - Parameter special: what would end the part of an address in which the text stands.
   private static func encoded(_ text: String, _ special: String) -> String {
     text.reduce(into: "") {

@@ -74,6 +74,36 @@ import Testing
     #expect(try folder.contents() == before)
   }
 
+  /// A connection that is opened later would read another database's objects beside those of the first.
+  @Test func whatIsReadIsOfOneFileThoughAnotherTookItsName() async throws {
+    let magic = try await MagicData(path: location.file)
+    try await magic.update(Cat("Tom", 4))
+    let other = try await MagicData(path: folder["other.sqlite"])
+    try await other.update(contentsOf: [Cat("Ann", 3), Cat("Bob", 5)])
+    try await other.close()
+    for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: location.file.path + suffix) }
+    #expect(rename(folder["other.sqlite"].path, location.file.path) == 0)
+    let (store, isHeld, isOver) = (magic.store, DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    Thread.detachNewThread {
+      try? store.database.read { db in
+        isHeld.signal()
+        isOver.wait()
+      }
+    }
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        isHeld.wait()
+        continuation.resume()
+      }
+    }
+    let error = #expect(throws: MagicDataError.self) { try store.database.read { _ in } }
+    #expect(error?.code == .notFound && "\(error as Any)".contains("replaced by another file"))
+    var isRead = false
+    _ = try store.lookUps?.read { _ in isRead = try store.lookUps?.read { _ in true } != nil }
+    #expect(!isRead)
+    isOver.signal()
+  }
+
   @Test func whatIsInTheLogComesIntoTheFileWithoutAnotherWrite() async throws {
     let magic = try await MagicData(path: location.file)
     try await writeMuch(magic, 0)

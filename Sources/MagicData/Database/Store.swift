@@ -28,8 +28,8 @@ package final class Store: Sendable {
   /// Where the assets are.
   package let assets: AssetFolder
   let identity: Identity
-  /// The file that is open; `nil` in memory.
-  private let file: FileIdentity?
+  /// `nil` in memory.
+  private let file: DatabaseFile?
   /// Of this process's writers to the file.
   let gate: Gate
   let longReads = Gate(places: maxLongReads)
@@ -63,7 +63,7 @@ package final class Store: Sendable {
       assets = AssetFolder(place.assets)
       database = try DatabaseQueue(configuration: Store.configuration(mustExist: false))
       lookUps = nil
-      log = nil
+      (file, log) = (nil, nil)
       gate = Gate(places: 1)
     case .temporary:
       let scratch = try ScratchFolder("data")
@@ -73,20 +73,14 @@ package final class Store: Sendable {
       self.location = location
       identity = Identity(of: nil, surroundings)
       assets = AssetFolder(location.assets)
-      let log = WriteAheadLog(location)
-      self.log = log
-      database = try Store.open(location, mustExist: false, log)
-      lookUps = Store.lookUps(location)
+      (file, log, database, lookUps) = try Store.open(location, mustExist: false)
       gate = FileGates.gate(of: location.file)
     case .file(let location, let mustExist):
       scratch = nil
       self.location = location
       identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
-      let log = WriteAheadLog(location)
-      self.log = log
-      database = try Store.open(location, mustExist: mustExist, log)
-      lookUps = Store.lookUps(location)
+      (file, log, database, lookUps) = try Store.open(location, mustExist: mustExist)
       gate = FileGates.gate(of: location.file)
     }
     do {
@@ -100,7 +94,6 @@ package final class Store: Sendable {
       } else if !isForReading {
         try Store.assure(identity, database)
       }
-      file = location.flatMap { FileIdentity(of: $0.file) }
       id = try database.read { db in try DatabaseState(db).store }
       if !isNew { try database.read(assets.noteDropped) }
     } catch {
@@ -112,15 +105,7 @@ package final class Store: Sendable {
   package static func isOpen(_ file: URL) -> Bool { FileGates.isOpen(file) }
 
   /// Throws if the path leads to another file than the one that is open, or to none: what is written to that is nobody's any more.
-  package func checkIsInPlace() throws {
-    guard let location, FileIdentity(of: location.file) != file else { return }
-    throw MagicDataError(
-      .notFound,
-      """
-      \(location.file.path) was \(location.exists ? "replaced by another file" : "removed") while it was in use. What was written to it since is in no file that has a name; \
-      start again with the one that is meant
-      """, cause: DisplacedDatabase())
-  }
+  package func checkIsInPlace() throws { try file?.checkIsInPlace() }
 
   deinit {
     // Before the pool's: the last connection that closes takes the WAL into the file, if it can write.
@@ -181,16 +166,20 @@ package final class Store: Sendable {
     try ended.get()
   }
 
-  private static func lookUps(_ location: DatabaseLocation) -> LookUps {
+  private static func lookUps(_ file: DatabaseFile) -> LookUps {
     LookUps {
-      var configuration = Store.configuration(mustExist: true)
+      var configuration = Store.configuration(mustExist: true, file)
       configuration.readonly = true
       configuration.busyMode = .immediateError
-      return try DatabaseQueue(path: location.file.path, configuration: configuration)
+      return try DatabaseQueue(path: file.location.file.path, configuration: configuration)
     }
   }
 
-  private static func open(_ location: DatabaseLocation, mustExist: Bool, _ log: WriteAheadLog) throws -> DatabasePool {
+  private static func open(_ location: DatabaseLocation, mustExist: Bool) throws -> (
+    DatabaseFile, WriteAheadLog, DatabasePool, LookUps
+  ) {
+    let file = DatabaseFile(location)
+    let log = WriteAheadLog(file)
     let path = location.file.path
     try location.check()
     if mustExist {
@@ -203,14 +192,18 @@ package final class Store: Sendable {
       try location.makeFolder()
     }
     do {
-      return try DatabasePool(path: path, configuration: configuration(mustExist: mustExist, log))
+      let pool = try DatabasePool(path: path, configuration: configuration(mustExist: mustExist, file, log))
+      return (file, log, pool, lookUps(file))
     } catch {
       throw MagicDataError(error, "\(path) could not be opened")
     }
   }
 
-  /// - Parameter log: of a database that is a file, for who writes to it.
-  private static func configuration(mustExist: Bool, _ log: WriteAheadLog? = nil) -> Configuration {
+  /// - Parameters:
+  ///   - file: `nil` in memory.
+  ///   - log: for who writes to a file.
+  private static func configuration(mustExist: Bool, _ file: DatabaseFile? = nil, _ log: WriteAheadLog? = nil) -> Configuration
+  {
     var configuration = Configuration()
     configuration.maximumReaderCount = maxReads
     configuration.busyMode = .timeout(busySeconds)
@@ -219,6 +212,7 @@ package final class Store: Sendable {
     configuration.allowsUnsafeTransactions = true
     // Runs before the file is changed in any way, so that a file of somebody else's stays as it was.
     configuration.prepareDatabase { db in
+      try file?.noteOpening()
       PropertyReader.add(to: db)
       RowFunction.add(to: db)
       try recognise(db, mustExist: mustExist)
@@ -318,9 +312,6 @@ package final class Store: Sendable {
     }
   }
 }
-
-/// The file of a database that is open is not where it was.
-package struct DisplacedDatabase: Error {}
 
 /// Random numbers from the surroundings.
 package struct Chance: RandomNumberGenerator {

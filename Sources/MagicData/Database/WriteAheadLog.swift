@@ -9,8 +9,6 @@ internal import GRDBSQLite
 /// transactions cost. Here they are made beside the writers, on connections of their own. The writer waits for one only where the WAL would go on growing.
 final class WriteAheadLog: Sendable {
   private struct State {
-    /// That is open.
-    var file: FileIdentity?
     /// Pages that the WAL held at the last commit, and at the beginning of the last checkpoint of it.
     var pages = 0
     var checked = 0
@@ -18,7 +16,7 @@ final class WriteAheadLog: Sendable {
     var isEnded = false
   }
 
-  private let location: DatabaseLocation
+  private let file: DatabaseFile
   private let state = Locked(State())
   /// One checkpoint after the other.
   private let queue = DispatchQueue(label: "MagicData.WriteAheadLog", qos: .utility)
@@ -30,15 +28,14 @@ final class WriteAheadLog: Sendable {
   /// To so much the WAL is cut when it begins anew: more pages than it mostly has, each with its header (https://www.sqlite.org/walformat.html, 2.2).
   static let keptBytes = 32 + (most + 2 * step) * (4_096 + 24)
 
-  init(_ location: DatabaseLocation) {
-    self.location = location
+  init(_ file: DatabaseFile) {
+    self.file = file
   }
 
   /// Is told of each commit of the connection from now on, in place of SQLite's own checkpoints.
   ///
   /// The log has to live as long as the connection.
   func follow(_ db: Database) {
-    state.withLock { $0.file = FileIdentity(of: location.file) }
     sqlite3_wal_hook(
       db.sqliteConnection,
       { log, connection, name, pages in
@@ -110,9 +107,8 @@ final class WriteAheadLog: Sendable {
   ///
   /// - Returns: whether there is such a commit.
   private func shorten() -> Bool {
-    let (file, pages) = state.withLock { ($0.file, $0.checked) }
-    guard let file, pages > WriteAheadLog.step else { return false }
-    let status = WriteAheadLog.opened(location.file, file) { connection in
+    guard let identity = file.identity, state.withLock(\.checked) > WriteAheadLog.step else { return false }
+    let status = WriteAheadLog.opened(file.location.file, identity) { connection in
       sqlite3_exec(
         connection, "PRAGMA journal_size_limit = 0; PRAGMA application_id = \(Statements.applicationID)", nil, nil, nil)
     }
@@ -129,9 +125,9 @@ final class WriteAheadLog: Sendable {
     var (pages, copied): (Int32, Int32) = (-1, -1)
     var status = SQLITE_CANTOPEN
     // Of a file that is elsewhere by now the WAL cannot be found by its name.
-    if let file = state.withLock(\.file) {
+    if let identity = file.identity {
       for excludes in isWhole ? [true, false] : [false] {
-        let found = WriteAheadLog.held(location.file, file, excludesWriters: excludes) { [state] connection in
+        let found = WriteAheadLog.held(file.location.file, identity, excludesWriters: excludes) { [state] connection in
           var status = SQLITE_BUSY
           // Busy is who makes one. Who keeps others from writing waits for that, for a tenth of a second.
           for round in 0..<(excludes ? 20 : 1) where status == SQLITE_BUSY {

@@ -256,6 +256,28 @@ struct Film: MagicObject {
     #expect(try await two.object(of: Paper.self, primary: "a").text.value == "same")
   }
 
+  @Test func oneDatabaseHasOneFolderWhateverPathItIsOpenedBy() async throws {
+    try await MagicData(path: folder["papers"]).update(Paper("a", "by its folder"))
+    try FileManager.default.createSymbolicLink(at: folder["link.db"], withDestinationURL: folder["papers/default.sqlite3"])
+    for path in ["papers/default.sqlite3", "link.db"] {
+      let magic = try await MagicData(path: folder[path])
+      let paper = try await magic.object(of: Paper.self, primary: "a")
+      #expect(try #require(paper.text.value).hasPrefix("by "))
+      paper.text = .init(value: "by \(path)")
+      try await magic.update(paper)
+      try await magic.close()
+    }
+    #expect(try await MagicData(path: folder["papers"]).object(of: Paper.self, primary: "a").text.value == "by link.db")
+    #expect(try files("papers") == [name("by link.db")])
+  }
+
+  /// Who named the file had them beside it.
+  @Test func assetsOfAFormerVersionAreFoundWhereItKeptThem() async throws {
+    try FileManager.default.createDirectory(at: folder["papers/default.sqlite3.files"], withIntermediateDirectories: true)
+    #expect(DatabaseLocation(folder["papers"]).assets == DatabaseLocation(folder["papers/default.sqlite3"]).assets)
+    #expect(DatabaseLocation(folder["papers"]).assets.lastPathComponent == "default.sqlite3.files")
+  }
+
   @Test func volatileDatabasesLeaveNoAssets() async throws {
     for type in [MagicData.Volatile.memory, .temporary] {
       var path: String?

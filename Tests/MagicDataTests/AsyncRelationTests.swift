@@ -156,6 +156,53 @@ private struct Ring: MagicObject {
     #expect(try await self.owners(try #require(owners)).isEmpty)
   }
 
+  /// Of one with a primary value as well.
+  private struct Track: MagicObject {
+    @PrimaryMagicValue var id: String
+    @ReverseMagicValue(\Mix.$tracks) var mixes: AsyncReverseMagicSet<Mix>
+    init() {}
+    init(_ id: String) { self.id = id }
+  }
+
+  private struct Mix: MagicObject {
+    @MagicValue var tracks: MagicalSet<Track>
+    init() {}
+    init(_ tracks: MagicalSet<Track>) { self.tracks = tracks }
+  }
+
+  @Test(arguments: [false, true]) func aReverseOfWhatWasRolledBackHoldsNoOwnerOfAnother(isFetched: Bool) async throws {
+    try await magic.update(Mix([Track("before")]))
+    var owners: AsyncReverseMagicSet<Mix>?
+    await #expect(throws: CancellationError.self) {
+      try await magic.transaction { transaction in
+        var ghost = Track("ghost")
+        try await transaction.update(ghost)
+        if isFetched { ghost = try await transaction.object(of: Track.self, primary: "ghost") }
+        owners = ghost.mixes
+        throw CancellationError()
+      }
+    }
+    try await magic.update(Mix([Track("sea")]))
+    let none = try #require(owners)
+    #expect(none.count == 0)
+    for try await mix in none { Issue.record("\(mix) holds what was never stored") }
+    #expect(try await magic.object(of: Track.self, primary: "sea").mixes.count == 1)
+  }
+
+  private struct Video: MagicObject {
+    @PrimaryMagicValue var id: String
+    @ReverseMagicValue(\Mix.$tracks) var mixes: AsyncReverseMagicSet<Mix>
+    init() {}
+  }
+
+  @Test func aReverseOfARelationToAnotherTypeIsRefused() async throws {
+    await #expect {
+      try await magic.update(Video())
+    } throws: { error in
+      (error as? MagicDataError)?.code == .model && "\(error)".contains("mixes") && "\(error)".contains("Track")
+    }
+  }
+
   /// The memory of a member that has given way may be the next object's.
   @Test func whatComesAfterAMemberGaveWayIsAdded() async throws {
     try await magic.update(contentsOf: (0..<50).map { Photo("old \($0)") })

@@ -188,6 +188,28 @@ import Testing
     #expect(try await magic.count(of: Child.self) == 2)
   }
 
+  private struct Player: MagicObject {
+    @OptionMagicValue var game: Game?
+    @MagicValue var score: Int = 0
+    init() {}
+  }
+
+  private struct Game: MagicObject {
+    @PrimaryMagicValue var name: String
+    @MagicValue var players: MagicalSet<Player> = [Player(), Player()]
+    init() {}
+  }
+
+  @Test func defaultMembersMayBeOfATypeThatLeadsBack() async throws {
+    let game = Game()
+    game.name = "chess"
+    let player = try #require(game.players.first)
+    player.score = 3
+    #expect(!game.players.insert(player) && game.players.count == 2)
+    try await magic.update(game)
+    #expect(try await magic.object(of: Game.self, primary: "chess").players.map(\.score).sorted() == [0, 3])
+  }
+
   private enum Older {
     struct Person: MagicObject {
       @PrimaryMagicValue var id: String

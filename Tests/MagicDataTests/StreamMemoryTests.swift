@@ -24,6 +24,23 @@
       }
     }
 
+    @Test func aTransactionKeepsNothingOfWhatItStreams() async {
+      await #expect(processExitsWith: .success) {
+        let folder = try TemporaryFolder()
+        let magic = try await MagicData(path: folder["db"])
+        let query = try await Self.filled(magic, 200_000)
+        for hasChanged in [false, true] {
+          try await magic.transaction { tx in
+            if hasChanged { try await tx.update(Cat("new", 1)) }
+            let few = try await Self.stream(tx.query(of: Cat.self).where { $0.lives == 9 && $0.weight > 0 }.limit(20_000), 20_000)
+            let many = try await Self.stream(tx.query(of: Cat.self).where { $0.owner != nil }, 200_000)
+            #expect(many - few < 12 << 20)
+          }
+        }
+        withExtendedLifetime(query) {}
+      }
+    }
+
     /// The first object is made by the library; the others are its row again, which is all that a stream reads.
     private static func filled(_ magic: MagicData, _ count: Int) async throws -> MagicQuery<Cat> {
       if try await magic.count(of: Cat.self) == 0 {
@@ -45,7 +62,7 @@
 
     /// The most bytes that were in memory meanwhile.
     @discardableResult
-    private static func stream(_ query: MagicQuery<Cat>, _ expected: Int) async throws -> Int {
+    private nonisolated(nonsending) static func stream(_ query: MagicQuery<Cat>, _ expected: Int) async throws -> Int {
       var (peak, count, bytes) = (0, 0, 0)
       for try await cat in query.stream() {
         bytes += cat.owner?.utf8.count ?? 0

@@ -700,6 +700,21 @@ import Testing
     #expect(try await magic.object(of: Session.self).isEmpty)
   }
 
+  @Test func aRemoveLeavesWhatAnotherDatabaseHolds() async throws {
+    let other = try await MagicData(type: .memory)
+    for magic in [magic, other] { try await magic.update(Cat("Tom", 4)) }
+    let cat = try await other.object(of: Cat.self, primary: "Tom")
+    try await magic.remove(cat)
+    let changed = try await other.object(of: Cat.self, primary: "Tom")
+    changed.weight = 5
+    try await other.update(changed)
+    cat.lives = 8
+    try await other.update(cat)
+    #expect(try await other.object(of: Cat.self, primary: "Tom").weight == 5)
+    #expect(try await other.object(of: Cat.self, primary: "Tom").lives == 8)
+    #expect(try await magic.object(of: Cat.self).isEmpty)
+  }
+
   /// H-34: SQLite rolls back by itself, and what is said is why.
   @Test func aFullDiskIsSaidAndNothingIsStored() async throws {
     try await magic.update(Cat("Tom", 4))

@@ -1,7 +1,7 @@
 package import Foundation
 
 /// Which file a path means. A path that ends in .sqlite, .sqlite3 or .db is the database file, with its assets in a folder
-/// beside it; any other is a folder that holds `default.sqlite3` and `files/`.
+/// beside it; any other is a folder that holds `default.sqlite3` and `files/`. Several paths may mean one file: its assets are in one folder.
 package struct DatabaseLocation: Sendable, Equatable {
   package let file: URL
   package let assets: URL
@@ -10,17 +10,24 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   private static let extensions: Set<String> = ["sqlite", "sqlite3", "db"]
 
+  private static let ownName = "default.sqlite3"
+
   package init(_ path: URL) {
-    if DatabaseLocation.extensions.contains(path.pathExtension.lowercased()), !DatabaseLocation.isFolder(path) {
-      file = path
-      // notes.sqlite and notes.db are two databases, and neither may clear up the other's files.
-      assets = path.appendingPathExtension("files")
-      folder = nil
-    } else {
-      file = path.appendingPathComponent("default.sqlite3")
-      assets = path.appendingPathComponent("files", isDirectory: true)
-      folder = path
-    }
+    let isFile = DatabaseLocation.extensions.contains(path.pathExtension.lowercased()) && !DatabaseLocation.isFolder(path)
+    file = isFile ? DatabaseLocation.linked(path) : path.appendingPathComponent(DatabaseLocation.ownName)
+    folder = isFile ? nil : path
+    // notes.sqlite and notes.db are two databases, and neither may clear up the other's files.
+    let beside = file.appendingPathExtension("files")
+    let within = file.deletingLastPathComponent().appendingPathComponent("files", isDirectory: true)
+    // Where former versions kept them for who named the file.
+    let isBeside = DatabaseLocation.isFolder(beside) && !DatabaseLocation.isFolder(within)
+    assets = file.lastPathComponent == DatabaseLocation.ownName && !isBeside ? within : beside
+  }
+
+  /// What a link leads to, as SQLite finds it.
+  private static func linked(_ path: URL) -> URL {
+    let isLink = (try? FileManager.default.destinationOfSymbolicLink(atPath: path.path)) != nil
+    return isLink ? path.resolvingSymlinksInPath() : path
   }
 
   init(checking path: URL) throws {

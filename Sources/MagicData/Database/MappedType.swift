@@ -35,6 +35,8 @@ final class MappedType: Sendable {
   let required: [[Int]]
   /// How many fields all types of the database had when this one was looked up.
   let fieldCount: Int
+  /// By property how far the journal was when the database had no values of its former kinds.
+  let withoutFormer = Locked<[Int: JournalPosition]>([:])
   /// Of reading all objects.
   let pace = Pace()
 

@@ -13,9 +13,10 @@ package struct SQL: ~Copyable {
   private let pointer: OpaquePointer
   private var bound: Int32 = 0
 
-  package init(_ db: Database, _ sql: String) throws {
+  /// - Parameter isKept: whether the connection keeps the statement, as it does for good, for whoever asks the same again.
+  package init(_ db: Database, _ sql: String, isKept: Bool = true) throws {
     self.db = db
-    statement = try db.cachedStatement(sql: sql)
+    statement = isKept ? try db.cachedStatement(sql: sql) : try db.makeStatement(sql: sql)
     pointer = statement.sqliteStatement
     sqlite3_reset(pointer)
   }

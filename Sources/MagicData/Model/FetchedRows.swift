@@ -69,7 +69,7 @@ final class FetchedRows: @unchecked Sendable {
     self.init()
     if let order = types.rowOrder(plan) {
       let query = try QueryText.taken(plan, types, db)
-      if try take(query.sql, types.type, db, in: order, asInstancesIn: database, query.bind) { return }
+      if query.isShared, try take(query.sql, types.type, db, in: order, asInstancesIn: database, query.bind) { return }
     }
     try select(QueryText.objects(plan, types, db).statement(db), types.type, asInstancesIn: database)
   }

@@ -12,6 +12,10 @@ struct Instance {
   let layout: Layout
   let places: Places
 
+  init(_ layout: Layout, _ places: Places) {
+    (self.layout, self.places) = (layout, places)
+  }
+
   init<Object: MagicObject>(of object: Object) throws {
     try self.init(object, Layout.of(Object.self))
   }

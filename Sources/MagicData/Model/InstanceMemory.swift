@@ -21,25 +21,55 @@ struct InstanceMemory {
     case fetched(after: Int)
   }
 
-  fileprivate let instance: Instance
+  fileprivate let instance: Remembered
   fileprivate let database: Store
   fileprivate let content: Content
   fileprivate let removed: RemovedNumber?
 
+  /// Whether nobody has the instance any more.
+  var isGone: Bool { instance.instance == nil }
+
   /// - Returns: whether an instance that was fetched still means its object.
   func restore(_ undone: UndoneChanges) -> Bool {
+    guard let instance = instance.instance else { return false }
     guard case .fetched(let changes) = content else {
-      restoreContent(undone)
+      restoreContent(instance, undone)
       return false
     }
     // What the instance shows was there before anything that is undone.
-    if changes > undone.changes { restoreContent(undone) }
+    if changes > undone.changes { restoreContent(instance, undone) }
     return instance.record?.database == database.id
   }
 
-  private func restoreContent(_ undone: UndoneChanges) {
+  private func restoreContent(_ instance: Instance, _ undone: UndoneChanges) {
     instance.restore(content, of: database, undone)
     if instance.record == nil { instance.first.removed = removed }
+  }
+}
+
+private enum Remembered {
+  /// One that the transaction has saved or removed.
+  case kept(Instance)
+  /// One that it has fetched: nobody is told of a rollback who has let go of it.
+  case shared(Layout, Weak, first: Int)
+
+  struct Weak {
+    weak var storage: Storage?
+  }
+
+  init(weakly instance: Instance) {
+    if case .shared(let storage, let first) = instance.places {
+      self = .shared(instance.layout, Weak(storage: storage), first: first)
+    } else {
+      self = .kept(instance)
+    }
+  }
+
+  var instance: Instance? {
+    switch self {
+    case .kept(let instance): instance
+    case .shared(let layout, let weak, let first): weak.storage.map { Instance(layout, .shared($0, from: first)) }
+    }
   }
 }
 
@@ -71,7 +101,7 @@ extension Instance {
       if storage[slot].isStored { isNew = false }
     }
     guard !isNew else {
-      return InstanceMemory(instance: self, database: database, content: .new(edited), removed: first.removed)
+      return InstanceMemory(instance: .kept(self), database: database, content: .new(edited), removed: first.removed)
     }
     var properties: [InstanceMemory.Property] = []
     for index in layout.properties.indices {
@@ -85,13 +115,13 @@ extension Instance {
           number: layout.isAutomatic(index) ? storage[slot].slot : nil))
     }
     return InstanceMemory(
-      instance: self, database: database, content: .known(record, properties), removed: first.removed)
+      instance: .kept(self), database: database, content: .known(record, properties), removed: first.removed)
   }
 
   /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: if that had made changes by then, the row may never
   /// have been.
   func memory(ofFetchIn database: Store, after changes: Int) -> InstanceMemory {
-    InstanceMemory(instance: self, database: database, content: .fetched(after: changes), removed: nil)
+    InstanceMemory(instance: Remembered(weakly: self), database: database, content: .fetched(after: changes), removed: nil)
   }
 
   /// Puts a memory back, unless the instance was saved in another database since.

@@ -87,9 +87,13 @@ final class Layout: Sendable {
   let assets: [Int]
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
+  /// By how many at this moment.
+  private static let making = Locked<[ObjectIdentifier: Int]>([:])
 
   static func of<Object: MagicObject>(_ type: Object.Type) throws -> Layout {
     if let layout = known.withLock({ $0[ObjectIdentifier(type)] }) { return layout }
+    making.withLock { $0[ObjectIdentifier(type), default: 0] += 1 }
+    defer { making.withLock { $0[ObjectIdentifier(type), default: 0] -= 1 } }
     // Worked out without the lock: `init()` is the app's, and may save objects of its own.
     let (layout, places) = try make(type)
     return known.withLock { known in
@@ -103,12 +107,28 @@ final class Layout: Sendable {
     }
   }
 
+  /// What tells an instance from others; `nil` if its type cannot be stored. It may be asked for by that type's `init()` while the layout is made, as by a set with members.
+  static func first<Object: MagicObject>(of object: Object) -> Storage.Part? {
+    let type = ObjectIdentifier(Object.self)
+    guard known.withLock({ $0[type] }) == nil, making.withLock({ $0[type, default: 0] > 0 }) else {
+      return (try? Instance(of: object))?.first
+    }
+    return inOrder(wrappers(of: object)).first?.part
+  }
+
   static func of(any type: any MagicObject.Type) throws -> Layout { try of(type) }
 
   private static func make<Object: MagicObject>(_ type: Object.Type) throws -> (Layout, [Place]) {
     let probe = Object()
     try checkSuperclasses(of: probe)
     let all = wrappers(of: probe)
+    for (label, wrapper) in all {
+      do {
+        try (wrapper as? any ReverseProperty)?.checkRelation(to: type)
+      } catch let error as MagicDataError {
+        throw MagicDataError(error.code, "\(type).\(label.dropFirst()) cannot be: \(error.message)")
+      }
+    }
     let children = all.filter { Swift.type(of: $0.wrapper).role != .reverse }
     let second = Object()
     let others = wrappers(of: second).filter { Swift.type(of: $0.wrapper).role != .reverse }.map(\.wrapper.property)
@@ -258,7 +278,7 @@ final class Layout: Sendable {
     return places.enumerated().map { ($1, names[$0] ?? "\(name)") }
   }
 
-  private static func relation<Value: Magical>(_ type: Value.Type) -> (any RelationCodec)? { Codec.relation(type) }
+  static func relation<Value: Magical>(_ type: Value.Type) -> (any RelationCodec)? { Codec.relation(type) }
 
   /// What is to be known of a type of which others hold objects: how they are named. (Its layout may be in the making.)
   private static func target<Object: MagicObject>(_ type: Object.Type) throws -> TypeSchema {

@@ -2,7 +2,7 @@ internal import GRDB
 internal import MagicJournal
 
 /// How far the journal has come: the number of its last row. Rows are numbered in the order in which transactions arrive.
-struct JournalPosition: Sendable {
+struct JournalPosition: Sendable, Equatable {
   let row: Int64
 
   init(_ db: Connection) throws {

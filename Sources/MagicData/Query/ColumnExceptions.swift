@@ -1,4 +1,5 @@
 internal import GRDB
+internal import GRDBSQLite
 internal import MagicJournal
 
 /// Columns where something stands that SQL would compare in another way than Swift: NULL for a default, and -0.0 and NaN as blobs.
@@ -34,6 +35,9 @@ struct ColumnExceptions {
   private static func checkKinds(of column: Column, _ db: Connection) throws {
     let (type, property) = (column.type, column.property)
     guard let field = type.fields[property], let group = type.formerFields[property] else { return }
+    // It goes through the whole table if there are none. What a transaction has written that is under way may be rolled back, and the next one have its place.
+    let position = sqlite3_txn_state(db.sqliteConnection, nil) == SQLITE_TXN_WRITE ? nil : try JournalPosition(db)
+    guard position == nil || type.withoutFormer.withLock({ $0[property] }) != position else { return }
     let own = Statements.quoted(type.stored.columns[field])
     let former = group.map { "\(Statements.quoted(type.stored.columns[$0])) IS NOT NULL" }.joined(separator: " OR ")
     var select = try SQL(
@@ -44,6 +48,7 @@ struct ColumnExceptions {
         .query,
         "\(name) has values of a former kind, which a query cannot compare; give them another value in all objects first")
     }
+    if let position { type.withoutFormer.withLock { $0[property] = position } }
   }
 
   private static func areNone(in column: Column, _ db: Connection) throws -> Bool {

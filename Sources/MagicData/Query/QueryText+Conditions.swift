@@ -128,7 +128,10 @@ extension QueryText {
   mutating func appendList(_ listed: [Value]) {
     var count = 1
     while count < listed.count { count *= 2 }
-    if count > 1_024 { count = listed.count }
+    if count > 1_024 || hasMany {
+      count = listed.count
+      isShared = false
+    }
     add("(\(Array(repeating: "?", count: count).joined(separator: ", ")))")
     bind(listed)
     if let last = listed.last { bind(Array(repeating: last, count: count - listed.count)) }
@@ -172,12 +175,13 @@ extension QueryText {
     add(" OR \(subject.column(property)) IS NULL")
   }
 
-  /// The value as it compares, where no constant is compared with it.
+  /// The value as it compares, where no constant is compared with it. All NaNs are one, behind all numbers.
   mutating func appendValue(_ property: Int, of subject: Subject) {
     let column = subject.column(property)
     guard exceptions.arePossible(in: property, of: subject.type) else { return add(column) }
     let isReal = subject.type.layout.properties[property].kind == .real
-    let value = isReal ? "CASE \(column) WHEN \(QueryText.negativeZero) THEN 0.0 ELSE \(column) END" : column
+    let value =
+      isReal ? "CASE WHEN \(column) = \(QueryText.negativeZero) THEN 0.0 WHEN \(column) > 9e999 THEN X'' ELSE \(column) END" : column
     if let standing = subject.type.standing(property) { add("coalesce(\(value), ?)", standing.withoutSign) } else { add(value) }
   }
 

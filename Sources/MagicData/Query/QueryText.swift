@@ -7,6 +7,8 @@ struct QueryText {
   private var values: [Value] = []
   let types: QueryTypes
   let exceptions: ColumnExceptions
+  /// Whether it may come again with other values: a long list has a text for each length, and such a statement takes a hundred kilobytes and more.
+  var isShared = true
   /// The names of the tables in whose scope the text is.
   var names: [String] = []
 
@@ -23,10 +25,13 @@ struct QueryText {
 
   func statement(_ db: Connection) throws -> SQL {
     try checkValues()
-    var statement = try SQL(db, sql)
+    var statement = try SQL(db, sql, isKept: isShared)
     try bind(to: &statement)
     return statement
   }
+
+  /// So many that lists are no longer filled up, since a query takes so many at most.
+  var hasMany: Bool { values.count > 2_048 }
 
   var hasTooManyValues: Bool { values.count > QueryText.mostValues }
 

@@ -5,15 +5,15 @@ internal import MagicJournal
 /// what an open transaction has changed. They come some hundred at a time, each part as of its own moment.
 public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, ExpressibleByArrayLiteral {
   private enum Source {
-    /// Of an object that was saved or fetched.
-    case stored(Record, PartialKeyPath<Element>)
+    /// Of the object that an instance is when the set is asked: one that was rolled back never was, and another may be in its place.
+    case stored(Storage.Part, PartialKeyPath<Element>)
     case listed([Element])
   }
 
   private let source: Source
 
-  init(_ record: Record?, _ relation: PartialKeyPath<Element>) {
-    source = record.map { .stored($0, relation) } ?? .listed([])
+  init(_ part: Storage.Part, _ relation: PartialKeyPath<Element>) {
+    source = .stored(part, relation)
   }
 
   /// A set to compare with.
@@ -71,7 +71,8 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
   private func zIndexes() throws -> [Int64] {
     switch source {
     case .listed(let elements): return elements.compactMap { Member($0).saved?.zIndex }
-    case .stored(let record, let relation):
+    case .stored(let part, let relation):
+      guard let record = part.record else { return [] }
       let store = try record.store
       let property = try AsyncReverseMagicSet.property(relation)
       let layout = try Layout.of(Element.self)
@@ -85,7 +86,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
 
   /// Some owners and, if there may be more, the last one's z index.
   private nonisolated(nonsending) func batch(after last: Int64) async throws -> ([Element], Int64?) {
-    guard case .stored(let record, let relation) = source else { return ([], nil) }
+    guard case .stored(let part, let relation) = source, let record = part.record else { return ([], nil) }
     let property = try AsyncReverseMagicSet.property(relation)
     let scope = Scope.database(try record.store)
     guard let type = try await scope.mappedForReading(Element.self) else { return ([], nil) }
@@ -130,7 +131,9 @@ extension AsyncReverseMagicSet: Equatable {
           guard let member = Member(element).saved else { throw MagicDataError(.value, "the object was not saved") }
           return member
         })
-    case .stored(let record, _): return Set(try zIndexes().map { SavedMember(database: record.database, zIndex: $0) })
+    case .stored(let part, _):
+      guard let record = part.record else { return [] }
+      return Set(try zIndexes().map { SavedMember(database: record.database, zIndex: $0) })
     }
   }
 }

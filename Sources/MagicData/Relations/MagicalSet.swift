@@ -100,9 +100,8 @@ struct Member {
 
   init(_ object: some MagicObject) {
     // An object whose type cannot be stored is told from nothing; the update that comes says why.
-    let instance = try? Instance(of: object)
-    identity = instance?.identity
-    part = instance?.first
+    part = Layout.first(of: object)
+    identity = part?.identity
   }
 
   func isSame(as other: Member) -> Bool {

@@ -30,13 +30,30 @@ public struct ReverseMagicValue<Owner: MagicObject> {
 
   /// The owners of the object as which the instance was fetched or saved last, whatever primary value it has by now. None for one that was neither saved nor fetched.
   public var wrappedValue: AsyncReverseMagicSet<Owner> {
-    AsyncReverseMagicSet(property.part.record, relation)
+    AsyncReverseMagicSet(property.part, relation)
   }
 
   public var projectedValue: Self { self }
 }
 
-extension ReverseMagicValue: MagicProperty {
+/// A property that names another type's.
+protocol ReverseProperty: MagicProperty {
+  /// - Throws: if that holds no objects of the type: what is at their z indexes would be taken for them.
+  func checkRelation(to type: any MagicObject.Type) throws
+}
+
+extension ReverseMagicValue: ReverseProperty {
+  func checkRelation(to holder: any MagicObject.Type) throws {
+    let wrapper = Owner()[keyPath: relation] as? any MagicProperty
+    let value: (any Magical.Type)? = wrapper.map { Swift.type(of: $0).valueType }
+    guard let target = value.flatMap({ Layout.relation($0) })?.target else {
+      throw MagicDataError(.model, "its reverse names a property of \(Owner.magicName) that holds no objects")
+    }
+    guard target == holder else {
+      throw MagicDataError(.model, "its reverse names a property of \(Owner.magicName) that holds objects of \(target)")
+    }
+  }
+
   static var role: PropertyRole { .reverse }
   static var valueType: any Magical.Type { MagicalSet<Owner>.self }
   static var codec: Codec { Codec(MagicalSet<Owner>.self) }

@@ -6,7 +6,10 @@ internal import GRDB
 final class OpenTransaction {
   let store: Store
   /// Puts back what the instances that were saved remember, in reverse order, if it comes to a rollback.
-  var memories: [InstanceMemory] = []
+  private var memories: [(number: Int, memory: InstanceMemory)] = []
+  private var lastMemory = 0
+  /// How many at which those of instances that are gone are looked for.
+  private var mostMemories = OpenTransaction.fewMemories
   private(set) var progress: LocalTransaction.Progress
   /// How many were made that are not undone.
   private(set) var changes = 0
@@ -29,6 +32,8 @@ final class OpenTransaction {
   private var isBroken = false
   /// Who waits for the access that is under way.
   private var waiting: [CheckedContinuation<Void, Never>] = []
+
+  private static let fewMemories = 1_024
 
   /// The caller has passed the gate.
   nonisolated(nonsending) static func begin(_ store: Store) async throws -> OpenTransaction {
@@ -182,16 +187,16 @@ final class OpenTransaction {
   /// Where a nested transaction began.
   struct Savepoint: Sendable {
     fileprivate let progress: LocalTransaction.Progress
-    fileprivate let (changes, memories, types): (Int, Int, Int)
+    fileprivate let (changes, memory, types): (Int, Int, Int)
   }
 
-  var savepoint: Savepoint { Savepoint(progress: progress, changes: changes, memories: memories.count, types: types.count) }
+  var savepoint: Savepoint { Savepoint(progress: progress, changes: changes, memory: lastMemory, types: types.count) }
 
   func rewind(to savepoint: Savepoint) {
     progress = savepoint.progress
     changes = savepoint.changes
     types.removeLast(types.count - savepoint.types)
-    rewind(to: savepoint.memories, UndoneChanges(transaction: progress.name, changes: changes, first: progress.ordinal))
+    rewind(to: savepoint.memory, UndoneChanges(transaction: progress.name, changes: changes, first: progress.ordinal))
   }
 
   private func checkInnermost(_ own: Int) throws {
@@ -248,13 +253,21 @@ final class OpenTransaction {
     rewind(to: 0, UndoneChanges(transaction: progress.name, changes: 0, first: 0))
   }
 
-  private func rewind(to count: Int, _ undone: UndoneChanges) {
+  func remember(_ memory: InstanceMemory) {
+    lastMemory += 1
+    memories.append((lastMemory, memory))
+    guard memories.count >= mostMemories else { return }
+    memories.removeAll(where: \.memory.isGone)
+    mostMemories = max(2 * memories.count, OpenTransaction.fewMemories)
+  }
+
+  private func rewind(to last: Int, _ undone: UndoneChanges) {
     var kept: [InstanceMemory] = []
-    while memories.count > count {
-      let memory = memories.removeLast()
+    while let (number, memory) = memories.last, number > last {
+      memories.removeLast()
       if memory.restore(undone) { kept.append(memory) }
     }
     // What still means an object may mean one that the rest of the transaction made.
-    memories += kept
+    for memory in kept { remember(memory) }
   }
 }

@@ -113,12 +113,12 @@ extension Scope {
     try remember(object, layout, in: store)
   }
 
-  /// For the case that the transaction is rolled back.
+  /// For the case that the transaction is rolled back: what was read before its first change was there before it.
   private func remember<Object: MagicObject>(
     _ object: UnsafeMutablePointer<Object>, _ layout: Layout, in store: Store
   ) throws {
-    guard case .transaction(let place, _) = self else { return }
-    place.open.memories.append(try Instance(at: object, layout).memory(ofFetchIn: store, after: place.open.changes))
+    guard case .transaction(let place, _) = self, place.open.changes > 0 else { return }
+    place.open.remember(try Instance(at: object, layout).memory(ofFetchIn: store, after: place.open.changes))
   }
 
   private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store) throws -> Object {

@@ -129,7 +129,8 @@ extension Scope {
           }
         }
       } finish: { _, _ in
-        for instance in instances {
+        // One that another database knows goes on as that one's.
+        for instance in instances where instance.record.map({ $0.database == store.id }) ?? true {
           onRollback(instance.memory(of: store))
           instance.remove()
         }

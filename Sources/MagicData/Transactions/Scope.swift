@@ -136,6 +136,6 @@ enum Scope {
 
   /// Puts the instance's memory back if the transaction is rolled back.
   func onRollback(_ memory: @autoclosure () -> InstanceMemory) {
-    if case .transaction(let place, _) = self { place.open.memories.append(memory()) }
+    if case .transaction(let place, _) = self { place.open.remember(memory()) }
   }
 }

@@ -316,6 +316,20 @@ import Testing
     await #expect(throws: CancellationError.self) { try await task.value }
     #expect(try weights().isEmpty)
   }
+
+  @Test func whoBlocksAnswersNobodyElsesQuery() async throws {
+    let magic = try await MagicData(type: .memory)
+    let other = try await MagicData(type: .memory)
+    for magic in [magic, other] { try await magic.update(Cat("Tom", 4)) }
+    let query = other.query(of: Cat.self).where { $0.lives == 9 }
+    let isRefused = { (error: any Error) in (error as? MagicDataError)?.code == .query }
+    #expect { try magic.blocking.remove(query) } throws: { isRefused($0) }
+    #expect { try magic.blocking.count(query) } throws: { isRefused($0) }
+    try await magic.transaction { tx in
+      #expect { try magic.blocking.count(tx.query(of: Cat.self)) } throws: { isRefused($0) }
+    }
+    #expect(try magic.blocking.count(magic.query(of: Cat.self)) == 1)
+  }
 }
 
 /// Another database, within whose transactions nobody is.

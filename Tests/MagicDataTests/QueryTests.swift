@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GRDBSQLite
 import MagicData
 import TestSupport
 import Testing
@@ -39,6 +40,53 @@ import Testing
   }
 
   // MARK: What is asked
+
+  @Test func longListsLeaveNoStatementsBehind() async throws {
+    _ = try await shelf()
+    let magic = try await MagicData(type: .memory)
+    try await magic.update(Book("Sea", author: "W", year: 1, pages: 1))
+    func statements() async throws -> Int {
+      try await magic.store.write { db in
+        var (count, statement) = (0, sqlite3_next_stmt(db.sqliteConnection, nil))
+        while statement != nil { (count, statement) = (count + 1, sqlite3_next_stmt(db.sqliteConnection, statement)) }
+        return count
+      }
+    }
+    let years = Array(1...2_000)
+    _ = try await magic.query(of: Book.self).where { years.prefix(1_025).contains($0.year) }.count()
+    let before = try await statements()
+    for count in 1_026..<1_076 {
+      let some = magic.query(of: Book.self).where { years.prefix(count).contains($0.year) }
+      #expect(try await some.count() == 1)
+      #expect(try await some.all().count == 1)
+    }
+    #expect(try await statements() <= before + 2)
+  }
+
+  @Test func manyListsTakeAsManyValuesAsAQueryDoes() async throws {
+    var query = try await shelf()
+    for part in 0..<60 {
+      let years = Array((part * 520)..<(part * 520 + 520))
+      query = query.where { !years.contains($0.pages) || $0.pages > 100 }
+    }
+    #expect(try await query.count() == 5)
+  }
+
+  @Test func allNaNsAreOneInAnOrder() async throws {
+    _ = try await shelf()
+    let zero = Double(try await magic.query(of: Book.self).where { $0.year == 0 }.count())
+    for (title, rating) in [("Sand", zero / zero), ("Sea", Double.nan), ("Sun", -Double.nan), ("Star", 1), ("Moon", -0.0)] {
+      let book = try await magic.object(of: Book.self, primary: title)
+      book.rating = rating
+      try await magic.update(book)
+    }
+    let query = magic.query(of: Book.self).sorted(by: \.rating).then(by: \.title)
+    #expect(try await titles(query) == ["Moon", "Star", "Sand", "Sea", "Sun"])
+    #expect(
+      try await titles(magic.query(of: Book.self).sorted(by: \.rating, .descending).then(by: \.title)) == [
+        "Sand", "Sea", "Sun", "Star", "Moon",
+      ])
+  }
 
   @Test func conditionsOrderAndPartsAreCombined() async throws {
     let query = try await shelf()

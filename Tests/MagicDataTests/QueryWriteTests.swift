@@ -160,28 +160,29 @@ import Testing
     #expect(try await magic.query(of: Book.self).all().map(\.year) == [0, 1])
   }
 
+  private struct Old: MagicObject {
+    @PrimaryMagicValue var id: Int
+    @MagicValue var size: String
+    static var magicName: String { "Sized" }
+    init() {}
+  }
+  private struct New: MagicObject {
+    @PrimaryMagicValue var id: Int
+    @MagicValue var size: Int
+    static var magicName: String { "Sized" }
+    init() {}
+    static func createMigrations() -> [MagicMigration] {
+      [
+        .converted("size", from: String.self, to: \New.$size) { text in
+          guard let size = Int(text) else { throw CancellationError() }
+          return size
+        }
+      ]
+    }
+  }
+
   /// A value of a former kind counts as what it is converted to.
   @Test func whatCannotBeConvertedIsNotThere() async throws {
-    struct Old: MagicObject {
-      @PrimaryMagicValue var id: Int
-      @MagicValue var size: String
-      static var magicName: String { "Sized" }
-      init() {}
-    }
-    struct New: MagicObject {
-      @PrimaryMagicValue var id: Int
-      @MagicValue var size: Int
-      static var magicName: String { "Sized" }
-      init() {}
-      static func createMigrations() -> [MagicMigration] {
-        [
-          .converted("size", from: String.self, to: \New.$size) { text in
-            guard let size = Int(text) else { throw CancellationError() }
-            return size
-          }
-        ]
-      }
-    }
     for id in 0..<4 {
       let old = Old()
       (old.id, old.size) = (id, id % 2 == 0 ? "\(id)" : "large")
@@ -193,6 +194,35 @@ import Testing
     #expect(try await newer.query(of: New.self).offset(1).limit(1).all().map(\.size) == [2])
     #expect(try await newer.query(of: New.self).remove() == 2)
     #expect(try await magic.count(of: Old.self) == 2)
+  }
+
+  @Test func aQueryTellsOfValuesOfAFormerKindWheneverTheyCome() async throws {
+    let newer = try await MagicData(path: folder["db"])
+    let query = newer.query(of: New.self).where { $0.size > 1 }
+    let old = Old()
+    (old.id, old.size) = (0, "3")
+    for size in 5...6 {
+      try await magic.update(old)
+      await #expect { try await query.count() } throws: { error in (error as? MagicDataError)?.code == .query }
+      let new = try await newer.object(of: New.self, primary: 0)
+      new.size = size
+      try await newer.update(new)
+      for _ in 0..<2 { #expect(try await query.all().map(\.size) == [size]) }
+      old.size = "\(size)"
+    }
+    // What is rolled back tells nothing of what takes its place.
+    await #expect(throws: CancellationError.self) {
+      try await newer.transaction { tx in
+        let other = New()
+        (other.id, other.size) = (1, 9)
+        try await tx.update(other)
+        #expect(try await tx.query(of: New.self).where { $0.size > 1 }.count() == 2)
+        throw CancellationError()
+      }
+    }
+    old.size = "4"
+    try await magic.update(old)
+    await #expect { try await query.count() } throws: { error in (error as? MagicDataError)?.code == .query }
   }
 
   @Test func queriesGoOnWhileOthersWrite() async throws {

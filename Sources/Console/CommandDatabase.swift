@@ -68,16 +68,16 @@ package struct CommandDatabase {
     "the database is a copy, or was put back from a backup: it goes on as a replica of its own, \(replica). Nothing is lost"
   }
 
+  /// Tells of an id that the database took; what no exchange has told of nobody would hear of otherwise.
+  package static func tellFresh(_ magic: MagicData) {
+    if let fresh = magic.store.takeFreshReplica() { Terminal.say(becameReplica(fresh.description), .yellow) }
+  }
+
   private func use<Result>(
     mustExist: Bool, isForReading: Bool = false, _ body: (MagicData) async throws -> Result
   ) async throws -> Result {
     let magic = MagicData(store: try Store(.file(location, mustExist: mustExist), isForReading: isForReading))
-    // What no exchange has told of is told here, or nobody would hear of it.
-    defer {
-      if let fresh = magic.store.takeFreshReplica() {
-        Terminal.say(CommandDatabase.becameReplica(fresh.description), .yellow)
-      }
-    }
+    defer { CommandDatabase.tellFresh(magic) }
     do {
       let result = try await body(magic)
       try await magic.close()

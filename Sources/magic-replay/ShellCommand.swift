@@ -1,3 +1,4 @@
+import Console
 import Foundation
 import MagicData
 
@@ -13,7 +14,7 @@ struct ShellCommand {
   }
 
   /// Runs it with `argument` as `$1`, and waits. Its output goes to standard error, since standard output is for the result. Cancelling ends it, with all that it
-  /// has started; but where it may ask on a terminal, which tells of Ctrl-C itself.
+  /// has started; where it may ask on a terminal, which tells what it has started of Ctrl-C itself, the command alone.
   func run(_ argument: String) async throws -> Ending {
     // Of the groups of a terminal one alone may read.
     let hasGroup = isatty(STDIN_FILENO) == 0
@@ -21,7 +22,7 @@ struct ShellCommand {
     return try await withTaskCancellationHandler {
       try ShellCommand.ending(of: process)
     } onCancel: {
-      if hasGroup { kill(-process, SIGTERM) }
+      kill(hasGroup ? -process : process, SIGTERM)
     }
   }
 
@@ -41,7 +42,7 @@ struct ShellCommand {
     var (signals, blocked) = (sigset_t(), sigset_t())
     sigemptyset(&signals)
     sigemptyset(&blocked)
-    for signal in [SIGINT, SIGTERM, SIGPIPE] { sigaddset(&signals, signal) }
+    for signal in Interrupted.signals + [SIGPIPE] { sigaddset(&signals, signal) }
     posix_spawnattr_setsigdefault(&attributes, &signals)
     posix_spawnattr_setsigmask(&attributes, &blocked)
     var flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK

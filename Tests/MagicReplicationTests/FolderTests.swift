@@ -1,7 +1,7 @@
 import Foundation
 import MagicData
 import MagicJournal
-import MagicReplication
+@testable import MagicReplication
 import TestSupport
 import Testing
 
@@ -339,6 +339,55 @@ import Testing
     try await a.replicator.sync(accepting: Set(second))
     try await settle([a, b, ahead, farther])
     try await expectEqual([a, b, ahead, farther])
+  }
+
+  /// F-8: or the acknowledgements, or contents of assets.
+  @Test(arguments: ["acks", "assets"]) func aRemoteOfWhichLittleHasComeIsNoNewOne(part: String) async throws {
+    try await a.magic.update(Note("n", "x"))
+    try await a.replicator.push()
+    let content = folder["remote/assets/ab/ab"]
+    try FileManager.default.createDirectory(at: content.deletingLastPathComponent(), withIntermediateDirectories: true)
+    let digits = String(repeating: "ab", count: 32)
+    try Data("x".utf8).write(to: content.deletingLastPathComponent().appendingPathComponent(digits))
+    try FileManager.default.moveItem(at: folder["remote"], to: folder["whole"])
+    try FileManager.default.createDirectory(at: folder["remote"], withIntermediateDirectories: false)
+    try FileManager.default.copyItem(at: folder["whole/\(part)"], to: folder["remote/\(part)"])
+    try await b.magic.update(Note("m", "y"))
+    await #expect { try await b.replicator.sync() } throws: { ($0 as? MagicDataError)?.code == .busy }
+    #expect(try !folder.contents().keys.contains("remote/magicdata.json"))
+    // Its own data set may fill it again.
+    if part == "acks" {
+      try await a.replicator.push()
+      #expect(try folder.contents().keys.contains("remote/magicdata.json"))
+    }
+  }
+
+  /// K-6: a file that is too large would be read by nobody.
+  @Test func acknowledgementsOfManyStayReadable() throws {
+    let (dataSet, ids) = (Identifier(0, 1), (1...40).map { Identifier(0, $0) })
+    var frontier = NamedFrontier()
+    for id in ids { frontier[id] = .init(sequence: 1, name: TransactionName(stamp: Stamp(9 << 16), tag: 1)) }
+    var members: [ReplicaID: MemberReplica] = [:]
+    for (number, id) in ids.enumerated() {
+      members[id] = MemberReplica(id)
+      members[id]?.acknowledged = .init(time: Int64(1_000 - number), frontier: frontier, digest: nil)
+    }
+    members[ids[7]]?.expired = 5
+    let file = AckFile(replica: ids[39], members: members, closings: [ids[3]: 2])
+    let all = try file.bytes(dataSet)
+    for limit in stride(from: 10_000, through: all.count, by: 9_999) {
+      let bytes = try file.bytes(dataSet, atMost: limit)
+      let said = try #require(AckFile(bytes, of: ids[39], dataSet))
+      #expect(bytes.count <= limit && bytes.count > limit - limit / 8 - all.count / 40)
+      #expect(said.members[ids[39]]?.acknowledged != nil && said.members[ids[7]]?.expired == 5 && said.closings == [ids[3]: 2])
+      // Of the others the latest.
+      let others = ids.dropLast().map { said.members[$0]?.acknowledged != nil }
+      #expect(others == others.sorted { $0 && !$1 })
+    }
+    #expect(try file.bytes(dataSet, atMost: all.count) == all)
+    // At the least one's own.
+    let own = try AckFile(replica: ids[39], members: members.filter { $0.key == ids[39] }).bytes(dataSet)
+    #expect(try file.bytes(dataSet, atMost: own.count) == own)
   }
 
   /// H-31, F-8: a service may bring the segments first.

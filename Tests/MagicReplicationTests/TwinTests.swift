@@ -345,6 +345,29 @@ import Testing
     #expect(try await FolderRemote(folder["remote"]).compact().segments > 0)
   }
 
+  /// F-10: a branch is held as far as it can be read.
+  @Test func whatLeadsToADamagedFileOfABranchIsHeld() async throws {
+    let (original, _) = try await makeBranches()
+    let id = try await id(original)
+    let segments = folder["remote/segments"]
+    func files() throws -> Set<String> {
+      Set(try FileManager.default.contentsOfDirectory(atPath: segments.path).filter { $0.hasPrefix(id) })
+    }
+    let before = try files()
+    try await write("first 2", by: original)
+    try await original.replicator.push()
+    let file = segments.appendingPathComponent(try #require(files().subtracting(before).first))
+    var bytes = try Data(contentsOf: file)
+    bytes[bytes.count - 9] ^= 1
+    try bytes.write(to: file)
+    let third = try open("third", "side")
+    try await third.replicator.pull()
+    let pull = try await MagicReplicator(third.magic, remote: FolderRemote(folder["remote"])).pull()
+    #expect(!pull.isComplete && pull.unread.map(\.code) == [.damaged], "\(pull)")
+    #expect(try await Set(third.notes().keys).isSuperset(of: ["first 0", "first 1", "second 0", "second 2"]))
+    #expect(try await third.notes()["first 2"] == nil)
+  }
+
   /// A push alone does so as well.
   @Test func aPushMeetsABranch() async throws {
     _ = try await makeBranches()
@@ -400,6 +423,47 @@ import Testing
     let dump = try await Dump(late.magic)
     for replica in [original, copy] { #expect(try await Dump(replica.magic) == dump) }
     for replica in [original, copy, late] { #expect(try await DatabaseCheck(replica.magic).faults == []) }
+  }
+
+  /// J-3: the end of a checkpoint is compared with a file that goes on beyond it, whoever takes both at once.
+  @Test func aFileThatReachesBeyondACheckpointIsComparedWithItsEnd() async throws {
+    var (a, b) = try (open("a"), open("b"))
+    for number in 1...5 { try await write("\(number)", by: a) }
+    for _ in 0..<2 {
+      try await settle([a, b])
+      for replica in [b, a] { try await replica.replicator.compact() }
+    }
+    let id = try await id(a)
+    try await a.magic.close()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
+    try FileManager.default.copyItem(at: folder["remote"], to: folder["side"])
+    a = try open("a")
+    for number in 6...10 { try await write("\(number)", by: a) }
+    for _ in 0..<2 {
+      try await settle([a, b])
+      try await b.replicator.compact()
+    }
+    let segments = folder["remote/segments"]
+    #expect(try FileManager.default.contentsOfDirectory(atPath: segments.path).allSatisfy { !$0.hasPrefix(id) })
+    try await a.magic.close()
+    try putBack(folder["backup"], into: folder["a"], unnoticed: true)
+    a = try open("a", "side")
+    for number in 6...13 { try await write("branch \(number)", by: a) }
+    try await a.replicator.push()
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder["side/segments"].path) where name.hasPrefix(id) {
+      try? FileManager.default.copyItem(at: folder["side/segments/\(name)"], to: segments.appendingPathComponent(name))
+    }
+    let c = try open("c")
+    let first = try await c.replicator.pull()
+    #expect(!first.isComplete && !first.gaps.isEmpty, "\(first)")
+    #expect(try await Set(c.notes().keys) == Set((1...10).map(String.init)))
+    // With the branch's own machine all have everything.
+    a = try open("a")
+    b = try open("b")
+    for _ in 0..<2 { for replica in [a, b, c] { _ = try? await replica.replicator.sync() } }
+    try await settle([a, b, c])
+    try await expectEqual([a, b, c])
+    #expect(try await c.notes().count == 18)
   }
 
   /// K-20: both have given up the history that would show where they part.

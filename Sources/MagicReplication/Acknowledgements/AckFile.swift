@@ -15,7 +15,7 @@ struct AckFile: Equatable, Sendable {
   private static let format = 1
   private static let suffix = ".json"
   /// More than anybody writes; a file beyond is none.
-  private static let maxBytes = 1 << 24
+  static let maxBytes = 1 << 24
   /// More than copies of databases that nothing told make; of more some are said, and believed.
   private static let maxClosings = 10_000
   /// Up to the end of the year 9999 (C-4).
@@ -92,12 +92,31 @@ struct AckFile: Equatable, Sendable {
     return try files.map { try $0.bytes(dataSet) }
   }
 
-  /// The same, in no more than so many bytes: the own acknowledgement alone if all is too much, since others say theirs themselves.
+  /// The same, in no more than so many bytes. Where all is too much, of what others have acknowledged the latest is said, since they say it themselves; where what is
+  /// expired and closed is, the own acknowledgement alone.
   func bytes(_ dataSet: DataSetID, atMost limit: Int) throws -> Data {
     let all = try bytes(dataSet)
     guard all.count > limit else { return all }
-    let own = members.filter { $0.key == replica }
-    return try AckFile(replica: replica, members: own, acceptedTime: acceptedTime).bytes(dataSet)
+    func file(_ members: [ReplicaID: MemberReplica], closings: [ReplicaID: UInt64]) throws -> Data {
+      try AckFile(replica: replica, members: members, closings: closings, acceptedTime: acceptedTime).bytes(dataSet)
+    }
+    var some = members.mapValues { member in
+      var member = member
+      if member.replica != replica { member.acknowledged = nil }
+      return member
+    }
+    var room = try limit - file(some, closings: closings).count
+    guard room >= 0 else { return try file(members.filter { $0.key == replica }, closings: [:]) }
+    let others = members.values.filter { $0.replica != replica }.compactMap { member in
+      member.acknowledged.map { (member.replica, $0) }
+    }
+    for (other, acknowledged) in others.sorted(by: { $0.1.time > $1.1.time }) {
+      // With what is around it, and so at least what it takes among others.
+      room -= try file([other: members[other] ?? MemberReplica(other)], closings: [:]).count
+      guard room >= 0 else { break }
+      some[other]?.acknowledged = acknowledged
+    }
+    return try file(some, closings: closings)
   }
 
   init(

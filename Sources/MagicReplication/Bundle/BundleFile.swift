@@ -105,7 +105,7 @@ package enum BundleFile {
   ///
   /// - Parameter name: what errors call the bundle.
   package static func unpack(_ name: String, _ handle: FileHandle, into remote: FolderRemote) throws {
-    try unpack(name, reading(handle, name), into: remote)
+    try unpack(name, reading(handle.fileDescriptor, name), into: remote)
   }
 
   /// The same of any bytes.
@@ -180,16 +180,20 @@ package enum BundleFile {
       throw MagicDataError(.notAllowed, "\(file.path) could not be opened", cause: error)
     }
     defer { try? handle.close() }
-    try body(reading(handle, file.path))
+    try body(reading(handle.fileDescriptor, file.path))
   }
 
-  private static func reading(_ handle: FileHandle, _ name: String) -> (Int) throws -> Data {
+  private static func reading(_ descriptor: Int32, _ name: String) -> (Int) throws -> Data {
     { count in
-      do {
-        return try handle.read(upToCount: count) ?? Data()
-      } catch {
-        throw MagicDataError(.failed, "\(name) could not be read", cause: error)
+      // Who reads cannot be cancelled, so it waits until there is something to read.
+      var input = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      while poll(&input, 1, 100) <= 0 { try Task.checkCancellation() }
+      var bytes = Data(count: count)
+      let read = bytes.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, count) }
+      guard read >= 0 else {
+        throw MagicDataError(.failed, "\(name) could not be read: \(String(cString: strerror(errno)))")
       }
+      return bytes.prefix(read)
     }
   }
 

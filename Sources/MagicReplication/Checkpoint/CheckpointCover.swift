@@ -26,6 +26,12 @@ struct FalseCheckpoints: Error {
   let files: [CheckpointFile]
 }
 
+/// A checkpoint that was deleted while it was merged.
+struct VanishedCheckpoint: Error {
+  let file: CheckpointFile
+  let error: MagicDataError
+}
+
 /// Checkpoints that were merged, to be compared with what they cover: that adds nothing to them (K-14).
 struct CheckpointCover {
   /// Entries that are kept under a floor.

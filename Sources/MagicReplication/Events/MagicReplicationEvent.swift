@@ -41,7 +41,7 @@ public struct MagicProgress: Sendable, Equatable {
 
   public let phase: Phase
   public let transactions: Int
-  /// Those that there are to move.
+  /// Those that there are to move, at most: a checkpoint may stand for more than it holds.
   public let totalTransactions: Int
   /// One for each object that a transaction touched.
   public let changes: Int

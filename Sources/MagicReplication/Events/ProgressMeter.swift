@@ -27,7 +27,7 @@ package final class ProgressMeter {
       return
     }
     let now = clock.now
-    if transactions < total, let told, now - told < ProgressMeter.pause { return }
+    if transactions != total, let told, now - told < ProgressMeter.pause { return }
     told = now
     events.tell(
       .progress(

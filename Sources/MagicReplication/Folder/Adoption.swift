@@ -95,18 +95,22 @@ extension FolderListing {
     let journal = JournalIndex(db)
     var branches = try Branches(db)
     let foreign = Dictionary(grouping: try foreign(journal, branches), by: \.name.replica)
-    for (replica, heads) in foreign.sorted(by: { $0.key < $1.key }) {
+    for (replica, listed) in foreign.sorted(by: { $0.key < $1.key }) {
       guard let limit = limits[replica] else { continue }
       var adoption = Adoption(
         of: replica, closedAt: limit, floor: try journal.floor(of: replica)?.sequence ?? 0, branches)
       // What leads to them may be in any file.
       var whole: Set<SegmentFileName> = []
       for file in runs[replica]?.files ?? []
-      where file.header.last > limit || adoption.goesBelow || heads.contains(where: { $0.name == file.name }) {
+      where file.header.last > limit || adoption.goesBelow || listed.contains(where: { $0.name == file.name }) {
         guard let segment = try segmentOrReject(file) else { continue }
         adoption.read(segment)
         whole.insert(file.name)
       }
+      // What leads to one that cannot be read is looked at in its place (F-10).
+      let heads =
+        listed.allSatisfy { whole.contains($0.name) }
+        ? listed : try self.foreign(journal, branches).filter { $0.name.replica == replica }
       for file in heads where whole.contains(file.name) {
         guard let branch = try adoption.branch(endingWith: file.header.lastName, journal), let first = branch.transactions.first
         else {

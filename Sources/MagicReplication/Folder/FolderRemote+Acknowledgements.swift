@@ -38,7 +38,7 @@ extension FolderRemote {
   }
 
   func write(_ file: AckFile, _ dataSet: DataSetID) throws {
-    try write(acknowledgement: file.bytes(dataSet), of: file.replica)
+    try write(acknowledgement: file.bytes(dataSet, atMost: AckFile.maxBytes), of: file.replica)
   }
 
   /// The same as bytes, unless the file is there and holds just these.

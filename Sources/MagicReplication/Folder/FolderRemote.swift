@@ -54,7 +54,7 @@ public struct FolderRemote: Sendable {
     }
     if let error = DurableFile.isHidden(marker) { throw error }
     guard isFolder.boolValue, FileManager.default.fileExists(atPath: marker.path) else {
-      try checkIsNoRest()
+      try checkIsNoRest(of: nil)
       throw MagicDataError(.notFound, "\(folder.path) is no remote: it holds no magicdata.json; push to it first")
     }
     let bytes = try DurableFile.read(marker, atMost: 65_536)
@@ -82,7 +82,7 @@ public struct FolderRemote: Sendable {
     try checkIsFolder()
     if FileManager.default.fileExists(atPath: marker.path) { return try self.dataSet() }
     do {
-      try makeFolder()
+      try makeFolder(for: dataSet)
     } catch  where isThere {
       // Somebody has made it while it was looked whether it can be made.
       return try self.dataSet()
@@ -105,20 +105,20 @@ public struct FolderRemote: Sendable {
   package func checkCanBeRemote() throws {
     try checkIsFolder()
     guard !isThere else { return try check() }
-    _ = try mustBeMade()
+    _ = try mustBeMade(for: nil)
   }
 
-  private func makeFolder() throws {
-    if try mustBeMade() { try make(folder) }
+  private func makeFolder(for dataSet: DataSetID) throws {
+    if try mustBeMade(for: dataSet) { try make(folder) }
   }
 
   /// Whether there is nothing yet where the folder belongs.
-  private func mustBeMade() throws -> Bool {
+  private func mustBeMade(for dataSet: DataSetID?) throws -> Bool {
     let files = FileManager.default
     var isFolder: ObjCBool = false
     if files.fileExists(atPath: folder.path, isDirectory: &isFolder) {
       guard isFolder.boolValue else { throw MagicDataError(.exists, "\(folder.path) is a file, and a remote is a folder") }
-      try checkIsNoRest()
+      try checkIsNoRest(of: dataSet)
       let own = [segments, assets, doubts, acks, checkpoints].map(\.lastPathComponent)
       let content = try listing(of: folder).filter { !$0.hasPrefix(".") && !own.contains($0) }
       guard content.isEmpty else {
@@ -135,12 +135,13 @@ public struct FolderRemote: Sendable {
   }
 
   /// Throws if there is a remote but for its marker, which may be on its way: with another one it would be another data set's (F-8).
-  private func checkIsNoRest() throws {
+  private func checkIsNoRest(of dataSet: DataSetID?) throws {
     let placeholder = folder.appendingPathComponent(".\(marker.lastPathComponent).icloud")
     guard
       try FileManager.default.fileExists(atPath: placeholder.path)
         || listing(of: segments).contains(where: { (SegmentFileName($0) ?? SegmentFileName(placeholder: $0)) != nil })
         || listing(of: checkpoints).contains(where: CheckpointFile.isName)
+        || dataSet.map(holdsWhatIsNot) ?? false
     else { return }
     throw MagicDataError(
       .busy,
@@ -148,6 +149,15 @@ public struct FolderRemote: Sendable {
       \(folder.path) holds what a remote holds, and no magicdata.json, as while a service is still bringing it. Try again when it has come; if it is lost, \
       put it back from a copy
       """)
+  }
+
+  /// Whether there are acknowledgements or contents, and nobody says in these that they are a data set's.
+  private func holdsWhatIsNot(of dataSet: DataSetID) throws -> Bool {
+    let said = try listing(of: acks).compactMap { name in
+      AckFile.replica(ofName: name).map { (acks.appendingPathComponent(name), $0) }
+    }
+    if said.contains(where: { AckFile($0, of: $1, dataSet) != nil }) { return false }
+    return try !said.isEmpty || !contents().isEmpty
   }
 
   /// The folder of the segments, made if it is not there.

@@ -13,7 +13,7 @@ extension FolderListing {
     guard !checkpoints.isEmpty else {
       do {
         return try merge(into: db, store, beside: NamedFrontier(), milliseconds, accepted, said, events)
-      } catch  where error is Uncovered || error is FalseCheckpoints {
+      } catch  where error is Uncovered || error is FalseCheckpoints || error is VanishedCheckpoint {
         throw MagicDataError(.busy, "a checkpoint came while the remote was read that has to be looked at first; try again")
       }
     }
@@ -30,6 +30,10 @@ extension FolderListing {
       } catch let checkpoints as FalseCheckpoints {
         for file in checkpoints.files { rejectFalse(file) }
         // What was found beside these tells nothing.
+        beside = NamedFrontier()
+      } catch let vanished as VanishedCheckpoint {
+        // Another compaction stands for it by now (F-20).
+        reject(vanished.file, vanished.error)
         beside = NamedFrontier()
       }
     }
@@ -65,6 +69,7 @@ extension FolderListing {
     }
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys), said: said)
     report.gaps += waiting
+    report.gaps += merger.beside.sorted { $0.key < $1.key }.map { .init(replica: $0.key.description, sequences: $0.value) }
     report.transactions = merger.transactions
     report.changes = merger.changes
     report.conflicts = merger.conflictCount
@@ -89,9 +94,13 @@ extension FolderListing {
       guard try isWhole(checkpoint) else { continue }
       let (first, held) = (merger.nextRow, merger.held)
       report.inflatedBytes += checkpoint.bytes
-      try checkpoint.read { part in
-        report.inflatedBytes += part.inflation
-        try merger.merge(kept: part) { try meter.moved(changes: $0) }
+      do {
+        try checkpoint.read { part in
+          report.inflatedBytes += part.inflation
+          try merger.merge(kept: part) { try meter.moved(changes: $0) }
+        }
+      } catch let error as MagicDataError where error.code == .notFound {
+        throw VanishedCheckpoint(file: checkpoint, error: error)
       }
       merger.raise(to: checkpoint.floor)
       taken.append(TakenCheckpoint(file: checkpoint, rows: first..<merger.nextRow, held: held))
@@ -116,6 +125,8 @@ extension FolderListing {
         reject(file, MagicDataError(.tooLarge, "\(file.url.path): \(error.message)"))
         continue
       }
+      // It waits, and all after it.
+      guard !merger.isBeside(segment) else { return }
       try merger.merge(segment) { try meter.moved(changes: $0) }
       report.count(segment.header)
     }
@@ -162,11 +173,10 @@ extension FolderListing {
     }
   }
 
-  /// How many transactions are to come.
+  /// How many transactions are to come, at most: of those that a checkpoint stands for, some may be given up.
   private func waiting(after held: Frontier) -> Int {
     let frontier = frontier
-    let start = needed(by: held) == nil ? held : covered
-    return Int(clamping: replicas.map { frontier[$0] - min(frontier[$0], start[$0]) }.clampedSum)
+    return Int(clamping: replicas.map { frontier[$0] - min(frontier[$0], held[$0]) }.clampedSum)
   }
 
   /// A file that turns out to be damaged counts no more (F-9).

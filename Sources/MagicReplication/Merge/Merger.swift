@@ -50,6 +50,11 @@ struct Merger {
   /// What is void of objects that are alive, by purges alone, and is held here (K-24).
   private(set) var restored: [ObjectPurge] = []
 
+  /// The ends of checkpoints that were merged, where nothing was held.
+  private var raised: [ReplicaID: NamedFrontier.End] = [:]
+  /// What waits behind such an end, since it goes on from another transaction.
+  private(set) var beside: [ReplicaID: ClosedRange<UInt64>] = [:]
+
   private static let manyEntries = 16
 
   /// To accept all: each id begins so.
@@ -149,7 +154,21 @@ struct Merger {
 
   /// A checkpoint was merged.
   mutating func raise(to floor: NamedFrontier) {
-    for replica in floor.replicas { held[replica] = max(held[replica], floor[replica]?.sequence ?? 0) }
+    for replica in floor.replicas {
+      guard let end = floor[replica], end.sequence > held[replica] else { continue }
+      held[replica] = end.sequence
+      raised[replica] = end
+    }
+  }
+
+  /// Whether a segment has another transaction than a checkpoint that was merged has at its end. The database does not know that by name yet: with the next merge it does,
+  /// and finds the fork (J-3).
+  mutating func isBeside(_ segment: EncodedSegment) -> Bool {
+    let (replica, first) = (segment.header.replica, segment.header.first)
+    guard let end = raised[replica], first <= end.sequence, end.sequence <= segment.header.last else { return false }
+    guard segment.transactions[Int(end.sequence - first)].head.name != end.name else { return false }
+    beside[replica] = end.sequence + 1...max(end.sequence + 1, segment.header.last)
+    return true
   }
 
   /// Makes room for what a schema speaks of.

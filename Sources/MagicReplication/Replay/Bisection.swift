@@ -50,7 +50,7 @@ package struct Bisection: Sendable {
       return try await test(place.path, count)
     }
     guard try await !passes(versions.count) else { return (.passes, report) }
-    guard try await passes(0) else { return (.failsWithoutAny, report) }
+    guard !versions.isEmpty, try await passes(0) else { return (.failsWithoutAny, report) }
     // It passes after `low` transactions and fails after `high`.
     var (low, high) = (0, versions.count)
     while high - low > 1 {

@@ -40,7 +40,11 @@ struct Bisect: Command {
     switch result {
     case .passes: throw MagicDataError(.notFound, "the command succeeds with the whole journal: there is nothing to find")
     case .failsWithoutAny:
-      throw MagicDataError(.notFound, "the command fails with an empty database already; let it succeed there")
+      throw MagicDataError(
+        .notFound,
+        report.historyBegins.map {
+          "the command fails already with what is left of the history up to \($0.inLog); what came before was given up and is not known"
+        } ?? "the command fails with an empty database already; let it succeed there")
     case .found(let found):
       let author = found.author
       let entries = found.entries.prefix(20).map { "  \($0.operation) \($0.type) \($0.object.printable)" }

@@ -35,8 +35,11 @@ struct Diff: Command {
   @OptionGroup var output: OutputOptions
 
   private func moments() throws -> (from: MagicMoment?, to: MagicMoment?) {
-    (try (from ?? Twin.text("FROM")).map { try MagicMoment($0) }, try (to ?? Twin.text("TO")).map { try MagicMoment($0) })
+    (try (from ?? twin("FROM")).map { try MagicMoment($0) }, try (to ?? twin("TO")).map { try MagicMoment($0) })
   }
+
+  /// Of two sources there is nothing to name beside them.
+  private func twin(_ name: String) -> String? { other == nil ? Twin.text(name) : nil }
 
   func validate() throws {
     let (from, to) = try checking { try moments() }

@@ -42,7 +42,7 @@ struct Undo: Command {
   private func selection() throws -> UndoSelection {
     var selection = UndoSelection()
     selection.transactions = try transaction.or("TRANSACTION").map { try MagicMoment(transaction: $0) }
-    selection.since = try (since ?? Twin.text("SINCE")).map { try MagicMoment($0) }
+    selection.since = try (since ?? (transaction.isEmpty ? Twin.text("SINCE") : nil)).map { try MagicMoment($0) }
     (selection.types, selection.replicas) = (Set(type.or("TYPE")), try replica.replicas(or: "REPLICA"))
     return selection
   }
@@ -55,8 +55,11 @@ struct Undo: Command {
   }
 
   func perform() async throws -> Outcome {
-    try await CommandDatabase(database.path).use { try await undo($0) }
+    let database = try CommandDatabase(database.path)
+    return isDryRun ? try await database.look(undo) : try await database.use(undo)
   }
+
+  private var isDryRun: Bool { dryRun || Twin.flag("DRY_RUN") }
 
   private func undo(_ magic: MagicData) async throws -> Outcome {
     let selection = try self.selection()
@@ -64,7 +67,7 @@ struct Undo: Command {
     try show(plan)
     var content = Content(changes: plan.changes.count, kept: plan.kept.count, written: false)
     guard !plan.changes.isEmpty else { return Outcome(text: "there is nothing to undo", content: content) }
-    guard !(dryRun || Twin.flag("DRY_RUN")), try await confirms() else {
+    guard !isDryRun, try await confirms() else {
       return Outcome(text: "nothing was written", content: content)
     }
     try await magic.undo(selection, plan)

@@ -34,6 +34,7 @@ struct Verify: Command {
     var settled: Int?
     if let chosen { settled = try await magic.repair(chosen) }
     let check = Verified(try await DatabaseCheck(magic))
+    CommandDatabase.tellFresh(magic)
     try await magic.close()
     let text = settled.map { "settled \($0.counted("object"))\n" } ?? ""
     return Outcome(

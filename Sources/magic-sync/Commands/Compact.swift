@@ -60,7 +60,10 @@ struct Compact: Command {
     }
     let database = try CommandDatabase(path)
     guard let remote else {
-      let report = try await database.use { magic in try await magic.compact(keeping: keeping, isDryRun: isDryRun) }
+      func compact(_ magic: MagicData) async throws -> CompactionReport {
+        try await magic.compact(keeping: keeping, isDryRun: isDryRun)
+      }
+      let report = isDryRun ? try await database.look(compact) : try await database.use(compact)
       return Content(report, nil, isDryRun: isDryRun).outcome
     }
     let place = try await RemotePlace.meant(by: remote, in: database)

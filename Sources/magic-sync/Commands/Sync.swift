@@ -67,15 +67,24 @@ struct Sync: Command {
     case .server(let server): remote = server
     case .bundle, .pipe: throw ValidationError("--watch follows a folder or a server; a bundle does not change.")
     }
+    let isRemoteNew = !place.isThere
     let isNew = try await database.useOrInit()
     let reporter = Reporter(output, isContinuous: true)
-    if !output.quiet { Terminal.say("following \(database.path) and \(place.text) until interrupted") }
+    if !output.quiet {
+      // A name that was mistyped makes another database.
+      if isNew { Terminal.say("made the database \(database.path)") }
+      if isRemoteNew {
+        Terminal.say("the remote \(place.text) is not there; it is made, or awaited if its folder is not there either")
+      }
+      Terminal.say("following \(database.path) and \(place.text) until interrupted")
+    }
     try await database.use { magic in
       try await reporter.follow(MagicReplicator(magic, over: remote)) { [interval] in
         try await $0.run(every: .seconds(interval))
       }
     }
-    let moved = await Exchanged(madeDatabase: isNew, pulled: reporter.pulled, pushed: reporter.pushed)
+    let moved = await Exchanged(
+      madeDatabase: isNew, madeRemote: isRemoteNew && place.isThere, pulled: reporter.pulled, pushed: reporter.pushed)
     return Outcome(text: "", content: moved)
   }
 }

@@ -19,7 +19,7 @@ struct Story {
   }
 
   func tell() async throws {
-    print("Two replicas of the commit log of \(log.root), with no server between them.\n")
+    try say("Two replicas of the commit log of \(log.root), with no server between them.\n")
     let laptop = try await Actor("laptop", folder, remote: remote)
     try await importLog(into: laptop)
     let phone = try await Actor("phone", folder, remote: remote)
@@ -30,6 +30,8 @@ struct Story {
     try await explain(laptop, phone, scene)
     try await compare(laptop, phone)
   }
+
+  private func say(_ line: String) throws { try LineWriter.write(Data("\(line)\n".utf8), to: STDOUT_FILENO) }
 
   // MARK: The chapters
 
@@ -48,34 +50,34 @@ struct Story {
       }
     }
     let count = log.lines.count + authors.count
-    print("1. laptop imports \(log.lines.count.counted("commit")) by \(authors.count.counted("author")).")
-    print(
+    try say("1. laptop imports \(log.lines.count.counted("commit")) by \(authors.count.counted("author")).")
+    try say(
       "   Each commit and each author is an object: \(count.counted("object")), each saved and journaled in a transaction of its own, in \(time.seconds)."
     )
     let (report, pushTime) = try await timed { try await laptop.replicator.push() }
-    print("   It pushes its journal to the folder \"remote\" in \(pushTime):")
-    print(
+    try say("   It pushes its journal to the folder \"remote\" in \(pushTime):")
+    try say(
       "   \(report.inflatedBytes.asBytes) of journal become \(report.bytes.asBytes) in \(report.segments.counted("file")).\n")
   }
 
   private func clone(to phone: Actor) async throws {
     let (report, time) = try await timed { try await phone.replicator.pull() }
-    print("2. phone clones the folder: \(report.changes.counted("change")) from \(report.bytes.asBytes) in \(time).\n")
+    try say("2. phone clones the folder: \(report.changes.counted("change")) from \(report.bytes.asBytes) in \(time).\n")
   }
 
   private func editApart(_ laptop: Actor, _ phone: Actor, _ scene: Scene) async throws {
-    print("3. Both go offline, and edit. A commit has three more fields here, empty so far: label, rating and verdict.")
+    try say("3. Both go offline, and edit. A commit has three more fields here, empty so far: label, rating and verdict.")
     try await edit(laptop, scene.shared) { $0.label = "release" }
     try await edit(phone, scene.shared) { $0.rating = 5 }
-    print("   \(scene.name(scene.shared)): laptop sets label, phone sets rating.")
+    try say("   \(scene.name(scene.shared)): laptop sets label, phone sets rating.")
 
     try await edit(laptop, scene.contested) { $0.verdict = "needs work" }
     try await edit(phone, scene.contested) { $0.verdict = "looks good" }
-    print("   \(scene.name(scene.contested)): laptop sets verdict to \"needs work\", phone to \"looks good\".")
+    try say("   \(scene.name(scene.contested)): laptop sets verdict to \"needs work\", phone to \"looks good\".")
 
     try await laptop.magic.update(Remark(on: scene.shared, "Read this on the train."))
     try await phone.magic.update(Remark(on: scene.shared, "Ask about the tests."))
-    print("   Each makes a new object: a remark on \(scene.name(scene.shared)).")
+    try say("   Each makes a new object: a remark on \(scene.name(scene.shared)).")
 
     // The stamps of a removal and a later edit are to differ by more than chance.
     switch scene.removed {
@@ -83,52 +85,53 @@ struct Story {
       try await phone.magic.remove(try await phone.commit(hash))
       try await pause()
       try await edit(laptop, hash) { $0.label = "keep" }
-      print("   \(scene.name(hash)): phone removes it; later laptop labels it \"keep\".\n")
+      try say("   \(scene.name(hash)): phone removes it; later laptop labels it \"keep\".\n")
     case .author(let email):
       try await phone.magic.remove(try await phone.author(email))
       try await pause()
       let author = try await laptop.author(email)
       author.note = "keep"
       try await laptop.magic.update(author)
-      print("   author \(email): phone removes it; later laptop notes \"keep\".\n")
+      try say("   author \(email): phone removes it; later laptop notes \"keep\".\n")
     }
   }
 
   private func sync(_ laptop: Actor, _ phone: Actor) async throws {
-    print("4. Both sync through the folder.")
+    try say("4. Both sync through the folder.")
     for (actor, why) in [(laptop, ""), (phone, ""), (laptop, " again, for what phone pushed")] {
       let ((pull, push), time) = try await timed { try await actor.replicator.sync() }
-      print(
+      try say(
         """
            \(actor.name)\(why): \(pull.changes.counted("change")) in (\(pull.bytes.asBytes)), \
         \(push.changes.counted("change")) out (\(push.bytes.asBytes)), \(time)
         """)
     }
-    print("")
+    try say("")
   }
 
   private func explain(_ laptop: Actor, _ phone: Actor, _ scene: Scene) async throws {
     let names = [laptop.replica: laptop.name, phone.replica: phone.name]
-    print("5. What became of the edits, on phone:")
+    try say("5. What became of the edits, on phone:")
     let shared = try await phone.commit(scene.shared)
-    print(
+    try say(
       "   \(scene.name(scene.shared)): label \"\(shared.label ?? "none")\" from laptop and rating \(shared.rating ?? 0) from phone."
     )
-    print("   Different fields do not compete: both stay.")
+    try say("   Different fields do not compete: both stay.")
 
     let history = try await ObjectHistory(of: Commit.self, scene.contested, in: phone.magic)
-    print("   \(scene.name(scene.contested)): verdict is \"\(try await phone.commit(scene.contested).verdict ?? "none")\".")
+    try say("   \(scene.name(scene.contested)): verdict is \"\(try await phone.commit(scene.contested).verdict ?? "none")\".")
     let writes = history.events.filter { $0.values["verdict"] != nil }
     for write in writes {
       guard case .text(let text)? = write.values["verdict"] else { continue }
       let won = write.stamp == writes.last?.stamp ? "won, since it is the later one" : "lost, and stays in the journal"
-      print("     \(write.time)  \(names[write.replica] ?? write.replica) wrote \"\(text)\": \(won)")
+      try say("     \(write.time)  \(names[write.replica] ?? write.replica) wrote \"\(text)\": \(won)")
     }
 
     let remarks = try await phone.magic.object(of: Remark.self)
-    print("   Remarks: \(remarks.map { "\"\($0.text)\"" }.sorted().joined(separator: " and ")). Objects made apart stay apart.")
+    try say(
+      "   Remarks: \(remarks.map { "\"\($0.text)\"" }.sorted().joined(separator: " and ")). Objects made apart stay apart.")
     try await explainRemoved(phone, scene, names)
-    print("")
+    try say("")
   }
 
   private func explainRemoved(_ phone: Actor, _ scene: Scene, _ names: [String: String]) async throws {
@@ -141,29 +144,29 @@ struct Story {
       (title, isThere) = ("author \(email)", try await phone.magic.has(of: Author.self, primary: email))
       events = try await ObjectHistory(of: Author.self, email, in: phone.magic).events
     }
-    print("   \(title): it is \(isThere ? "there, with all its values" : "gone").")
+    try say("   \(title): it is \(isThere ? "there, with all its values" : "gone").")
     for event in events.suffix(2) {
       let what = event.operation == .remove ? "removed it" : "edited it"
       let won = event.stamp == events.last?.stamp ? "won, since it is the later one" : "lost"
-      print("     \(event.time)  \(names[event.replica] ?? event.replica) \(what): \(won)")
+      try say("     \(event.time)  \(names[event.replica] ?? event.replica) \(what): \(won)")
     }
   }
 
   private func compare(_ laptop: Actor, _ phone: Actor) async throws {
     let digests = (try await laptop.magic.digest(), try await phone.magic.digest())
-    print("6. laptop has the digest \(digests.0)")
-    print("   phone  has the digest \(digests.1)")
-    print("   \(digests.0 == digests.1 ? "They are equal: both replicas hold the same data." : "They DIFFER.")\n")
-    print("Everything is in \(folder.path). To look at it:")
+    try say("6. laptop has the digest \(digests.0)")
+    try say("   phone  has the digest \(digests.1)")
+    try say("   \(digests.0 == digests.1 ? "They are equal: both replicas hold the same data." : "They DIFFER.")\n")
+    try say("Everything is in \(folder.path). To look at it:")
     // As this program was called: it may not be on the PATH.
     let tool = CommandLine.arguments[0]
     let replay = tool.hasSuffix("magic-sync") ? tool.dropLast("sync".count) + "replay" : "magic-replay"
     let query = #"'SELECT hash, subject, label, rating, verdict FROM "Commit" ORDER BY date DESC LIMIT 5'"#
-    print("   sqlite3 \(quoted("phone/default.sqlite3")) \(query)")
-    for name in ["laptop", "phone"] { print("   \(tool) digest \(quoted(name))") }
-    print("   \(replay) log \(quoted("remote")) --limit 10")
-    print("   ls -l \(quoted("remote/segments"))")
-    print("   rm -r \(quoted(""))    when you are done")
+    try say("   sqlite3 \(quoted("phone/default.sqlite3")) \(query)")
+    for name in ["laptop", "phone"] { try say("   \(tool) digest \(quoted(name))") }
+    try say("   \(replay) log \(quoted("remote")) --limit 10")
+    try say("   ls -l \(quoted("remote/segments"))")
+    try say("   rm -r \(quoted(""))    when you are done")
     guard digests.0 == digests.1 else { throw ExitCode.failure }
   }
 

@@ -1,9 +1,10 @@
 import Foundation
 import MagicData
 import MagicJournal
-@testable import MagicReplication
 import TestSupport
 import Testing
+
+@testable import MagicReplication
 
 @Suite struct FolderTests {
   let folder: TemporaryFolder

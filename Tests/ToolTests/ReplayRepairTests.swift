@@ -494,5 +494,11 @@ private struct Ticket: MagicObject {
     #expect(try Tool.replay.run("bisect", path("a"), "--test", "true").status == 1)
     #expect(try Tool.replay.run("bisect", path("a"), "--test", "false").errors.contains("empty database"))
     #expect(try Tool.replay.run("bisect", path("a"), "--test", "no-such-command").errors.contains("could not be run"))
+    // What was given up cannot be tried.
+    try Tool.sync.run("sync", path("a"), path("remote"))
+    #expect(try Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    let compacted = try Tool.replay.run("bisect", path("a"), "--test", "echo tried; false")
+    #expect(compacted.errors.contains("was given up") && !compacted.errors.contains("empty database"), "\(compacted.errors)")
+    #expect(compacted.errors.components(separatedBy: "tried").count == 2)
   }
 }

@@ -80,22 +80,27 @@ import Testing
   // MARK: A terminal
 
   /// Runs `magic-replay` on a terminal of its own, and sends all of its processes a signal when it has printed a text: Ctrl-C, as the terminal does.
-  private func run(_ arguments: [String], until text: String, signal: Int32) throws -> Tool.Result {
+  ///
+  /// - Parameter isAlone: whether the program alone hears of it, as when somebody ends it by its number.
+  private func run(_ arguments: [String], until text: String, signal: Int32, isAlone: Bool = false) throws -> Tool.Result {
     let script = """
       import os, pty, signal, sys, time
       signal.pthread_sigmask(signal.SIG_SETMASK, [])
       signal.alarm(60)
       number, text = int(sys.argv[1]), sys.argv[2].encode()
+      alone = sys.argv.pop(3) == "alone"
       child, terminal = pty.fork()
       if child == 0: os.execv(sys.argv[3], sys.argv[3:])
       shown = b""
       while text not in shown: shown += os.read(terminal, 1000)
       time.sleep(0.5)  # A shell that is about to start a program misses it.
-      if number == signal.SIGINT: os.write(terminal, b"\\x03")
+      if alone: os.kill(child, number)
+      elif number == signal.SIGINT: os.write(terminal, b"\\x03")
       else: os.killpg(child, number)
       sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
       """
-    return try Tool.python.run(arguments: ["-c", script, "\(signal)", text, Tool.replay.path.path] + arguments)
+    return try Tool.python.run(
+      arguments: ["-c", script, "\(signal)", text, isAlone ? "alone" : "all", Tool.replay.path.path] + arguments)
   }
 
   @Test(arguments: [SIGINT, SIGTERM]) func aQuestionIsInterrupted(signal: Int32) async throws {
@@ -112,6 +117,13 @@ import Testing
   @Test(arguments: [SIGINT, SIGTERM]) func theCommandOfBisectIsInterruptedByTheTerminal(signal: Int32) async throws {
     try await fixture.write("first", to: "a", id: "n")
     let result = try run(["bisect", path("a"), "--test", "echo begun; sleep 90"], until: "begun", signal: signal)
+    #expect(result.status == 128 + signal, "\(result)")
+  }
+
+  @Test(arguments: [SIGHUP, SIGTERM]) func bisectOnATerminalEndsWhatItRuns(signal: Int32) async throws {
+    try await fixture.write("first", to: "a", id: "n")
+    let result = try run(
+      ["bisect", path("a"), "--test", "echo begun; exec sleep 90"], until: "begun", signal: signal, isAlone: true)
     #expect(result.status == 128 + signal, "\(result)")
   }
 

@@ -217,4 +217,28 @@ import Testing
         == GuildShown(head: "A", members: ["A", "C", "D"], queue: ["D"], posts: ["first": "A"], badge: "the first"))
     #expect(try Tool.replay.run("verify", path("a")).status == 0)
   }
+
+  /// What stands on the command line goes before the twins in the environment.
+  @Test func aTwinThatWouldContradictIsNotRead() async throws {
+    for title in ["first", "second"] { try await fixture.write(title, to: "a", id: "n") }
+    let undo = try Tool.replay.run(
+      "undo", path("a"), "--transaction", "2", "--dry-run", environment: ["MAGIC_REPLAY_SINCE": "2020-01"])
+    #expect(undo.status == 0 && undo.output.contains("nothing was written"), "\(undo)")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let diff = try Tool.replay.run("diff", path("a"), path("remote"), environment: ["MAGIC_REPLAY_FROM": "2020-01"])
+    #expect(diff.status == 0, "\(diff)")
+    #expect(try Tool.replay.run("log", path("a"), environment: ["MAGIC_REPLAY_INSECURE": "maybe"]).status == 64)
+  }
+
+  /// It writes nothing: a copy keeps its id for the exchange that says what became of it.
+  @Test func aDryRunLeavesACopyAsItIs() async throws {
+    for title in ["first", "second"] { try await fixture.write(title, to: "a", id: "n") }
+    try FileManager.default.copyItem(atPath: path("a"), toPath: path("copy"))
+    func mark() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path("copy") + "/default.sqlite3-replica")) }
+    let before = try mark()
+    let undo = try Tool.replay.run("undo", path("copy"), "--transaction", "2", "--dry-run")
+    #expect(undo.status == 0 && !undo.errors.contains("replica of its own"), "\(undo)")
+    #expect(try Tool.sync.run("compact", path("copy"), "--dry-run").status == 0)
+    #expect(try mark() == before)
+  }
 }

@@ -25,6 +25,26 @@ struct Note: MagicObject {
 
   private func path(_ name: String) -> String { folder[name].path }
 
+  /// Nobody writes into the pipe.
+  @Test(arguments: [["pull"], ["clone", "-"]]) func whoWaitsForAPipeIsInterrupted(command: [String]) async throws {
+    try await write("n", to: "a")
+    let (input, errors) = (Pipe(), Pipe())
+    let arguments = command == ["pull"] ? ["pull", path("a"), "-"] : command + [path("b")]
+    let process = try Tool.sync.start(arguments, input: input, errors: errors)
+    // A part of a header, and no more.
+    try input.fileHandleForWriting.write(contentsOf: Data([0x4d, 0x44]))
+    try await Task.sleep(for: .seconds(2))
+    kill(process.processIdentifier, SIGTERM)
+    #expect(process.terminationStatus == 128 + SIGTERM)
+    withExtendedLifetime(input) {}
+  }
+
+  /// What would be ignored on an address without TLS is refused.
+  @Test(arguments: ["--cert", "--key", "--client-ca"]) func certificatesAreForTLS(option: String) throws {
+    let serve = try Tool.sync.run("serve", path("hub"), "--listen", "unix:\(path("socket"))", option, path("none.pem"))
+    #expect(serve.status == 64 && serve.errors.contains("tls://"), "\(serve)")
+  }
+
   private func write(_ title: String, to name: String) async throws {
     let magic = try await MagicData(path: folder[name])
     try await magic.update(Note(title, title))

@@ -31,6 +31,22 @@ import Testing
     }
   }
 
+  /// A name that was mistyped makes another database, which is said.
+  @Test func watchSaysWhatItMakes() async throws {
+    let (output, errors) = (Pipe(), Pipe())
+    let process = try Tool.sync.start(
+      ["sync", path("typo"), path("remote"), "--watch", "--interval", "0.05", "--json"], output: output, errors: errors)
+    var lines = WatchTests.lines(of: output).makeAsyncIterator()
+    while let line = await lines.next(), !line.contains("inStep") {}
+    kill(process.processIdentifier, SIGINT)
+    var last = ""
+    while let line = await lines.next() { last = line }
+    let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    #expect(process.terminationStatus == 0)
+    #expect(said.contains("made the database \(path("typo"))") && said.contains("\(path("remote")) is not there"), "\(said)")
+    #expect(last.contains("\"madeDatabase\":true") && last.contains("\"madeRemote\":true"), "\(last)")
+  }
+
   @Test(arguments: [SIGINT, SIGTERM]) func watchFollowsBothSidesUntilItIsStopped(signal: Int32) async throws {
     let (app, other) = (try await MagicData(path: folder["app"]), try await MagicData(path: folder["other"]))
     let replicator = MagicReplicator(other, remote: FolderRemote(folder["remote"]))

@@ -77,7 +77,9 @@ extension Scope {
   private func blockingMapped<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> QueryTypes? {
     guard query.isOfDatabase, query.store === store else {
       throw MagicDataError(
-        .query, "the query is another \(query.isOfDatabase ? "database" : "transaction")'s: ask who blocks with one of `magic.query(of:)`")
+        .query,
+        "the query is another \(query.isOfDatabase ? "database" : "transaction")'s: ask who blocks with one of `magic.query(of:)`"
+      )
     }
     try query.plan.check()
     guard let type = try blockingMappedForReading(Object.self) else { return nil }

@@ -181,7 +181,8 @@ extension QueryText {
     guard exceptions.arePossible(in: property, of: subject.type) else { return add(column) }
     let isReal = subject.type.layout.properties[property].kind == .real
     let value =
-      isReal ? "CASE WHEN \(column) = \(QueryText.negativeZero) THEN 0.0 WHEN \(column) > 9e999 THEN X'' ELSE \(column) END" : column
+      isReal
+      ? "CASE WHEN \(column) = \(QueryText.negativeZero) THEN 0.0 WHEN \(column) > 9e999 THEN X'' ELSE \(column) END" : column
     if let standing = subject.type.standing(property) { add("coalesce(\(value), ?)", standing.withoutSign) } else { add(value) }
   }
 

@@ -35,7 +35,9 @@ extension MagicData {
         }
       }
       // Others' assets may be among them, as of what was removed meanwhile.
-      if store.assets.exists { try DurableFolder.copy(assets, to: aside.assets) }
+      guard store.assets.exists else { return }
+      let place = aside.assets
+      try await store.assets.travelling { checkCancelled in try DurableFolder.copy(assets, to: place, checkCancelled) }
     }
   }
 

@@ -65,7 +65,9 @@ extension MagicStatistics {
     var replicas: [Replica] = []
     while try select.step() {
       let last = try JournalIndex.lastSequence(select.integer(0), db)
-      replicas.append(Replica(id: try select.identifier(1).description, lastSequence: Int(clamping: last)))
+      let id = try select.identifier(1).description
+      // Under an id that was left before anything was written there is nothing.
+      if last > 0 || id == replica { replicas.append(Replica(id: id, lastSequence: Int(clamping: last))) }
     }
     self.replicas = replicas.sorted { $0.id < $1.id }
   }

@@ -271,6 +271,33 @@ struct Film: MagicObject {
     #expect(try files("papers") == [name("by link.db")])
   }
 
+  /// What stands beside a database's file is somebody else's.
+  @Test func aFolderOfTheUsersIsNotTheDatabases() async throws {
+    try FileManager.default.createDirectory(at: folder["mine/files"], withIntermediateDirectories: true)
+    try Data("x".utf8).write(to: folder["mine/files/letter.txt"])
+    let path = folder["mine/default.sqlite3"]
+    let magic = try await MagicData(path: path)
+    try await magic.update(Paper("a", "one"))
+    try await magic.close()
+    #expect(DatabaseLocation(path).assets.lastPathComponent == "default.sqlite3.files")
+    _ = try await MagicData.build(inPlaceOf: DatabaseLocation(path)) { try await $0.update(Paper("a", "two")) }
+    #expect(try await MagicData(path: path).object(of: Paper.self, primary: "a").text.value == "two")
+    #expect(try Data(contentsOf: folder["mine/files/letter.txt"]) == Data("x".utf8))
+  }
+
+  @Test func aFileThatIsALinkIsOneDatabaseUnderBothNames() async throws {
+    try await MagicData(path: folder["real.db"]).update(Paper("a", "real"))
+    try FileManager.default.createDirectory(at: folder["papers"], withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(at: folder["papers/default.sqlite3"], withDestinationURL: folder["real.db"])
+    for path in ["papers", "papers/default.sqlite3", "real.db", "papers"] {
+      let magic = try await MagicData(path: folder[path])
+      #expect(try await magic.object(of: Paper.self, primary: "a").text.value == "real")
+      #expect(try await magic.statistics().replicas.count == 1)
+      try await magic.update(Paper("b", path))
+      try await magic.close()
+    }
+  }
+
   /// Who named the file had them beside it.
   @Test func assetsOfAFormerVersionAreFoundWhereItKeptThem() async throws {
     try FileManager.default.createDirectory(at: folder["papers/default.sqlite3.files"], withIntermediateDirectories: true)

@@ -520,4 +520,21 @@ import Testing
     let note = try await magic.object(of: Traded.Note.self, primary: "n")
     #expect((note.mood, note.title) == ("Milk", "calm"))
   }
+
+  /// The primary values stand in another column than the property that is to be one.
+  @Test func anotherPropertyAsThePrimaryValueIsRefused() async throws {
+    enum Taken {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var title: String
+        init() {}
+      }
+    }
+    let before = try await magic.statistics().entries
+    await #expect {
+      try await magic.object(of: Taken.Note.self)
+    } throws: { error in
+      (error as? MagicDataError)?.code == .model && "\(error)".contains("Note.title") && "\(error)".contains("id")
+    }
+    #expect(try await magic.statistics().entries == before)
+  }
 }

@@ -25,6 +25,14 @@ import Testing
     }
   }
 
+  @Test func aTransactionIsCountedOnceAlsoWhenItWasCompacted() async throws {
+    let a = try replica("a")
+    try await a.magic.update(contentsOf: (0..<1_000).map { Note("\($0)", "title \($0)") })
+    #expect(try await a.magic.statistics().transactions == 1)
+    try await a.magic.compact()
+    #expect(try await a.magic.statistics().transactions == 1)
+  }
+
   @Test func aFieldThatWasUpdatedOftenCostsAboutOneUpdate() async throws {  // H-16
     let a = try replica("a")
     let notes = (0..<20_000).map { Note("n", "title \($0)") }

@@ -346,7 +346,7 @@ import Testing
   }
 
   /// F-10: a branch is held as far as it can be read.
-  @Test func whatLeadsToADamagedFileOfABranchIsHeld() async throws {
+  @Test(arguments: [false, true]) func whatLeadsToADamagedFileOfABranchIsHeld(isFollowed: Bool) async throws {
     let (original, _) = try await makeBranches()
     let id = try await id(original)
     let segments = folder["remote/segments"]
@@ -360,6 +360,17 @@ import Testing
     var bytes = try Data(contentsOf: file)
     bytes[bytes.count - 9] ^= 1
     try bytes.write(to: file)
+    if isFollowed {
+      // Pushed from elsewhere, or the damaged one would be written anew.
+      let rest = folder["rest"]
+      try FileManager.default.copyItem(at: folder["remote"], to: rest)
+      let kept = try FileManager.default.contentsOfDirectory(atPath: segments.path)
+      try await write("first 3", by: original)
+      try await original.replicator.push()
+      try FileManager.default.removeItem(at: file)
+      try FileManager.default.copyItem(at: rest.appendingPathComponent("segments/\(file.lastPathComponent)"), to: file)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: segments.path).count == kept.count + 1)
+    }
     let third = try open("third", "side")
     try await third.replicator.pull()
     let pull = try await MagicReplicator(third.magic, remote: FolderRemote(folder["remote"])).pull()

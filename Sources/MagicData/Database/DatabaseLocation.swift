@@ -1,4 +1,5 @@
 package import Foundation
+internal import MagicJournal
 
 /// Which file a path means. A path that ends in .sqlite, .sqlite3 or .db is the database file, with its assets in a folder
 /// beside it; any other is a folder that holds `default.sqlite3` and `files/`. Several paths may mean one file: its assets are in one folder.
@@ -14,14 +15,31 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   package init(_ path: URL) {
     let isFile = DatabaseLocation.extensions.contains(path.pathExtension.lowercased()) && !DatabaseLocation.isFolder(path)
-    file = isFile ? DatabaseLocation.linked(path) : path.appendingPathComponent(DatabaseLocation.ownName)
+    let named = isFile ? path : path.appendingPathComponent(DatabaseLocation.ownName)
+    file = DatabaseLocation.linked(named)
     folder = isFile ? nil : path
+    assets = DatabaseLocation.assets(of: file, named: named, isFile: isFile)
+  }
+
+  private static func assets(of file: URL, named: URL, isFile: Bool) -> URL {
     // notes.sqlite and notes.db are two databases, and neither may clear up the other's files.
     let beside = file.appendingPathExtension("files")
     let within = file.deletingLastPathComponent().appendingPathComponent("files", isDirectory: true)
-    // Where former versions kept them for who named the file.
-    let isBeside = DatabaseLocation.isFolder(beside) && !DatabaseLocation.isFolder(within)
-    assets = file.lastPathComponent == DatabaseLocation.ownName && !isBeside ? within : beside
+    var places = [beside]
+    if !isFile {
+      places = [within, beside]
+    } else if file.lastPathComponent == ownName, !isFolder(beside), holdsAssetsAlone(within) {
+      // Who named the folder has made it.
+      places = [within]
+    }
+    // Of a link that was named, former versions kept them beside that.
+    places.append(named.appendingPathExtension("files"))
+    return places.first(where: isFolder) ?? places[0]
+  }
+
+  private static func holdsAssetsAlone(_ folder: URL) -> Bool {
+    let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
+    return names?.allSatisfy { $0.hasPrefix(".") || AssetName.isValid($0) } ?? false
   }
 
   /// What a link leads to, as SQLite finds it.

@@ -99,6 +99,7 @@ final class MappedType: Sendable {
   /// The type as the database knows it; `nil` if something of it is new.
   static func find(_ layout: Layout, _ db: Connection) throws -> MappedType? {
     let schema = try StoredSchema(db)
+    try schema.checkPrimary(layout, db)
     guard let mapped = schema.find(layout.schema).map({ MappedType(layout, schema, $0, $1) }) else { return nil }
     return try mapped.missingIndexes(db).isEmpty ? mapped : nil
   }
@@ -106,6 +107,7 @@ final class MappedType: Sendable {
   /// The same, with its table and the columns and indexes that are new made.
   static func make(_ layout: Layout, _ db: Connection) throws -> MappedType {
     var schema = try StoredSchema(db)
+    try schema.checkPrimary(layout, db)
     try schema.checkTakenOver(layout, db)
     let learnt = try schema.learn(Schema(types: [layout.schema] + layout.targets), db)[0]
     let mapped = MappedType(layout, schema, schema.types[learnt.id], learnt.fields)

@@ -158,7 +158,14 @@ enum Statements {
     """
 
   static let selectSize = "SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)"
-  static let selectJournalSize = "SELECT count(entries), sum(entries), sum(length(data)) FROM magic_journal"
+  /// Of what is kept under a floor each row has its own number of entries (J-32).
+  static let selectJournalSize = """
+    SELECT
+      CASE WHEN EXISTS (SELECT 1 FROM magic_floor)
+        THEN (SELECT count(*) FROM (SELECT DISTINCT stamp, tag, root FROM magic_journal WHERE entries > 0)) ELSE count(entries) END,
+      sum(entries), sum(length(data))
+    FROM magic_journal
+    """
   static let becomeReplica = "UPDATE magic_database SET replica = ?, store = ?"
 
   static let selectAbsent = "SELECT z_index, magic_last FROM magic_absent WHERE type = ? AND object = ?"

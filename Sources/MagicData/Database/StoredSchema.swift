@@ -51,6 +51,22 @@ package struct StoredSchema: Sendable {
     return fields.count == type.fields.count ? (stored, fields) : nil
   }
 
+  /// Another property's values are no primary values: a model that takes it for its primary one, and does not say under which name it goes on, is an error.
+  func checkPrimary(_ layout: Layout, _ db: Database) throws {
+    guard let stored = ids[layout.schema.identity].map({ types[$0] }), let primary = layout.schema.primary?.name,
+      let former = stored.schema.primary?.name, former != primary,
+      stored.schema.fields.contains(where: { $0.name == primary }),
+      !layout.properties.contains(where: { $0.role != .primary && $0.field.name == primary }),
+      try ObjectTable(stored, db).hasRows()
+    else { return }
+    throw MagicDataError(
+      .model,
+      """
+      \(layout.name).\(primary) is declared as the primary value, and table \(stored.table) has it as another property's column beside the primary values in \
+      \(former); objects keep what names them: make new ones of another type, or name the primary value otherwise
+      """)
+  }
+
   /// What a model asks for that the stored objects cannot give, and that no migration declares, is an error before anything is changed: a
   /// property of another kind than its name is stored in, and one that is new and would hide them all.
   func checkTakenOver(_ layout: Layout, _ db: Database) throws {

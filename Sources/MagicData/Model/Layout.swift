@@ -122,7 +122,9 @@ final class Layout: Sendable {
     let probe = Object()
     try checkSuperclasses(of: probe)
     let all = wrappers(of: probe)
-    for (label, wrapper) in all {
+    // An owner's `init()` may save such an object, which asks for this layout again: who asked first looks.
+    let isFirst = making.withLock { $0[ObjectIdentifier(type), default: 0] < 2 }
+    for (label, wrapper) in all where isFirst {
       do {
         try (wrapper as? any ReverseProperty)?.checkRelation(to: type)
       } catch let error as MagicDataError {

@@ -100,17 +100,18 @@ extension FolderListing {
       var adoption = Adoption(
         of: replica, closedAt: limit, floor: try journal.floor(of: replica)?.sequence ?? 0, branches)
       // What leads to them may be in any file.
-      var whole: Set<SegmentFileName> = []
+      var (whole, isRead) = (Set<SegmentFileName>(), true)
       for file in runs[replica]?.files ?? []
       where file.header.last > limit || adoption.goesBelow || listed.contains(where: { $0.name == file.name }) {
-        guard let segment = try segmentOrReject(file) else { continue }
+        guard let segment = try segmentOrReject(file) else {
+          isRead = false
+          continue
+        }
         adoption.read(segment)
         whole.insert(file.name)
       }
-      // What leads to one that cannot be read is looked at in its place (F-10).
-      let heads =
-        listed.allSatisfy { whole.contains($0.name) }
-        ? listed : try self.foreign(journal, branches).filter { $0.name.replica == replica }
+      // What leads to one that cannot be read is an end as well (F-10).
+      let heads = isRead ? listed : try self.foreign(journal, branches).filter { $0.name.replica == replica }
       for file in heads where whole.contains(file.name) {
         guard let branch = try adoption.branch(endingWith: file.header.lastName, journal), let first = branch.transactions.first
         else {

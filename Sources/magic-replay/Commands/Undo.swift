@@ -41,7 +41,9 @@ struct Undo: Command {
 
   private func selection() throws -> UndoSelection {
     var selection = UndoSelection()
-    selection.transactions = try transaction.or("TRANSACTION").map { try MagicMoment(transaction: $0) }
+    selection.transactions = try (since == nil ? transaction.or("TRANSACTION") : transaction).map {
+      try MagicMoment(transaction: $0)
+    }
     selection.since = try (since ?? (transaction.isEmpty ? Twin.text("SINCE") : nil)).map { try MagicMoment($0) }
     (selection.types, selection.replicas) = (Set(type.or("TYPE")), try replica.replicas(or: "REPLICA"))
     return selection

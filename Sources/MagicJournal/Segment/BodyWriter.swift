@@ -53,9 +53,7 @@ struct BodyWriter: Sendable {
     let fields = entry.fields.map { used.index(of: $0.field, ofType: entry.type, in: source) }
     // More than this type, if fields have targets that came up with them.
     while columns.types.count < used.schema.types.count { columns.types.append(.init()) }
-    for field in fields {
-      while columns.types[type].fields.count <= field { columns.types[type].fields.append(.init()) }
-    }
+    while columns.types[type].fields.count < used.schema.types[type].fields.count { columns.types[type].fields.append(.init()) }
     // A shape's fields rise; they were numbered here in the order in which they first came up.
     let order = fields.indices.sorted { fields[$0] < fields[$1] }
     let shape = SegmentShape(type: type, operation: entry.operation.code, fields: order.map { fields[$0] })
@@ -119,7 +117,8 @@ private struct Alike: Sendable {
   }
 }
 
-/// What a transaction's entries use of a schema, numbered in the order of use.
+/// What a transaction's entries use of a schema, numbered in the order of use. Of a field the other kinds that it was ever stored in come along: an older app that
+/// knows no other than these finds its own in a data set that only newer ones have written to (H-24).
 private struct SegmentSchema: Sendable {
   var schema = Schema()
   private var types: [Int: Int] = [:]
@@ -143,8 +142,11 @@ private struct SegmentSchema: Sendable {
       _ = self.index(of: target, in: source)
     }
     schema.types[index].append(source.types[type].fields[field])
-    fields[index][field] = schema.types[index].fields.count - 1
-    return schema.types[index].fields.count - 1
+    let number = schema.types[index].fields.count - 1
+    fields[index][field] = number
+    let (own, all) = (source.types[type].fields[field].name, source.types[type].fields)
+    for other in all.indices where all[other].name == own { _ = self.index(of: other, ofType: type, in: source) }
+    return number
   }
 }
 

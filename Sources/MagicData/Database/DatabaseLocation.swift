@@ -25,21 +25,21 @@ package struct DatabaseLocation: Sendable, Equatable {
     // notes.sqlite and notes.db are two databases, and neither may clear up the other's files.
     let beside = file.appendingPathExtension("files")
     let within = file.deletingLastPathComponent().appendingPathComponent("files", isDirectory: true)
-    var places = [beside]
-    if !isFile {
-      places = [within, beside]
-    } else if file.lastPathComponent == ownName, !isFolder(beside), holdsAssetsAlone(within) {
-      // Who named the folder has made it.
-      places = [within]
-    }
-    // Of a link that was named, former versions kept them beside that.
-    places.append(named.appendingPathExtension("files"))
-    return places.first(where: isFolder) ?? places[0]
+    // Beside a link that was named, former versions kept them.
+    let former =
+      isFile ? named.appendingPathExtension("files") : named.deletingLastPathComponent().appendingPathComponent("files")
+    guard file.lastPathComponent == ownName else { return isFolder(former) && !isFolder(beside) ? former : beside }
+    // Who named the folder has made the one, and who named the file in it the other.
+    let count = assetCount(in: within)
+    if let count, count > 0 { return within }
+    if isFolder(beside) { return beside }
+    return isFile && count == nil ? beside : within
   }
 
-  private static func holdsAssetsAlone(_ folder: URL) -> Bool {
-    let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
-    return names?.allSatisfy { $0.hasPrefix(".") || AssetName.isValid($0) } ?? false
+  /// `nil` if there is no such folder, or it holds what is no asset: then it is somebody else's.
+  private static func assetCount(in folder: URL) -> Int? {
+    let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasPrefix(".") }
+    return names.flatMap { $0.allSatisfy(AssetName.isValid) ? $0.count : nil }
   }
 
   /// What a link leads to, as SQLite finds it.

@@ -195,7 +195,18 @@ private struct Ring: MagicObject {
     init() {}
   }
 
+  /// Another view of the same objects.
+  private struct Heard: MagicObject {
+    @PrimaryMagicValue var id: String
+    @ReverseMagicValue(\Mix.$tracks) var mixes: AsyncReverseMagicSet<Mix>
+    static var magicName: String { Track.magicName }
+    init() {}
+  }
+
   @Test func aReverseOfARelationToAnotherTypeIsRefused() async throws {
+    try await magic.update(Mix([Track("sea")]))
+    let other = try await MagicData(path: folder["db"])
+    #expect(try await other.object(of: Heard.self, primary: "sea").mixes.count == 1)
     await #expect {
       try await magic.update(Video())
     } throws: { error in

@@ -210,6 +210,27 @@ import Testing
     #expect(try await magic.object(of: Game.self, primary: "chess").players.map(\.score).sorted() == [0, 3])
   }
 
+  private struct Shot: MagicObject {
+    @PrimaryMagicValue var id: String
+    @ReverseMagicValue(\Roll.$shots) var rolls: AsyncReverseMagicSet<Roll>
+    /// For who saves in an `init()`.
+    nonisolated(unsafe) static var database: MagicData?
+    init() {}
+  }
+
+  private struct Roll: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var shots: MagicalSet<Shot>
+    init() { _ = try? Shot.database?.blocking.update(Shot()) }
+  }
+
+  @Test func anInitialiserMaySaveWhatLeadsBack() async throws {
+    Shot.database = magic
+    defer { Shot.database = nil }
+    try await magic.update(Shot())
+    #expect(try await magic.count(of: Shot.self) >= 2)
+  }
+
   private enum Older {
     struct Person: MagicObject {
       @PrimaryMagicValue var id: String

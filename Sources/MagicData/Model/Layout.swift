@@ -1,3 +1,4 @@
+internal import Foundation
 internal import MagicJournal
 
 /// A type's properties, in the order of their declaration: worked out once for a type, not for each object.
@@ -87,13 +88,23 @@ final class Layout: Sendable {
   let assets: [Int]
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
-  /// By how many at this moment.
-  private static let making = Locked<[ObjectIdentifier: Int]>([:])
+  /// How often at this moment: an `init()` may ask for the layout for which it is called.
+  private static let making = Locked<[Making: Int]>([:])
+
+  private struct Making: Hashable {
+    let type: ObjectIdentifier
+    let thread = ObjectIdentifier(Thread.current)
+  }
 
   static func of<Object: MagicObject>(_ type: Object.Type) throws -> Layout {
     if let layout = known.withLock({ $0[ObjectIdentifier(type)] }) { return layout }
-    making.withLock { $0[ObjectIdentifier(type), default: 0] += 1 }
-    defer { making.withLock { $0[ObjectIdentifier(type), default: 0] -= 1 } }
+    let making = Making(type: ObjectIdentifier(type))
+    Layout.making.withLock { $0[making, default: 0] += 1 }
+    defer {
+      Layout.making.withLock { all in
+        if let times = all[making] { all[making] = times > 1 ? times - 1 : nil }
+      }
+    }
     // Worked out without the lock: `init()` is the app's, and may save objects of its own.
     let (layout, places) = try make(type)
     return known.withLock { known in
@@ -110,7 +121,7 @@ final class Layout: Sendable {
   /// What tells an instance from others; `nil` if its type cannot be stored. It may be asked for by that type's `init()` while the layout is made, as by a set with members.
   static func first<Object: MagicObject>(of object: Object) -> Storage.Part? {
     let type = ObjectIdentifier(Object.self)
-    guard known.withLock({ $0[type] }) == nil, making.withLock({ $0[type, default: 0] > 0 }) else {
+    guard known.withLock({ $0[type] }) == nil, making.withLock({ $0[Making(type: type)] }) != nil else {
       return (try? Instance(of: object))?.first
     }
     return inOrder(wrappers(of: object)).first?.part
@@ -123,7 +134,7 @@ final class Layout: Sendable {
     try checkSuperclasses(of: probe)
     let all = wrappers(of: probe)
     // An owner's `init()` may save such an object, which asks for this layout again: who asked first looks.
-    let isFirst = making.withLock { $0[ObjectIdentifier(type), default: 0] < 2 }
+    let isFirst = making.withLock { $0[Making(type: ObjectIdentifier(type))] ?? 0 } < 2
     for (label, wrapper) in all where isFirst {
       do {
         try (wrapper as? any ReverseProperty)?.checkRelation(to: type)

@@ -49,7 +49,7 @@ extension ReverseMagicValue: ReverseProperty {
     guard let target = value.flatMap({ Layout.relation($0) })?.target else {
       throw MagicDataError(.model, "its reverse names a property of \(Owner.magicName) that holds no objects")
     }
-    guard target == holder else {
+    guard target.magicName == holder.magicName else {
       throw MagicDataError(.model, "its reverse names a property of \(Owner.magicName) that holds objects of \(target)")
     }
   }

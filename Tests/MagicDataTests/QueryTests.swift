@@ -70,6 +70,7 @@ import Testing
       query = query.where { !years.contains($0.pages) || $0.pages > 100 }
     }
     #expect(try await query.count() == 5)
+    #expect(try await titles(query) == ["Sand", "Sea", "Moon", "Sun", "Star"])
   }
 
   @Test func allNaNsAreOneInAnOrder() async throws {

@@ -29,14 +29,15 @@ package struct DatabaseLocation: Sendable, Equatable {
     let former =
       isFile ? named.appendingPathExtension("files") : named.deletingLastPathComponent().appendingPathComponent("files")
     guard file.lastPathComponent == ownName else { return isFolder(former) && !isFolder(beside) ? former : beside }
-    // Who named the folder has made the one, and who named the file in it the other.
+    // Who named the folder has made the one, and who named the file in it the other. A folder of many assets is listed only where both may be.
+    guard isFile || isFolder(beside) else { return within }
     let count = assetCount(in: within)
     if let count, count > 0 { return within }
     if isFolder(beside) { return beside }
     return isFile && count == nil ? beside : within
   }
 
-  /// `nil` if there is no such folder, or it holds what is no asset: then it is somebody else's.
+  /// `nil` if there is no such folder, or it holds what is no asset or cannot be listed: then it is somebody else's.
   private static func assetCount(in folder: URL) -> Int? {
     let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasPrefix(".") }
     return names.flatMap { $0.allSatisfy(AssetName.isValid) ? $0.count : nil }
@@ -44,6 +45,7 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   /// What a link leads to, as SQLite finds it.
   private static func linked(_ path: URL) -> URL {
+    // It fails for what is no link, or is not there.
     let isLink = (try? FileManager.default.destinationOfSymbolicLink(atPath: path.path)) != nil
     return isLink ? path.resolvingSymlinksInPath() : path
   }

@@ -69,7 +69,8 @@ final class FetchedRows: @unchecked Sendable {
     self.init()
     if let order = types.rowOrder(plan) {
       let query = try QueryText.taken(plan, types, db)
-      if query.isShared, try take(query.sql, types.type, db, in: order, asInstancesIn: database, query.bind) { return }
+      let (sql, isKept) = (query.sql, query.isShared)
+      if try take(sql, types.type, db, isKept: isKept, in: order, asInstancesIn: database, query.bind) { return }
     }
     try select(QueryText.objects(plan, types, db).statement(db), types.type, asInstancesIn: database)
   }
@@ -123,7 +124,8 @@ final class FetchedRows: @unchecked Sendable {
   ///
   /// - Returns: `false` if they do not, or if there is no such statement: then nothing was read.
   private func take(
-    _ sql: String?, _ type: MappedType, _ db: Database, in order: RowOrder = .zIndex, of batch: ZIndexBatch? = nil,
+    _ sql: String?, _ type: MappedType, _ db: Database, isKept: Bool = true, in order: RowOrder = .zIndex,
+    of batch: ZIndexBatch? = nil,
     asInstancesIn database: Store? = nil, _ bind: (inout SQL) throws -> Void
   ) throws -> Bool {
     guard let sql, !type.disordered.withLock({ $0.contains(sql) }) else { return false }
@@ -132,11 +134,11 @@ final class FetchedRows: @unchecked Sendable {
     return try type.reads.withUnsafeBufferPointer { reads in
       var reading = RowReading(self, type, reads, instances, in: order, of: batch)
       do {
-        var statement = try SQL(db, sql)
+        var statement = try SQL(db, sql, isKept: isKept)
         try bind(&statement)
         try RowFunction.run(statement, db, &reading)
       } catch is RowsOutOfOrder {
-        type.disordered.withLock { _ = $0.insert(sql) }
+        if isKept { type.disordered.withLock { _ = $0.insert(sql) } }
         keepFirst(before)
         return false
       }

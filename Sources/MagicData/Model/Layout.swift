@@ -88,8 +88,8 @@ final class Layout: Sendable {
   let assets: [Int]
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
-  /// How often at this moment: an `init()` may ask for the layout for which it is called.
-  private static let making = Locked<[Making: Int]>([:])
+  /// At this moment: an `init()` may ask for the layout for which it is called.
+  private static let making = Locked<Set<Making>>([])
 
   private struct Making: Hashable {
     let type: ObjectIdentifier
@@ -99,14 +99,10 @@ final class Layout: Sendable {
   static func of<Object: MagicObject>(_ type: Object.Type) throws -> Layout {
     if let layout = known.withLock({ $0[ObjectIdentifier(type)] }) { return layout }
     let making = Making(type: ObjectIdentifier(type))
-    Layout.making.withLock { $0[making, default: 0] += 1 }
-    defer {
-      Layout.making.withLock { all in
-        if let times = all[making] { all[making] = times > 1 ? times - 1 : nil }
-      }
-    }
+    let isFirst = Layout.making.withLock { $0.insert(making).inserted }
+    defer { if isFirst { Layout.making.withLock { _ = $0.remove(making) } } }
     // Worked out without the lock: `init()` is the app's, and may save objects of its own.
-    let (layout, places) = try make(type)
+    let (layout, places) = try make(type, checksReverses: isFirst)
     return known.withLock { known in
       if let layout = known[ObjectIdentifier(type)] { return layout }
       known[ObjectIdentifier(type)] = layout
@@ -121,7 +117,8 @@ final class Layout: Sendable {
   /// What tells an instance from others; `nil` if its type cannot be stored. It may be asked for by that type's `init()` while the layout is made, as by a set with members.
   static func first<Object: MagicObject>(of object: Object) -> Storage.Part? {
     let type = ObjectIdentifier(Object.self)
-    guard known.withLock({ $0[type] }) == nil, making.withLock({ $0[Making(type: type)] }) != nil else {
+    guard known.withLock({ $0[type] }) == nil, making.withLock({ $0.contains(Making(type: type)) }) else {
+      // Why it cannot be stored says the update that comes.
       return (try? Instance(of: object))?.first
     }
     return inOrder(wrappers(of: object)).first?.part
@@ -129,13 +126,12 @@ final class Layout: Sendable {
 
   static func of(any type: any MagicObject.Type) throws -> Layout { try of(type) }
 
-  private static func make<Object: MagicObject>(_ type: Object.Type) throws -> (Layout, [Place]) {
+  /// - Parameter checksReverses: whether nobody else does: an owner's `init()` may save such an object, which asks for this layout again.
+  private static func make<Object: MagicObject>(_ type: Object.Type, checksReverses: Bool) throws -> (Layout, [Place]) {
     let probe = Object()
     try checkSuperclasses(of: probe)
     let all = wrappers(of: probe)
-    // An owner's `init()` may save such an object, which asks for this layout again: who asked first looks.
-    let isFirst = making.withLock { $0[Making(type: ObjectIdentifier(type))] ?? 0 } < 2
-    for (label, wrapper) in all where isFirst {
+    for (label, wrapper) in all where checksReverses {
       do {
         try (wrapper as? any ReverseProperty)?.checkRelation(to: type)
       } catch let error as MagicDataError {

@@ -82,11 +82,12 @@ struct Serve: Command {
       throw ValidationError("--metrics takes an address as tcp://127.0.0.1:9420, and '\(address)' is none.")
     }
     let hasCertificate = (cert ?? Twin.text("CERT")) != nil && (key ?? Twin.text("KEY")) != nil
-    guard cert ?? key ?? clientCa == nil || addresses.contains(where: { $0.lowercased().hasPrefix("tls:") }) else {
+    let hasTLS = addresses.contains { $0.lowercased().hasPrefix("tls:") }
+    guard cert ?? key ?? clientCa == nil || hasTLS else {
       throw ValidationError(
         "--cert, --key and --client-ca are for a tls:// address, and clients of no other are asked who they are.")
     }
-    guard hasCertificate || !addresses.contains(where: { $0.lowercased().hasPrefix("tls:") }) else {
+    guard hasCertificate || !hasTLS else {
       throw ValidationError("a tls:// address needs a certificate and its key: --cert and --key.")
     }
     if let level = logLevel ?? Twin.text("LOG_LEVEL"), Logger.Level(rawValue: level) == nil {

@@ -18,10 +18,15 @@ package enum Twin {
     }
   }
 
-  private static let program = Locked<(name: String, names: Names)>(("magic", Names()))
+  private static let program = Locked<(name: String, names: Names, overruled: Set<String>)>(("magic", Names(), []))
 
   static func begin(of name: String, _ names: Names) {
-    program.withLock { $0 = (name, names) }
+    program.withLock { $0 = (name, names, []) }
+  }
+
+  /// An option of the command line says another thing.
+  package static func overrule(_ name: String) {
+    program.withLock { _ = $0.overruled.insert(name) }
   }
 
   /// Of the running tool.
@@ -63,7 +68,8 @@ package enum Twin {
 
   /// An empty one counts as not there.
   private static func value(_ name: String) -> String? {
-    ProcessInfo.processInfo.environment[variable(name)].flatMap { $0.isEmpty ? nil : $0 }
+    guard !program.withLock({ $0.overruled.contains(name) }) else { return nil }
+    return ProcessInfo.processInfo.environment[variable(name)].flatMap { $0.isEmpty ? nil : $0 }
   }
 
   private static func isOn(_ value: String?) -> Bool? {

@@ -19,7 +19,7 @@ extension MagicData {
     try await Scope.database(store).object(of: Object.self, primary: primary)
   }
 
-  /// Whether there is an object with a primary value.
+  /// Whether there is an object with a primary value, also one with values that this version of the app cannot read.
   /// - Throws: ``MagicDataError`` with `model` if the type has no primary value or one of another kind; else as ``object(of:)``.
   public nonisolated(nonsending) func has<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary

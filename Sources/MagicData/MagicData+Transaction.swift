@@ -5,9 +5,9 @@ extension MagicData {
   /// task was cancelled, everything is rolled back, and the instances that were saved are as if they had not been. Other writes of this
   /// process wait until it is over, those of other processes for as long as SQLite lets them; reads go on, and see nothing of it.
   ///
-  /// - Parameter body: is given the transaction, which takes one call at a time and is of no use afterwards. A call to the database itself
+  /// - Parameter body: is given the transaction, which takes one call at a time and is of no use afterwards. A write to the database itself
   ///   would wait for the body to end; that is an error, also in tasks that the body starts, until it has ended. (It cannot be told in a
-  ///   detached task: do not await such a one.) A function that is given the transaction
+  ///   detached task: do not await such a one.) A read of the database itself sees nothing of the transaction; of one in memory it is that error, too. A function that is given the transaction
   ///   is `nonisolated(nonsending)`.
   /// - Throws: what `body` throws; `CancellationError`; ``MagicDataError`` with `busy`, `full` or `tooLarge`.
   @discardableResult

@@ -29,7 +29,7 @@ public final class MagicData: Sendable {
 
   /// Opens the database at a path, or makes it.
   ///
-  /// A path that ends in `.sqlite`, `.sqlite3` or `.db` is the database file itself, with its assets in a folder beside it. Any other
+  /// A path that ends in `.sqlite`, `.sqlite3` or `.db`, and is no folder, is the database file itself, with its assets in a folder beside it. Any other
   /// path is a folder that holds `default.sqlite3` and `files/`; it is made if the folder above is there.
   /// - Throws: ``MagicDataError`` with `notFound` (no folder above, or no `file:` URL), `notADatabase` (a file of something else, a damaged one, or the
   ///   folder of a remote), `incompatible` (of a format that this version does not know), `notAllowed`, `busy` or `full`. A file of somebody else's

@@ -83,6 +83,10 @@ private struct Work: MagicObject {
       try Tool.replay.run("state", path("a"), "--at", "2").lines.map { $0.split(separator: " ").map(String.init) }
         == [["type", "object", "title"], ["Note", "1", "stays"], ["Note", "2", "before"]])
     let csv = try Tool.replay.run("state", path("a"), "--csv").output
+    // What stands on the command line goes before the environment.
+    let environment = ["MAGIC_REPLAY_JSON": "1"]
+    #expect(try Tool.replay.run("state", path("a"), "--csv", environment: environment).output == csv)
+    #expect(try Tool.replay.run("state", path("a"), "--csv", "--json").status == 64)
     #expect(csv == "type,object,title\r\nNote,1,stays\r\nNote,2,after\r\nNote,\"4, \"\"quoted\"\"\",added\r\n")
     // Any two replicas agree on the past, whatever reached them when.
     #expect(

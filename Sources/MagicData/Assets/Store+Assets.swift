@@ -14,25 +14,28 @@ extension Store {
   /// remembered, and what a crash has left is found by the sweep, which the first write of an asset after the opening brings.
   nonisolated(nonsending) func settleAssets() async {
     guard assets.hasUnsettled else { return }
-    let known = assets.takeUnsettled()
+    var names = assets.takeUnsettled()
     let doing = "files of assets could not be cleared up"
     do {
-      for part in try await accessing({ try await accessNow(doing, { db in try self.unsettledAssets(known, db) }) }) {
-        try await begin(doing) { db in try db.committed { db in try self.settle(part, db) } }
-      }
+      let parts = try await accessing({ [names] in
+        try await accessNow(doing, { db in try self.unsettledAssets(names, db) })
+      })
+      names.formUnion(parts.joined())
+      for part in parts { try await begin(doing) { db in try db.committed { db in try self.settle(part, db) } } }
     } catch {
-      assets.putBack(known)
+      assets.putBack(names)
     }
   }
 
   func settleAssetsBlocking() {
     guard assets.hasUnsettled else { return }
-    let known = assets.takeUnsettled()
+    var names = assets.takeUnsettled()
     do {
-      let parts = try database.writeWithoutTransaction { db in try unsettledAssets(known, db) }
+      let parts = try database.writeWithoutTransaction { [names] db in try unsettledAssets(names, db) }
+      names.formUnion(parts.joined())
       for part in parts { try writeBlocking { db in try settle(part, db) } }
     } catch {
-      assets.putBack(known)
+      assets.putBack(names)
     }
   }
 

@@ -121,7 +121,7 @@ extension MagicData {
       try scope.blockingObject(of: Object.self, primary: primary)
     }
 
-    /// Whether there is an object with a primary value.
+    /// Whether there is an object with a primary value, also one with values that this version of the app cannot read.
     public func has<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Bool {
       try scope.blockingHas(of: Object.self, primary)
     }
@@ -135,8 +135,8 @@ extension MagicData {
 
     /// Runs several updates, removes and reads as one: all of it is stored, or nothing; see ``MagicData/transaction(_:)``.
     ///
-    /// - Parameter body: is given the transaction, which is of no use afterwards. A call to the database itself would wait for the body to end;
-    ///   that is an error.
+    /// - Parameter body: is given the transaction, which is of no use afterwards. A write to the database itself would wait for the body to end;
+    ///   that is an error. A read of it sees nothing of the transaction; of a database in memory it is that error, too.
     /// - Throws: what `body` throws; ``MagicDataError`` with `busy`, `full` or `tooLarge`; `CancellationError` in a task that was cancelled.
     @discardableResult
     public func transaction<Result>(_ body: (MagicBlockingTransaction) throws -> Result) throws -> Result {

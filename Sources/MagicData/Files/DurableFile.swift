@@ -137,7 +137,10 @@ package enum DurableFile {
   }
 
   /// The time of day, in seconds, of whoever keeps a folder: a share's clock may be another than this machine's.
-  package static func clock(of folder: URL) throws -> Double {
+  ///
+  /// - Parameter isGuess: whether nothing hangs on it, so that nothing is written.
+  package static func clock(of folder: URL, isGuess: Bool = false) throws -> Double {
+    if isGuess { return Date().timeIntervalSince1970 }
     let file = try writeTemporary([UInt8](), beside: folder.appendingPathComponent("clock"))
     defer { unlink(file.path) }
     return lastWritten(file)?.seconds ?? 0

@@ -14,6 +14,7 @@ public struct MagicChanges: Sendable, Equatable {
   public enum Operation: Sendable {
     /// The object was made, changed or brought back.
     case update
+    /// It was removed, or what it held before was given up by a compaction.
     case remove
   }
 

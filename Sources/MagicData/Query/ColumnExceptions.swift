@@ -5,7 +5,7 @@ internal import MagicJournal
 /// Columns where something stands that SQL would compare in another way than Swift: NULL for a default, and -0.0 and NaN as blobs.
 ///
 /// That is rare, and what it asks for (`OR c IS NULL`, a `CASE` in the order) keeps SQLite from reading an index in its order. Where there is
-/// an index, it can be asked.
+/// an index that leads with the column, it can be asked; for one that has it further behind there is another of the exceptions alone.
 struct ColumnExceptions {
   /// A property of a type.
   struct Column {
@@ -52,26 +52,35 @@ struct ColumnExceptions {
   }
 
   private static func areNone(in column: Column, _ db: Connection) throws -> Bool {
-    let type = column.type
-    guard column.mayHaveExceptions, type.isIndexed(column.property), let field = type.fields[column.property] else {
-      return false
-    }
-    let (table, name) = (Statements.quoted(type.stored.table), Statements.quoted(type.stored.columns[field]))
-    var exceptions: [String] = []
-    if column.isReal { exceptions.append("EXISTS (SELECT 1 FROM \(table) WHERE \(name) >= X'')") }
-    if column.hasDefault { exceptions.append("EXISTS (SELECT 1 FROM \(table) WHERE \(name) IS NULL)") }
+    guard column.mayHaveExceptions, column.canBeAsked else { return false }
+    let table = Statements.quoted(column.type.stored.table)
+    let exceptions = column.exceptions.map { "EXISTS (SELECT 1 FROM \(table) WHERE \($0))" }
     var select = try SQL(db, "SELECT \(exceptions.joined(separator: " OR "))")
     return try select.step() && select.integer(0) == 0
   }
 }
 
 extension ColumnExceptions.Column {
-  fileprivate var isReal: Bool { type.layout.properties[property].kind == .real }
-  fileprivate var hasDefault: Bool { type.standing(property) != nil }
+  private var isReal: Bool { type.layout.properties[property].kind == .real }
+  private var hasDefault: Bool { type.standing(property) != nil }
   fileprivate var mayHaveExceptions: Bool { type.fields[property] != nil && (isReal || hasDefault) }
 
-  fileprivate var isDoubtful: Bool {
-    type.formerFields[property] != nil || mayHaveExceptions && type.isIndexed(property)
+  /// What is true of an exception, each in SQL.
+  fileprivate var exceptions: [String] {
+    guard let field = type.fields[property] else { return [] }
+    let name = Statements.quoted(type.stored.columns[field])
+    return (isReal ? ["\(name) >= X''"] : []) + (hasDefault ? ["\(name) IS NULL"] : [])
+  }
+
+  fileprivate var canBeAsked: Bool {
+    type.isIndexed(property) || type.layout.indexes.contains { $0.contains(property) }
+  }
+
+  fileprivate var isDoubtful: Bool { type.formerFields[property] != nil || mayHaveExceptions && canBeAsked }
+
+  /// Which rows an index of the exceptions alone has; `nil` if there are none, or an index of the column finds them.
+  var exceptionIndex: String? {
+    mayHaveExceptions && canBeAsked && !type.isIndexed(property) ? exceptions.joined(separator: " OR ") : nil
   }
 }
 

@@ -8,7 +8,9 @@ internal import MagicJournal
 /// ```
 ///
 /// The second one serves queries for an author, for an author and a year, and for an author's books sorted by year. It is made when the type is
-/// first used in a database, which takes a moment where there are many objects already, and each write takes a little longer for it. An
+/// first used in a database, which takes a moment where there are many objects already, and each write takes a little longer for it. Where
+/// a number or a property with a default stands behind another one, a further index finds the few rows (NaN, or an object that is older than the property)
+/// that the order would not have at their place; as long as there are none, nothing is sorted. An
 /// index belongs to the database file: it is in no journal, and other replicas have their own. One that is no longer declared stays, since
 /// another version of the app may use the same file and want it; `DROP INDEX` takes it away. The primary value and the z index
 /// need none, nor do relations; one that leads with a reference to one object, such as `MagicIndex(\Page.book, \Page.number)`, serves its
@@ -68,14 +70,24 @@ extension MappedType {
     }
   }
 
-  /// No type's table begins with `magic_`, so that the names are recognised and free.
+  /// Those of the model, and what its queries need to use them: where a column stands behind another one, an index of its exceptions, in which
+  /// there is hardly anything.
   private var declaredIndexes: [(name: String, definition: String)] {
-    layout.indexes.filter { $0 != layout.primary.map { [$0] } }.map { properties in
-      let columns = properties.map { property in fields[property].map { stored.columns[$0] } ?? stored.keyColumn }
-      return (
-        "magic_" + ([stored.table] + columns).joined(separator: "_"),
-        " ON \(Statements.quoted(stored.table)) (\(columns.map(Statements.quoted).joined(separator: ", ")))"
-      )
+    let exceptions = Set(layout.indexes.flatMap { $0.dropFirst() }).sorted().compactMap { property in
+      ColumnExceptions.Column(type: self, property: property).exceptionIndex.map { index([property], "exceptions", where: $0) }
     }
+    return layout.indexes.filter { $0 != layout.primary.map { [$0] } }.map { index($0) } + exceptions
+  }
+
+  /// No type's table begins with `magic_`, so that the names are recognised and free.
+  private func index(
+    _ properties: [Int], _ what: String? = nil, where condition: String? = nil
+  ) -> (name: String, definition: String) {
+    let columns = properties.map { property in fields[property].map { stored.columns[$0] } ?? stored.keyColumn }
+    return (
+      "magic_" + ([stored.table] + columns + (what.map { [$0] } ?? [])).joined(separator: "_"),
+      " ON \(Statements.quoted(stored.table)) (\(columns.map(Statements.quoted).joined(separator: ", ")))"
+        + (condition.map { " WHERE \($0)" } ?? "")
+    )
   }
 }

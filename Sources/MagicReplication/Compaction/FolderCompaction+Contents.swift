@@ -54,7 +54,7 @@ extension FolderCompaction {
   /// Those that were written long ago, by the folder's own clock.
   private func old(of digits: Set<String>) throws -> [(url: URL, bytes: Int)] {
     guard !digits.isEmpty else { return [] }
-    let now = try DurableFile.clock(of: remote.folder)
+    let now = try DurableFile.clock(of: remote.folder, isGuess: isDryRun)
     return digits.sorted().compactMap { digits in
       let url = remote.content(digits)
       guard remote.checkWay(to: digits) == nil, let (written, bytes) = DurableFile.lastWritten(url),

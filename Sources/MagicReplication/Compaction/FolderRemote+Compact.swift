@@ -64,7 +64,7 @@ struct FolderCompaction {
     try consolidation.run(on: &listing)
     (report.newSegments, report.newBytes) = FolderCompaction.size(listing)
     report.newCheckpoints = listing.checkpoints.count
-    for leftover in try remote.leftovers() {
+    for leftover in try remote.leftovers(isDryRun: isDryRun) {
       if !isDryRun { try delete(leftover.url) }
       report.leftovers += 1
       report.leftoverBytes += leftover.bytes
@@ -137,24 +137,23 @@ extension MagicReplicator {
         .notAllowed, "the folder that is served is compacted where it is; of this database alone, compact without a remote")
     }
     let dataSet = try await agreed(remote.dataSet())
-    // Below a floor no names are left: what the folder has under the own id is compared before (F-17).
-    try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { _, _ in }
-    do {
+    if !isDryRun {
+      // Below a floor no names are left: what the folder has under the own id is compared before (F-17).
+      try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { _, _ in }
       try await magic.learnMembers(remote.acknowledged(dataSet))
-    } catch let error as MagicDataError where isDryRun && [.notAllowed, .busy].contains(error.code) {
-      // What is said there and not known here yet keeps history where it is, and nothing else.
     }
-    let database = try await magic.compact(keeping: keeping, isDryRun: isDryRun)
+    let said = isDryRun ? try remote.acknowledged(dataSet) : nil
+    let database = try await magic.compact(keeping: keeping, isDryRun: isDryRun, hearing: said)
     let store = magic.store
     let tidied: @Sendable (Connection, Snapshot) throws -> FolderCompactionReport = { db, snapshot in
       var tidying = FolderCompaction(remote: remote, dataSet: dataSet, isDryRun: isDryRun, snapshot.listing)
-      try tidying.cut(snapshot.journal, snapshot.state, Members(db))
+      try tidying.cut(snapshot.journal, snapshot.state, Members(db, hearing: said))
       try tidying.consolidate(as: snapshot.state.replica)
       try tidying.collect(snapshot.held, db)
       return tidying.report
     }
     guard !isDryRun else {
-      let folder = try await magic.ifCompacted(keeping: keeping) { db in
+      let folder = try await magic.ifCompacted(keeping: keeping, hearing: said) { db in
         let snapshot = try Snapshot(db, remote, dataSet)
         if let branch = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, branch.first) }
         return try tidied(db, snapshot)

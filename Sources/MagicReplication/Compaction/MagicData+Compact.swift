@@ -15,10 +15,16 @@ extension MagicData {
   /// - Parameters:
   ///   - keeping: history that is younger than this stays, by the stamps of its transactions.
   ///   - isDryRun: counts, and changes nothing.
-  /// - Throws: `MagicDataError` with `fork` if a replica has acknowledged other transactions than are held here, `busy`, `full`; the database is as it was then. `CancellationError`.
+  /// - Throws: `MagicDataError` with `fork` if a replica has acknowledged other transactions than are held here, `busy`, `full`; the database is as it was then. `CancellationError`, which may come
+  ///   when history is gone and its space in the file is being given back.
   /// - Complexity: O(journal).
   @discardableResult
   public func compact(keeping: Duration = .zero, isDryRun: Bool = false) async throws -> CompactionReport {
+    try await compact(keeping: keeping, isDryRun: isDryRun, hearing: nil)
+  }
+
+  /// - Parameter said: what a dry run takes into account beside what the database knows, and does not keep.
+  func compact(keeping: Duration, isDryRun: Bool, hearing said: FolderAcknowledgements?) async throws -> CompactionReport {
     let oldest = oldest(keeping)
     var report = CompactionReport()
     report.fileBytes = try await store.fileBytes()
@@ -26,7 +32,7 @@ extension MagicData {
     let (store, counted) = (store, report)
     let compacted: @Sendable (Connection) throws -> CompactionReport = { db in
       var report = counted
-      let floor = try report.floor(db, oldest)
+      let floor = try report.floor(db, Members(db, hearing: said), oldest)
       if let floor {
         var compaction = try JournalCompaction(db, to: floor)
         try isDryRun ? compaction.plan(Task.checkCancellation) : compaction.run(Task.checkCancellation)
@@ -39,20 +45,24 @@ extension MagicData {
     }
     if isDryRun { return try await store.read(compacted) }
     report = try await store.write(compacted)
-    // History that was given up before a process was killed, or by a pull, left its space in the file as well.
-    try await store.shrink()
+    do {
+      // History that was given up before a process was killed, or by a pull, left its space in the file as well.
+      try await store.shrink()
+    } catch let error as MagicDataError where [.full, .busy].contains(error.code) {
+      // The history is gone all the same; the next compaction gives the space back.
+    }
     report.newFileBytes = try await store.fileBytes()
     return report
   }
 
   /// Looks what there would be once history was given up: in a copy, so that nobody waits and nothing here is written to.
   func ifCompacted<Result: Sendable>(
-    keeping: Duration, _ look: @Sendable @escaping (Connection) throws -> Result
+    keeping: Duration, hearing said: FolderAcknowledgements?, _ look: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     let oldest = oldest(keeping)
     let isWhole = try await store.read { db in
       var report = CompactionReport()
-      return try report.floor(db, oldest) == nil
+      return try report.floor(db, Members(db, hearing: said), oldest) == nil
     }
     if isWhole { return try await store.read(look) }
     let scratch = try ScratchFolder("compaction")
@@ -62,7 +72,7 @@ extension MagicData {
     let copy = MagicData(store: try Store(.file(file, mustExist: true), store.surroundings, isForReading: true))
     let result = try await copy.store.write { db in
       var report = CompactionReport()
-      if let floor = try report.floor(db, oldest) {
+      if let floor = try report.floor(db, Members(db, hearing: said), oldest) {
         var compaction = try JournalCompaction(db, to: floor)
         try compaction.run(Task.checkCancellation)
       }
@@ -86,9 +96,9 @@ extension CompactionReport {
   }
 
   /// How far the floor may rise, or `nil` if it stays where it is.
-  fileprivate mutating func floor(_ db: Connection, _ oldest: Int64) throws -> NamedFrontier? {
+  fileprivate mutating func floor(_ db: Connection, _ members: Members, _ oldest: Int64) throws -> NamedFrontier? {
     let journal = try JournalReader(db)
-    let (raised, unsent, hindrances) = try Members(db).floor(journal)
+    let (raised, unsent, hindrances) = try members.floor(journal)
     self.unsent = Int(clamping: unsent)
     for hindrance in hindrances {
       switch hindrance {

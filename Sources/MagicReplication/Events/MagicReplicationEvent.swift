@@ -23,7 +23,7 @@ public enum MagicReplicationEvent: Sendable {
   /// Two databases have written under this id, as a copy or a backup of one does: what both wrote is held under ids of their own from here on. Nothing is lost.
   case closed(String)
   /// A replica, of this id, or the remote holds the same transactions and came to other values: one of the two is damaged. Told by
-  /// ``MagicReplicator/run(every:)``, once for each time it looks; ``MagicReplicator/sync()`` ends with an error that says what to do.
+  /// ``MagicReplicator/run(every:)``, once until a look finds nothing more of it; ``MagicReplicator/sync()`` ends with an error that says what to do.
   case differed(from: String)
   /// One database is in use as two; nothing was changed, and a person has to decide.
   case forked(MagicDataError)

@@ -95,6 +95,16 @@ extension MagicData {
   }
 }
 
+extension Members {
+  /// Those that the database knows, and would know if it took what is said in a folder; of what that closes nothing is moved.
+  init(_ db: Connection, hearing said: FolderAcknowledgements?) throws {
+    self = try Members(db)
+    if let said, try DatabaseState(db).dataSet == said.dataSet {
+      for file in said.files.values { learn(file, closing: false) }
+    }
+  }
+}
+
 extension MagicReplicator {
   /// Says that a replica which has been silent is not to be waited for (K-9). It is waited for again when it says what it has.
   ///

@@ -61,7 +61,8 @@ extension MagicReplicator {
     report.unread += arrivals.unread
     report.gaps += try await notHeld(arrivals.gaps)
     do {
-      try await magic.learnMembers(said.get())
+      // What cannot be read is told by the next push, and keeps no contents back.
+      if let said = try? said.get() { try await magic.learnMembers(said) }
       if let interruption = arrivals.interruption { throw interruption }
       let named =
         inStep == nil

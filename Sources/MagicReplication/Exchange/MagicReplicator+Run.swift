@@ -66,9 +66,14 @@ extension MagicReplicator {
       } catch let error as MagicDataError where error.mayPass {
         let pause = backOff.next()
         source.tell(.retrying(error, after: pause))
-        try? await Task.sleep(for: pause)
+        try? await waitUntilOver(atMost: pause)
       }
     }
+  }
+
+  private func waitUntilOver(atMost pause: Duration) async throws {
+    let end = ContinuousClock.now + pause
+    while !isOver, .now < end { try await Task.sleep(for: min(end - .now, .seconds(1))) }
   }
 
   private var isOver: Bool { Task.isCancelled || magic.store.isClosed }
@@ -149,7 +154,7 @@ private struct BackOff {
   private static let most = Duration.seconds(300)
 
   init(from first: Duration) {
-    self.first = max(first, .milliseconds(10))
+    self.first = min(max(first, .milliseconds(10)), BackOff.most)
     pause = self.first
   }
 
@@ -157,6 +162,6 @@ private struct BackOff {
 
   mutating func next() -> Duration {
     defer { pause = min(pause * 2, BackOff.most) }
-    return pause * Double.random(in: 0.75...1.25)
+    return min(pause * Double.random(in: 0.75...1.25), BackOff.most)
   }
 }

@@ -37,9 +37,11 @@ public struct MagicReplicator: Sendable {
   @discardableResult
   public func sync(accepting replicas: Set<String> = []) async throws -> (pull: PullReport, push: PushReport) {
     let replicator = accepting(replicas)
+    // A server is asked once more by who has become another replica meanwhile.
+    let before = Locked(PullReport())
     let report = try await telling {
       try await remote.opened(for: magic) { remote in
-        let report = try await replicator.sync(remote)
+        let report = try await replicator.sync(remote, after: before)
         if let differing = try await replicator.differing(remote, after: report), !differing.isEmpty {
           throw MagicDataError.differing(from: differing)
         }
@@ -62,8 +64,12 @@ public struct MagicReplicator: Sendable {
     var transactions: Int { pull.transactions + delivery.report.transactions }
   }
 
-  /// - Parameter making: whether a remote that is not there is made.
-  func sync(_ remote: any OpenRemote, making: Bool = true) async throws -> SyncReport {
+  /// - Parameters:
+  ///   - making: whether a remote that is not there is made.
+  ///   - before: what was pulled by tries before this one, to which this one's is added.
+  func sync(
+    _ remote: any OpenRemote, making: Bool = true, after before: Locked<PullReport> = Locked(PullReport())
+  ) async throws -> SyncReport {
     func dataSet() async throws -> DataSetID {
       if making { return try await made(remote) }
       do {
@@ -75,7 +81,11 @@ public struct MagicReplicator: Sendable {
           cause: error)
       }
     }
-    let pulled = try await pull(remote, dataSet())
+    let now = try await pull(remote, dataSet())
+    let pulled = before.withLock { before in
+      before = now.after(before)
+      return before
+    }
     // A pull can take long, and others may have settled database or remote meanwhile.
     let report = SyncReport(pull: pulled, delivery: try await push(remote, dataSet()))
     if report.pull.isComplete, report.delivery.report.unread.isEmpty { source.tell(.inStep) }

@@ -120,6 +120,21 @@ extension PushReport {
 }
 
 extension PullReport {
+  /// Of both, one after the other: what was merged by either, and what the later one has left.
+  func after(_ earlier: PullReport) -> PullReport {
+    var both = self
+    both.segments += earlier.segments
+    both.checkpoints += earlier.checkpoints
+    both.transactions += earlier.transactions
+    both.changes += earlier.changes
+    both.bytes += earlier.bytes
+    both.inflatedBytes += earlier.inflatedBytes
+    both.conflicts += earlier.conflicts
+    both.assets += earlier.assets
+    both.assetBytes += earlier.assetBytes
+    return both
+  }
+
   /// Another segment was merged.
   mutating func count(_ header: SegmentHeader) {
     segments += 1

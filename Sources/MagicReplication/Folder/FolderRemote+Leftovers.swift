@@ -12,7 +12,7 @@ extension FolderRemote {
   private static let age: TimeInterval = 86_400
 
   /// Temporary files that nobody has written to for a day, by the folder's own clock.
-  func leftovers() throws -> [Leftover] {
+  func leftovers(isDryRun: Bool = false) throws -> [Leftover] {
     var folders = [folder, segments, assets, doubts, acks, checkpoints].filter { isOwnFolder($0) }
     if folders.contains(assets) {
       folders += try listing(of: assets).sorted().map { assets.appendingPathComponent($0, isDirectory: true) }.filter {
@@ -23,7 +23,7 @@ extension FolderRemote {
       try listing(of: folder).sorted().filter(DurableFile.isTemporary).map { folder.appendingPathComponent($0) }
     }
     guard !files.isEmpty else { return [] }
-    let now = try DurableFile.clock(of: folder)
+    let now = try DurableFile.clock(of: folder, isGuess: isDryRun)
     return files.compactMap { file in
       guard let (written, bytes) = DurableFile.lastWritten(file), now - written > FolderRemote.age else { return nil }
       return Leftover(url: file, bytes: bytes)

@@ -114,6 +114,8 @@ public struct MagicHistory: Sendable {
   }
 
   /// Counts what the journal holds, in one reading.
+  ///
+  /// - Parameter selection: the moments and replicas that are meant; other conditions leave nothing out.
   public func statistics(_ selection: Selection = Selection()) async throws -> MagicJournalStatistics {
     try await source.statistics(selection.log)
   }

@@ -12,8 +12,22 @@ package struct FolderCheck: Sendable {
   /// Runs that are missing, so that later ones wait.
   package private(set) var gaps: [String] = []
 
-  /// Reads every file, one at a time.
+  /// Reads every file, one at a time. One that is gone was replaced by others (F-20), which are read then.
   package init(_ remote: FolderRemote) throws {
+    for _ in 0..<FolderCheck.looks {
+      self.init()
+      if try read(remote) { return }
+    }
+    throw MagicDataError(
+      .busy, "\(remote.text) is being changed all the time, by compactions or a service that carries it; check it again later")
+  }
+
+  private static let looks = 10
+
+  private init() {}
+
+  /// - Returns: `false` if a file was taken away meanwhile.
+  private mutating func read(_ remote: FolderRemote) throws -> Bool {
     let listing = try FolderListing(settled: remote, remote.dataSet())
     damaged = listing.rejected.map(\.error.message)
     for file in listing.files {
@@ -22,7 +36,8 @@ package struct FolderCheck: Sendable {
         transactions += try FolderListing.segment(file).transactions.count
         segments += 1
         bytes += SegmentHeader.length + file.header.storedLength
-      } catch let error as MagicDataError where error.code != .notFound {
+      } catch let error as MagicDataError {
+        guard error.code != .notFound else { return false }
         damaged.append(error.message)
       }
     }
@@ -32,7 +47,8 @@ package struct FolderCheck: Sendable {
         try checkpoint.read()
         checkpoints += 1
         bytes += checkpoint.bytes
-      } catch let error as MagicDataError where error.code != .notFound {
+      } catch let error as MagicDataError {
+        guard error.code != .notFound else { return false }
         damaged.append(error.message)
       }
     }
@@ -42,5 +58,6 @@ package struct FolderCheck: Sendable {
       guard let beyond else { continue }
       gaps.append("of replica \(replica) the transactions \(frontier[replica] + 1) to \(beyond.name.first - 1) are missing")
     }
+    return true
   }
 }

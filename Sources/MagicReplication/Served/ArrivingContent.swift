@@ -20,7 +20,8 @@ package final class ArrivingContent {
     part = folder.assets.appendingPathComponent(".\(digits).part")
     descriptor = open(part.path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { throw DurableFile.failure("could not be made", part) }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+    // Who had it may have given it its name between the one and the other.
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, ArrivingContent.leads(part, to: descriptor) else {
       close(descriptor)
       throw MagicDataError(.busy, "the content \(digits) is on its way already")
     }
@@ -28,6 +29,15 @@ package final class ArrivingContent {
   }
 
   deinit { close(descriptor) }
+
+  private static func leads(_ part: URL, to descriptor: Int32) -> Bool {
+    var (named, opened) = (stat(), stat())
+    return lstat(part.path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino
+      && named.st_dev == opened.st_dev
+  }
+
+  /// It has come on another way; nothing that is here is kept.
+  package func abandon() { unlink(part.path) }
 
   package func append(_ piece: UnsafeRawBufferPointer) throws {
     offset += try DurableFile.append(piece, to: descriptor, part)

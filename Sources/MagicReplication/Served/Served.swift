@@ -53,7 +53,9 @@ package protocol Served: Sendable {
   var changes: ChangeSignal { get }
 
   /// Watches for changes that others make, until the task is cancelled.
-  func watch() async
+  ///
+  /// - Throws: when what is served is no more where it was.
+  func watch() async throws
 }
 
 /// A segment on its way to a client.

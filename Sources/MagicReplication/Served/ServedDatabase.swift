@@ -52,8 +52,9 @@ package final class ServedDatabase: Served {
       }
       return Standing(try journal.heldRuns().map { Standing.Part($0) })
     }
-    // Who is told what is here takes it for kept (L-13).
+    // Who is told what is here takes it for kept (L-13): on the disk, and in a file that somebody finds.
     try await store.read { db in try store.syncToDisk(db) }
+    try store.checkIsInPlace()
     return standing
   }
 
@@ -154,7 +155,17 @@ package final class ServedDatabase: Served {
 
   package func digest(at frontier: Frontier) async throws -> String? { try await magic.digest(at: frontier) }
 
-  package func watch() async {
+  package func watch() async throws {
+    let store = magic.store
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await store.waitUntilDisplaced() }
+      group.addTask { await self.tellCommits() }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+
+  private func tellCommits() async {
     // Commits of other processes as well, and those that merge what clients send.
     while !Task.isCancelled, !magic.store.isClosed {
       do {
@@ -212,5 +223,6 @@ private final class DatabaseInbox: Inbox {
       for digits in arrived { contents.forget(digits) }
       try spool.empty()
     }
+    try store.checkIsInPlace()
   }
 }

@@ -64,10 +64,18 @@ extension Session {
 
   var takesContents: Bool { offers("assets") }
 
+  /// A hub's folder lacks what is not there as a file of the own one's length (F-13). A peer looks after its own.
+  private func lacks(_ there: Int?, _ own: (Int) -> Bool) -> Bool {
+    there.map { welcome.replica == nil && !own($0) } ?? true
+  }
+
   func lacking(contents lengths: [String: Set<Int>]) async throws -> Int {
     var (rest, lacking) = (lengths.keys.sorted()[...], 0)
     while !rest.isEmpty {
-      lacking += try await self.lengths(of: Array(rest.prefix(WireLimits.contents))).count { $0 == nil }
+      let part = Array(rest.prefix(WireLimits.contents))
+      lacking += try await zip(part, self.lengths(of: part)).count { digits, there in
+        lacks(there) { lengths[digits]?.contains($0) ?? true }
+      }
       rest = rest.dropFirst(WireLimits.contents)
     }
     return lacking
@@ -83,10 +91,12 @@ extension Session {
     while !rest.isEmpty {
       let part = Array(rest.prefix(WireLimits.contents))
       rest = rest.dropFirst(WireLimits.contents)
-      for ((digits, names), there) in zip(part, try await lengths(of: part.map(\.key))) where there == nil {
-        guard let file = names.map({ assets.place(of: $0) }).first(where: { PieceReader.length(of: $0) != nil }),
-          let length = PieceReader.length(of: file)
-        else {
+      for ((digits, names), there) in zip(part, try await lengths(of: part.map(\.key))) {
+        let own = names.lazy.map { assets.place(of: $0) }.compactMap { file in
+          PieceReader.length(of: file).map { (file: file, length: $0) }
+        }.first
+        guard lacks(there, { $0 == own?.length ?? $0 }) else { continue }
+        guard let (file, length) = own else {
           report.missingAssets += 1
           continue
         }

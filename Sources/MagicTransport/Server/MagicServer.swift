@@ -60,7 +60,8 @@ public struct MagicServer: Sendable {
   ///   - listening: hears of the addresses, ports chosen, once clients can come.
   ///   - figures: hears before that of the `http:` address of ``Options/metrics``, if there is one.
   /// - Throws: `MagicDataError` with `notAllowed` for a plain address that others can reach, files of secrets that others can read, or a socket that cannot
-  ///   be made; `notFound` for what is no address.
+  ///   be made; `busy` for an address that somebody else serves, `exists` for a file that is no socket; `value` for a file of tokens that is none;
+  ///   `notFound` for what is no address, and when the database's file is removed or replaced meanwhile.
   public func run(
     _ listening: @Sendable ([String]) -> Void = { _ in }, figures: @Sendable (String) -> Void = { _ in }
   ) async throws {
@@ -82,19 +83,19 @@ public struct MagicServer: Sendable {
     if let metrics { figures(metrics.address) }
     listening(bound.map(\.text))
     let all = bound
-    await stopping(house.stop) {
+    try await stopping(house.stop) {
       // What clients have asked for is finished, so it must not be cancelled with this task.
-      await withTaskGroup(of: Void.self) { group in
+      try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {
           await house.stop.wait(after: 0)
           for listener in all { await listener.close() }
           await metrics?.close()
         }
         for listener in all { group.addTask { await listener.serve(house) } }
-        let watching = Task { await served.watch() }
-        await group.waitForAll()
+        let watching = watch(house.stop)
+        try await group.waitForAll()
         watching.cancel()
-        await watching.value
+        try await watching.value
       }
     }
   }
@@ -114,12 +115,24 @@ public struct MagicServer: Sendable {
       .takingOwnershipOfDescriptors(input: input, output: output) { channel in
         channel.eventLoop.makeCompletedFuture { try channel.frames(isServer: true) }
       }
-    await stopping(house.stop) {
-      let watching = Task { await served.watch() }
+    try await stopping(house.stop) {
+      let watching = watch(house.stop)
       await Visit(house, channel, from: "stdio").run()
       house.stop.tell()
       watching.cancel()
-      await watching.value
+      try await watching.value
+    }
+  }
+
+  /// Watches what is served; if that is no more there, `stop` is told.
+  private func watch(_ stop: ChangeSignal) -> Task<Void, any Error> {
+    Task {
+      do {
+        try await served.watch()
+      } catch {
+        stop.tell()
+        throw error
+      }
     }
   }
 
@@ -132,10 +145,10 @@ public struct MagicServer: Sendable {
   }
 
   /// Runs `body` to its end; when this task is cancelled, `stop` is told.
-  private func stopping(_ stop: ChangeSignal, _ body: @Sendable @escaping () async -> Void) async {
+  private func stopping(_ stop: ChangeSignal, _ body: @Sendable @escaping () async throws -> Void) async throws {
     let serving = Task(operation: body)
-    await withTaskCancellationHandler {
-      await serving.value
+    try await withTaskCancellationHandler {
+      try await serving.value
     } onCancel: {
       stop.tell()
     }

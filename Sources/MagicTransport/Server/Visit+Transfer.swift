@@ -21,6 +21,7 @@ extension Visit {
     if let owners = house.owners, try owners.isOthers(header.replica, than: conversation.holder.name) {
       throw WireError(.notAllowed, "replica \(header.replica) belongs to another token")
     }
+    try await checkRoom(for: [header.replica])
     while segment.lacking > 0 {
       try await data(&iterator, atMost: segment.lacking).withUnsafeReadableBytes { try segment.append($0) }
     }
@@ -42,15 +43,21 @@ extension Visit {
         try checkpoint.append($0)
       }
     }
-    let whole = Whole(checkpoint)
-    try await offPool { [owners = house.owners] in
+    let (whole, here) = (Whole(checkpoint), try await house.served.frontier())
+    try await offPool { [self, owners = house.owners] in
       let name = try whole.arrived.finish { writer, replicas in
         guard writer == conversation.hello.replica else {
           throw WireError(.notAllowed, "a checkpoint was written by another replica than the one that sends it")
         }
         for replica in replicas where try owners?.isOthers(replica, than: conversation.holder.name) ?? false {
-          throw WireError(.notAllowed, "a checkpoint stands for replica \(replica), which belongs to another token")
+          throw WireError(
+            .notAllowed,
+            """
+            a checkpoint stands for replica \(replica), which belongs to another token; put it into the server's own folder, \
+            with push and that folder's path
+            """)
         }
+        try checkRoom(for: Set(replicas), here: here)
       }
       inbox.receivedCheckpoint(name)
     }
@@ -123,11 +130,34 @@ extension Visit {
     if offset == 0, hash.finish().hexadecimal != digits { await house.served.doubt(content: digits) }
   }
 
+  /// Waits for who brings the same content, each `DATA` of which has to come in time; `nil` if it has come so.
+  private func arriving(_ digits: String, _ length: Int, into inbox: any Inbox) async throws -> ArrivingContent? {
+    var hasWaited = false
+    while true {
+      do {
+        let content = try ArrivingContent(digits, in: inbox.contents)
+        guard hasWaited else { return content }
+        let file = try await house.served.contents([digits])[digits] ?? (inbox.isDurable ? nil : inbox.contents.content(digits))
+        guard let file, PieceReader.length(of: file) == length else { return content }
+        content.abandon()
+        return nil
+      } catch let error as MagicDataError where error.code == .busy {
+        hasWaited = true
+        try await Task.sleep(for: .milliseconds(100))
+      }
+    }
+  }
+
   func receive(
     _ digits: String, _ length: Int, into inbox: any Inbox,
     _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async throws {
-    let content = try ArrivingContent(digits, in: inbox.contents)
+    guard let content = try await arriving(digits, length, into: inbox) else {
+      // Somebody else has brought it meanwhile.
+      inbox.received(digits)
+      try await send(.length(.from, length), outbound)
+      return try await send(Frame(.stored), outbound)
+    }
     if content.offset > length { try content.restart() }
     try await send(.length(.from, content.offset), outbound)
     while content.offset < length {

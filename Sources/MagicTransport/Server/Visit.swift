@@ -23,6 +23,8 @@ final class Visit: Sendable {
     var isWatching = false
     /// What the client was told to be here.
     var told: Frontier?
+    /// Whose transactions it has brought.
+    var brought = Set<ReplicaID>()
     /// Whether what the client has sent is being taken, of which it hears by the answer.
     var isSettling = false
     /// Whether something was asked for that is not answered, or sent that is not settled.
@@ -76,11 +78,13 @@ final class Visit: Sendable {
 
   // MARK: Frames
 
-  private func next(_ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator) async throws -> Frame? {
+  private func next(
+    _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, pongsCount: Bool = true
+  ) async throws -> Frame? {
     while let frame = try await iterator.next() {
       count(in: 5 + frame.body.readableBytes)
       guard frame.kind == .pong else { return frame }
-      deadline.set(WireLimits.silence)
+      if pongsCount { deadline.set(WireLimits.silence) }
     }
     return nil
   }
@@ -90,7 +94,10 @@ final class Visit: Sendable {
     _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, atMost count: Int
   ) async throws -> ByteBuffer {
     deadline.set(WireLimits.silence)
-    guard let frame = try await next(&iterator) else { throw WireError(.protocolViolation, "it ended within bytes") }
+    // Who is there and sends nothing holds up others that have the same.
+    guard let frame = try await next(&iterator, pongsCount: false) else {
+      throw WireError(.protocolViolation, "it ended within bytes")
+    }
     deadline.clear()
     guard frame.kind == .data, 1...count ~= frame.body.readableBytes else {
       throw WireError(.protocolViolation, "\(count) bytes were to come, and a frame of kind \(frame.kind) did")
@@ -116,6 +123,8 @@ final class Visit: Sendable {
     _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async throws -> Conversation {
     guard let frame = try await next(&iterator) else { throw Gone() }
+    // What it takes from here on is the server's time.
+    deadline.clear()
     let hello = try Hello(frame)
     // Zeros are a hub's (W-2).
     guard hello.replica != .unset else { throw WireError(.protocolViolation, "a client has a replica id") }
@@ -201,6 +210,8 @@ final class Visit: Sendable {
       case .held:
         held = try frame.held()
         try await answer(.standing, dataSet, held, of: held, conversation, outbound)
+        // What came while it was made was not told, as something else was then.
+        await tellChange(outbound)
       case .pull:
         try await give(after: frame.frontier(), dataSet, conversation, outbound)
       case .segment:
@@ -248,6 +259,22 @@ final class Visit: Sendable {
     }
   }
 
+  /// Who may write must not bring in so many replicas that no answer has room for them any more.
+  func checkRoom(for replicas: Set<ReplicaID>) async throws {
+    guard !shared.withLock({ replicas.isSubset(of: $0.brought) }) else { return }
+    try checkRoom(for: replicas, here: try await house.served.frontier())
+  }
+
+  func checkRoom(for replicas: Set<ReplicaID>, here: Frontier) throws {
+    let new = shared.withLock { shared in
+      shared.brought.formUnion(replicas)
+      return shared.brought.count { here[$0] == 0 }
+    }
+    guard here.replicas.count + new <= WireLimits.replicas else {
+      throw WireError(.notAllowed, "this would be more than \(WireLimits.replicas) replicas, which is all that a server takes")
+    }
+  }
+
   /// - Parameters:
   ///   - held: what is compared.
   ///   - known: what the client has said to hold.
@@ -285,8 +312,12 @@ final class Visit: Sendable {
       return WireError(.protocolViolation, "it does not speak TLS that is known here, or shows no certificate that is trusted")
     }
     let refusal = WireError(error)
-    // The other refusals are the client's doing, and said with the session.
-    if refusal.code == .failed { house.logger.error("\(address): \(error)") }
+    // The other refusals are the client's doing, and said with the session; of what is not, the client does not hear all.
+    if refusal.code == .failed {
+      house.logger.error("\(address): \(error)")
+    } else if let error = error as? MagicDataError, error.message != refusal.message {
+      house.logger.warning("\(address): \(error)")
+    }
     deadline.set(WireLimits.linger)
     do {
       try await outbound.write(refusal.frame)

@@ -36,7 +36,9 @@ package struct WireError: Error {
       case .incompatible: self.init(.dataSet, error.message)
       case .damaged: self.init(.damaged, "what was sent, or is kept here, is damaged")
       case .full: self.init(.full, "no space is left at the server")
-      case .busy: self.init(.busy, "the server's database is busy")
+      case .busy: self.init(.busy, "the server is busy; try again")
+      case _ where error.cause is DisplacedDatabase:
+        self.init(.failed, "the server's database was removed or replaced while it was in use")
       case .notFound: self.init(.notThere, "there is nothing there")
       case .notAllowed: self.init(.failed, "the server may not read or write its own files")
       default: self.init(.failed, "the server failed; its log says why")

@@ -34,6 +34,8 @@ enum WireLimits {
   /// For which a server goes on taking what is on its way after an error (W-13), and how much of it.
   static let linger = Duration.seconds(2)
   static let lingerFrames = 256
+  /// Replicas of which a server takes something: all of them stand in one frame (W-6), with room for those that several clients bring at once.
+  static let replicas = 10_000
   /// Connections that have not said who they are.
   static let strangers = 512
   /// Sessions in all, and from one address.

@@ -34,6 +34,7 @@ struct State: Command {
 
   func validate() throws {
     _ = try checking { try moment() }
+    if csv { Twin.overrule("JSON") }
     guard !csv || !output.json else { throw ValidationError("--csv and --json are two forms; name one of them.") }
   }
 

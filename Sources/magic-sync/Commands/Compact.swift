@@ -71,11 +71,12 @@ struct Compact: Command {
       throw ValidationError(
         "\(place.text) is no folder: what a server has is compacted where it is, and a bundle is written anew by a push.")
     }
-    let report = try await database.use { magic in
+    func compact(_ magic: MagicData) async throws -> (database: CompactionReport, folder: FolderCompactionReport) {
       try await Reporter(output).follow(MagicReplicator(magic, remote: folder)) { [isDryRun] in
         try await $0.compact(keeping: keeping, isDryRun: isDryRun)
       }
     }
+    let report = isDryRun ? try await database.look(compact) : try await database.use(compact)
     return Content(report.database, report.folder, isDryRun: isDryRun).outcome
   }
 

@@ -253,7 +253,8 @@ import Testing
   /// What a log prints of a value that somebody else wrote is a line of JSON, whatever it is.
   @Test func anyValueIsALineOfJSON() async throws {
     let values: [Value] = [
-      .coded(Array("{\"a\":[1,\"x\"]}".utf8)), .text("a\u{85}\u{7}\"\\"), .real(1.5), .bytes([0, 255]),
+      .coded(Array("{\"a\":[1,\"x\"]}".utf8)), .coded(Array("[\"\u{9b}2J\"]".utf8)), .text("a\u{85}\u{7}\"\\"), .real(1.5),
+      .bytes([0, 255]),
       .dictionary(of: [DictionaryElement(name: Array("\"k\"".utf8), key: .primary(.text("x")))]),
       .set(of: [SetElement(key: .primary(.integer(.min)))]), .list([.primary(.text("E621E1F8-C36C-495A-93FC-0C247A3E6E5F"))]),
     ]
@@ -263,7 +264,7 @@ import Testing
     .faults { input in
       var reader = ByteReader(input)
       let line = try Value(from: &reader).json
-      guard !line.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }),
+      guard !line.unicodeScalars.contains(where: { $0.value < 0x20 || 0x7f...0x9f ~= $0.value }),
         (try? JSONSerialization.jsonObject(with: Data(line.utf8), options: .fragmentsAllowed)) != nil
       else { throw JSONLineError(line: line) }
       return .read

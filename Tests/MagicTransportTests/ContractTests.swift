@@ -303,6 +303,24 @@ import Testing
     try await place.stop()
   }
 
+  /// F-13: what was cut short is not what somebody has, whoever asks.
+  @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func aContentThatWasCutShortIsWrittenAnew(kind: RemoteKind)
+    async throws
+  {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    try await a.magic.update(Photo("1", "once upon a time"))
+    try await a.replicator.push()
+    let assets = place.files.appendingPathComponent("assets")
+    let names = try FileManager.default.subpathsOfDirectory(atPath: assets.path).filter { $0.count > 64 }
+    try Data("once".utf8).write(to: assets.appendingPathComponent(try #require(names.first)))
+    #expect(try await a.replicator.status().outAssets == 1)
+    #expect(try await a.replicator.push().assets == 1)
+    #expect(try await b.replicator.pull().isComplete)
+    #expect(try await b.magic.object(of: Photo.self, primary: "1").content?.load() == "once upon a time")
+    try await place.stop()
+  }
+
   /// H-9: a wiped remote lacks something, and no more.
   @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func aWipedRemoteIsFilledAgain(kind: RemoteKind) async throws {
     let place = try await Place(kind)

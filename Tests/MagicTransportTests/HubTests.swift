@@ -96,6 +96,55 @@ import Testing
     try await place.stop()
   }
 
+  /// W-14: two that have the same content send it one after the other, and the second only what is not there then.
+  @Test(arguments: [false, true]) func whoSendsWhatIsOnItsWayWaits(comes: Bool) async throws {
+    let place = try await Place(.hub)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.push()
+    try await a.magic.update(Photo("1", "once upon a time"))
+    let name = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: place.folder["a/files"].path).first { $0.hasSuffix(".txt") })
+    let digits = AssetContent.digits(of: name)
+    let assets = place.files.appendingPathComponent("assets")
+    let part = assets.appendingPathComponent(".\(digits).part")
+    try FileManager.default.createDirectory(
+      at: assets.appendingPathComponent(String(digits.prefix(2))), withIntermediateDirectories: true)
+    let descriptor = open(part.path, O_RDWR | O_CREAT, 0o600)
+    #expect(flock(descriptor, LOCK_EX) == 0)
+    async let push = a.replicator.push()
+    try await Task.sleep(for: .milliseconds(500))
+    if comes {
+      try Data("once upon a time".utf8).write(to: part)
+      #expect(rename(part.path, FolderRemote(place.files).content(digits).path) == 0)
+    }
+    close(descriptor)
+    let report = try await push
+    #expect(report.assetBytes == (comes ? 0 : 16))
+    let b = try place.replica("b")
+    #expect(try await b.replicator.pull().isComplete)
+    #expect(try await b.magic.object(of: Photo.self, primary: "1").content?.load() == "once upon a time")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: assets.path).filter { $0.hasSuffix(".part") } == [])
+    try await place.stop()
+  }
+
+  /// L-13: what is written to a file that nobody finds is not acknowledged, and the server says what happened.
+  @Test func aServerWhoseDatabaseWasReplacedTakesNothing() async throws {
+    let place = try await Place(.peer)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.push()
+    let file = place.folder["served/default.sqlite3"]
+    try FileManager.default.moveItem(at: file, to: place.folder["served/elsewhere"])
+    try Data(contentsOf: place.folder["served/elsewhere"]).write(to: file)
+    try await a.magic.update(Note("2", "two"))
+    await #expect { _ = try await a.replicator.push() } throws: { error in
+      [.failed, .unreachable].contains((error as? MagicDataError)?.code)
+    }
+    let server = try #require(place.server)
+    await #expect { try await server.finished() } throws: { error in (error as? MagicDataError)?.code == .notFound }
+  }
+
   /// W-5, W-13: a hub without a data set takes that of who comes first, and tells it to who comes second. Without one it answers nothing else, and with one
   /// it takes no other's segments.
   @Test func whoComesFirstGivesTheDataSet() async throws {

@@ -37,6 +37,9 @@ final class RunningServer: Sendable {
     try await task.value
   }
 
+  /// Returns when it has ended by itself.
+  func finished() async throws { try await task.value }
+
   deinit { task.cancel() }
 
   /// Nothing is printed that a test has in mind to refuse.

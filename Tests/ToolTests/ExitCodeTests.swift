@@ -83,6 +83,27 @@ import Testing
     #expect(server.end() == 0)
   }
 
+  /// J-3, F-11: the same in one folder, as when somebody has copied the one into the other. Nothing is made of one branch alone, and what is shown says so.
+  @Test func aFolderOfTwoBranchesIsAForkForWhoHasNoDatabase() async throws {
+    try await makeBranches()
+    let side = folder["side/segments"]
+    for name in try FileManager.default.contentsOfDirectory(atPath: side.path) where name.hasSuffix(".segment") {
+      let file = folder["remote/segments"].appendingPathComponent(name)
+      if !FileManager.default.fileExists(atPath: file.path) {
+        try FileManager.default.copyItem(at: side.appendingPathComponent(name), to: file)
+      }
+    }
+    for arguments in [
+      ["apply", path("remote"), "--into", path("x")], ["state", path("remote")], ["export", path("remote"), path("x")],
+    ] {
+      let result = try Tool.replay.run(arguments: arguments)
+      #expect(result.status == 8, "\(arguments): \(result)")
+      #expect(!FileManager.default.fileExists(atPath: path("x")))
+    }
+    let log = try Tool.replay.run("log", path("remote"))
+    #expect(log.status == 3 && log.errors.contains("there are two transactions"), "\(log)")
+  }
+
   /// L-11, J-33: a third who has taken the one's transactions for the other's holds both, and says so.
   @Test func branchesAreSaid() async throws {
     try await makeBranches()

@@ -59,6 +59,25 @@ private struct Ticket: MagicObject {
     #expect(result.output.contains("Note inserted has a row, against its journal"))
   }
 
+  /// What a repair would bring back is not given up, and no checkpoint is written without it.
+  @Test func aJournalThatObjectsDoNotLeadToIsNotCompacted() async throws {
+    for id in ["deleted", "kept"] { try await fixture.write(id, to: "a", id: id) }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try fixture.sql("DELETE FROM Note WHERE id = 'deleted'", in: "a")
+    for arguments in [[], ["--dry-run"], [path("remote")], [path("remote"), "--dry-run"]] {
+      let result = try Tool.sync.run(arguments: ["compact", path("a")] + arguments)
+      #expect(result.status == 1 && result.errors.contains("objects lead to 1"), "\(arguments): \(result)")
+    }
+    #expect(try Tool.replay.run("verify", path("a"), "--repair", "journal").status == 0)
+    #expect(try Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    #expect(try Tool.replay.run("state", path("a"), "--csv").output.contains("deleted"))
+    // The same of what is kept of a history that was given up.
+    try fixture.sql("DELETE FROM Note WHERE id = 'deleted'", in: "a")
+    let before = try Tool.sync.run("log", path("remote"), "--json").output
+    #expect(try Tool.sync.run("compact", path("a"), path("remote")).status == 1)
+    #expect(try Tool.sync.run("log", path("remote"), "--json").output == before)
+  }
+
   /// What is lost of the journal is said, the rest is shown, and nothing is settled by what is left.
   @Test func aJournalThatLacksRowsIsReadAsFarAsItGoes() async throws {
     for id in ["x", "y", "z"] { try await fixture.write(id, to: "a", id: id) }

@@ -124,7 +124,7 @@ enum Statements {
   static let selectRoots = """
     SELECT DISTINCT r.uuid FROM magic_journal j JOIN magic_replica r ON r.id = j.root WHERE j.id BETWEEN ? AND ?
     """
-  static let selectRowSizes = "SELECT count(*), sum(length(data)) FROM magic_journal WHERE id BETWEEN ? AND ?"
+  static let selectRowSizes = "SELECT sum(entries), sum(length(data)) FROM magic_journal WHERE id BETWEEN ? AND ?"
 
   static let createSurvivors = """
     CREATE TEMP TABLE IF NOT EXISTS magic_survivor (row INTEGER, place INTEGER, data BLOB, PRIMARY KEY (row, place)) WITHOUT ROWID;

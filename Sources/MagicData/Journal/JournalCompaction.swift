@@ -21,6 +21,8 @@ package struct JournalCompaction {
   /// At and below the new floor.
   private let rows: JournalRows
   package private(set) var outcome = Outcome()
+  /// Entries of these rows, as the journal has them.
+  private var written = 0
 
   private struct Run {
     let run: JournalRun?
@@ -103,16 +105,30 @@ package struct JournalCompaction {
   package mutating func plan(_ checkCancelled: () throws -> Void) throws {
     try countRows()
     try forEachObject(checkCancelled) { chain, _, _, _ in try count(chain) }
+    try checkIsMet()
   }
 
   private mutating func countRows() throws {
-    outcome = Outcome()
+    (outcome, written) = (Outcome(), 0)
     for range in rows.ranges {
       var select = try SQL(db, Statements.selectRowSizes)
       try select.bind(range.lowerBound)
       try select.bind(range.upperBound)
-      if try select.step() { outcome.bytes += select.int(1) }
+      guard try select.step() else { continue }
+      written += select.int(0)
+      outcome.bytes += select.int(1)
     }
+  }
+
+  /// What no object leads to would go for good; a repair finds it as long as it is there.
+  private func checkIsMet() throws {
+    guard outcome.entries != written else { return }
+    throw MagicDataError(
+      .notADatabase,
+      """
+      the database is damaged: of \(written) entries of the history that is to be given up objects lead to \(outcome.entries). Nothing was changed. \
+      Run magic-replay verify, which says what to do
+      """)
   }
 
   private mutating func count(_ chain: [Link]) throws {
@@ -197,6 +213,7 @@ package struct JournalCompaction {
       try count(chain)
       try relink(chain, key, zIndex, table)
     }
+    try checkIsMet()
     try writeRows(checkCancelled)
     try db.execute(sql: Statements.dropSurvivors)
     try DatabaseState(db).keepClock(db)

@@ -57,14 +57,19 @@ extension JournalReader {
     return try select.identifier(0)
   }
 
-  /// The digest (M-11) of what the kept entries fold to.
-  package func digestOfKept() throws -> Digest {
+  /// The digest (M-11) of what the kept entries fold to that objects lead to, and how many these are.
+  package func digestOfKept() throws -> (digest: Digest, entries: Int) {
     let rows = try JournalCompaction.rows(to: Frontier(), db).kept
-    return try digest { chain, type in
+    var entries = 0
+    let digest = try digest { chain, type in
       var state = ObjectState()
-      for link in chain where rows.contains(link.row) { link.fold(into: &state, of: type.schema) }
+      for link in chain where rows.contains(link.row) {
+        entries += 1
+        link.fold(into: &state, of: type.schema)
+      }
       return state
     }
+    return (digest, entries)
   }
 
   /// An entry of an object, and where it stands.

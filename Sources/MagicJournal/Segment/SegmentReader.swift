@@ -129,7 +129,15 @@ struct BodyReader: Sendable {
     var roots: [ReplicaID] = []
     for _ in 0..<(try reader.count(of: 16)) { roots.append(try Identifier(from: &reader)) }
     var shapes: [SegmentShape] = []
-    for _ in 0..<(try reader.count(of: 2)) { shapes.append(try SegmentShape(from: &reader, schema)) }
+    let count = try reader.count(of: 2)
+    guard count <= Limits.entries else { throw reader.damaged("it has more shapes than entries are allowed") }
+    var fields = 0
+    for _ in 0..<count {
+      let shape = try SegmentShape(from: &reader, schema)
+      fields += shape.fields.count
+      guard fields <= Limits.segmentSize else { throw reader.damaged("its shapes have more fields than values are allowed") }
+      shapes.append(shape)
+    }
     columns = try SegmentColumns<ByteReader>(from: &reader, schema, isWhole: isWhole)
     columns.isKept = isKept
     if isWhole { try reader.expectEnd("the body") }

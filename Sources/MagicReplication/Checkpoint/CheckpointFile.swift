@@ -101,8 +101,9 @@ struct CheckpointFile: Sendable {
   static func write(_ journal: JournalReader, _ state: DatabaseState, _ dataSet: DataSetID, into remote: FolderRemote) throws
     -> CheckpointFile
   {
+    let (digest, folded) = try journal.digestOfKept()
     let header = CheckpointHeader(
-      dataSet: dataSet, writer: state.replica, digest: try journal.digestOfKept().identifier, floor: try journal.floor())
+      dataSet: dataSet, writer: state.replica, digest: digest.identifier, floor: try journal.floor())
     try remote.makeOwn(remote.checkpoints)
     let url = remote.checkpoints.appendingPathComponent(name(of: header))
     try DurableFile.write(to: url) { append in
@@ -120,6 +121,14 @@ struct CheckpointFile: Sendable {
       if !writer.isEmpty {
         try append(Data(writer.finish()))
         parts += 1
+      }
+      guard writer.entries == folded else {
+        throw MagicDataError(
+          .notADatabase,
+          """
+          the database is damaged: of \(writer.entries) entries that were kept of its history objects lead to \(folded). Nothing was written. Run magic-replay \
+          verify, which says what to do
+          """)
       }
       try append(Data(CheckpointEnd(entries: writer.entries, parts: parts).bytes))
     }

@@ -81,6 +81,14 @@ struct FolderCompaction {
     for checkpoint in listing.checkpoints where whole == nil && checkpoint.isAbove(named) {
       if try listing.isWhole(checkpoint) { whole = checkpoint }
     }
+    if let whole, whole.floor == named, try whole.header.digest != journal.digestOfKept().digest.identifier {
+      throw MagicDataError(
+        .damaged,
+        """
+        \(whole.url.path) does not come to what this database has kept of the same history: one of the two is damaged. Nothing was deleted. Compare them with \
+        magic-replay diff, and delete the one that is wrong
+        """)
+    }
     // Of a dry run it is written elsewhere, to be counted.
     let scratch = isDryRun ? try ScratchFolder("checkpoint") : nil
     defer { withExtendedLifetime(scratch) {} }

@@ -77,6 +77,8 @@ extension Value {
   private static func isPlainJSON(_ bytes: [UInt8]) -> Bool {
     if isNumber(bytes) || words.contains(bytes) { return true }
     guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return false }
+    // Controls beyond ASCII, which some terminals obey as well.
+    guard !zip(bytes, bytes.dropFirst()).contains(where: { $0 == 0xc2 && 0x80...0x9f ~= $1 }) else { return false }
     return (try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)) != nil
   }
 

@@ -70,6 +70,17 @@ final class Troubles {
     }
   }
 
+  /// Where two databases have written under one id, and nobody has closed it yet: one branch alone is shown, as far as it goes.
+  private(set) var fork: MagicDataError?
+
+  /// - Parameter path: of the source.
+  func add(fork error: MagicDataError, in path: String) {
+    fork = fork ?? error
+    add(
+      UnreadFile(path: path, code: error.code, message: "\(path): \(error.message); not all that was written under it is shown")
+    )
+  }
+
   /// More than anybody reads.
   private static let most = 1_000
 

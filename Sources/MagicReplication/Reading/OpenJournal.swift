@@ -9,13 +9,14 @@ package final class OpenJournal {
     case segment([UInt8], SegmentHeader?, path: String)
     case folder(FolderListing, DataSetID, [CheckpointFile])
 
-    static func folder(_ remote: FolderRemote) throws -> Part {
+    /// - Parameter forked: hears of branches that nobody has told apart yet.
+    static func folder(_ remote: FolderRemote, _ forked: (MagicDataError) -> Void) throws -> Part {
       let dataSet = try remote.dataSet()
       let listing: FolderListing
       do {
         listing = try FolderListing(settled: remote, dataSet)
       } catch let error as MagicDataError where error.code == .fork {
-        // All that does not meet is shown.
+        forked(error)
         listing = try FolderListing(remote, dataSet: dataSet)
       }
       return .folder(listing, dataSet, listing.needed)
@@ -54,6 +55,7 @@ package final class OpenJournal {
   ) async throws -> (Result, MagicReadReport) {
     try await Store.atLength { checkCancelled in
       var (parts, bundles, said): ([Part], [ScratchFolder], [UnreadFile]) = ([], [], [])
+      var forks: [(error: MagicDataError, path: String)] = []
       defer { withExtendedLifetime(bundles) {} }
       var databases: [(magic: MagicData, path: String, isFetched: Bool)] = []
       var fetched = MagicReadReport()
@@ -77,7 +79,7 @@ package final class OpenJournal {
           }
           parts.append(.segment(bytes, header, path: file.path))
         case .folder(let remote):
-          parts.append(try .folder(remote))
+          parts.append(try .folder(remote) { forks.append(($0, source.path)) })
         case .bundle(let file):
           let scratch = try ScratchFolder("bundle")
           bundles.append(scratch)
@@ -85,7 +87,7 @@ package final class OpenJournal {
           let remote = try BundleFile.folder(of: file, at: folder, hasContents: false, checkCancelled) {
             said.append(UnreadFile(path: file.path, code: $0.code, message: $0.message))
           }
-          parts.append(try .folder(remote))
+          parts.append(try .folder(remote) { forks.append(($0, source.path)) })
         case .export(let file):
           let reader = try ExportReader(file, Troubles())
           parts.append(.export(file, reader.dataSet, clock: reader.clock))
@@ -96,6 +98,7 @@ package final class OpenJournal {
           let journal = OpenJournal(parts)
           for file in fetched.unread + said { journal.troubles.add(file) }
           for gap in fetched.gaps { journal.troubles.add(gap) }
+          for fork in forks { journal.troubles.add(fork: fork.error, in: fork.path) }
           _ = try journal.dataSet()
           let result = try body(journal, checkCancelled)
           return (result, journal.report)
@@ -157,6 +160,11 @@ package final class OpenJournal {
       }
     }
     return end
+  }
+
+  /// - Throws: `MagicDataError` with `fork` if what was read is of two branches under one id, one of which was left out: nothing is to be made of that.
+  func checkIsOne() throws {
+    if let fork = troubles.fork { throw fork }
   }
 
   // MARK: What was given up
@@ -276,7 +284,7 @@ package final class OpenJournal {
         let kept = window.hasKept ? checkpoints.map { CheckpointCursor($0, window, troubles) } : []
         return kept
           + listing.replicas.filter(window.has).map { replica in
-            let floor = checkpoints.map { $0.floor[replica]?.sequence ?? 0 }.max() ?? 0
+            let floor = checkpoints.compactMap { $0.floor[replica] }.max { $0.sequence < $1.sequence }
             return FolderCursor(listing, replica, after: floor, window, troubles)
           }
       case .export(let file, _, _):

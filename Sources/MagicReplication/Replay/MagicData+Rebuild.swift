@@ -25,6 +25,7 @@ extension MagicData {
           var compaction = try JournalCompaction(db, to: journal.floor)
           try compaction.run(checkCancelled)
         }
+        try journal.checkIsOne()
         let isState = plan.isRun && !journal.troubles.isKeptLacking
         let dataSet = isState ? try journal.dataSet() : nil
         try DatabaseState.settle(try dataSet ?? DatabaseState(db).dataSet, db)
@@ -34,7 +35,7 @@ extension MagicData {
       }
     }
     read.gaps = report.read.gaps
-    read.unread += damaged
+    read.unread += damaged + report.read.unread
     report.read = read
     if plan.fetchesAssets { try await fetchAssets(from: sources, &report.pull) }
     return report
@@ -91,6 +92,8 @@ private struct Rebuilder {
   private var read = Frontier()
   private var given = Frontier()
   private var stopped: Set<ReplicaID> = []
+  /// What could not be merged.
+  private var unread: [UnreadFile] = []
   /// Between what was read of each replica.
   private var holes: [PullReport.Gap] = []
   private var shuffled: Shuffled?
@@ -161,7 +164,17 @@ private struct Rebuilder {
       types = known.types
     } else {
       if learnt.count >= Rebuilder.maxSchemas { learnt = [:] }
-      types = try merger.learn(schema.schema)
+      do {
+        types = try merger.learn(schema.schema)
+      } catch let error as MagicDataError where error.code == .tooLarge {
+        // As with a pull, what others wrote is taken all the same (J-15, F-10).
+        stopped.insert(transaction.replica)
+        unread.append(
+          UnreadFile(
+            path: "transaction \(transaction.sequence) of replica \(transaction.replica)", code: error.code,
+            message: "\(error.message); it and what its replica wrote later was left out"))
+        return
+      }
       learnt[ObjectIdentifier(schema)] = (schema, types)
     }
     guard try !merger.take(transaction, types), transaction.sequence == 0, let stamp = merger.heldBack[transaction.replica]
@@ -179,6 +192,7 @@ private struct Rebuilder {
     var report = RebuildReport()
     (report.transactions, report.changes) = (merger.transactions, merger.changes)
     report.read.gaps = missing(journal.troubles.report.gaps)
+    report.read.unread = unread
     report.pull.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
       .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - now)
     }

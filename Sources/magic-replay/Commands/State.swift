@@ -60,6 +60,8 @@ final class ObjectPrinter: @unchecked Sendable {
   private var type: String?
   private var names: [String] = []
   private var columns: [String] = []
+  /// Whether the third of them is the automatic number.
+  private var hasNumbers = false
   private var widths: [Int] = []
   /// The first objects of a type, of which the columns of a table follow.
   private var ahead: [ObjectAt] = []
@@ -79,7 +81,8 @@ final class ObjectPrinter: @unchecked Sendable {
       try begin()
       (type, names) = (object.type, object.fieldNames)
       if form == .csv {
-        columns = ["type", "object"] + (object.mayHaveNumber ? ["number"] : []) + Set(names).sorted()
+        hasNumbers = object.mayHaveNumber
+        columns = ["type", "object"] + (hasNumbers ? ["number"] : []) + Set(names).sorted()
         try line(columns)
       }
     }
@@ -100,7 +103,8 @@ final class ObjectPrinter: @unchecked Sendable {
   private func begin(isOver: Bool = true) throws {
     if !ahead.isEmpty {
       let names = ahead.reduce(into: Set<String>()) { $0.formUnion($1.fields.map(\.name)) }
-      columns = (ahead.contains { $0.number != nil } ? ["type", "object", "number"] : ["type", "object"]) + names.sorted()
+      hasNumbers = ahead.contains { $0.number != nil }
+      columns = (hasNumbers ? ["type", "object", "number"] : ["type", "object"]) + names.sorted()
       widths = columns.map(\.count)
       for object in ahead {
         for (index, cell) in cells(object).enumerated() {
@@ -130,7 +134,7 @@ final class ObjectPrinter: @unchecked Sendable {
     columns.enumerated().map { index, name in
       if index == 0 { return object.type }
       if index == 1 { return form == .csv ? object.object : object.object.printable }
-      if index == 2, name == "number", let number = object.number { return String(number) }
+      if index == 2, hasNumbers { return object.number.map(String.init) ?? "" }
       guard let value = object.fields.first(where: { $0.name == name })?.value else { return "" }
       if case .text(let text) = value, form == .csv { return text }
       return form == .csv ? value.shownJSON : value.shownText

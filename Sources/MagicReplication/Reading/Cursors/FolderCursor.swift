@@ -9,17 +9,22 @@ final class FolderCursor: TransactionCursor {
   private let window: JournalWindow
   private let troubles: Troubles
   private var held: UInt64
+  /// Of the transaction there, as far as it is known: what a file goes on from is compared with it (J-33).
+  private var name: TransactionName?
   private var open: (file: FolderListing.File, reader: SegmentReader, schema: SourceSchema)?
   private var holes: [ClosedRange<UInt64>] = []
   private var isOver = false
 
   init(
-    _ listing: FolderListing, _ replica: ReplicaID, after floor: UInt64, _ window: JournalWindow, _ troubles: Troubles
+    _ listing: FolderListing, _ replica: ReplicaID, after floor: NamedFrontier.End?, _ window: JournalWindow,
+    _ troubles: Troubles
   ) {
     (self.listing, self.replica, self.window, self.troubles) = (listing, replica, window, troubles)
-    held = max(window.after[replica], floor)
+    held = max(window.after[replica], floor?.sequence ?? 0)
+    name = held == floor?.sequence ? floor?.name : nil
     if let count = window.last, let last = listing.runs[replica]?.files.map(\.name.last).max(), UInt64(count) < last {
       held = max(held, last - UInt64(count))
+      if held != floor?.sequence { name = nil }
     }
   }
 
@@ -42,13 +47,14 @@ final class FolderCursor: TransactionCursor {
         }
         // Others may have it: what follows is shown, and what is not is said.
         holes.append(hole)
-        held = hole.upperBound
+        (held, name) = (hole.upperBound, nil)
         continue
       }
       if let since = window.since, file.header.lastName.stamp < since {
-        held = file.name.last
+        (held, name) = (file.name.last, file.header.lastName)
         continue
       }
+      guard goesOn(file, from: file.name.first - 1, file.header.previous) else { break }
       do {
         let reader = try FolderListing.reader(file)
         open = (file, reader, SourceSchema(reader.schema))
@@ -65,9 +71,14 @@ final class FolderCursor: TransactionCursor {
     guard let file = open?.file, let schema = open?.schema else { return nil }
     do {
       while let transaction = try open?.reader.next() {
+        guard goesOn(file, from: transaction.sequence, transaction.name) else {
+          open = nil
+          isOver = true
+          return nil
+        }
         guard transaction.sequence > held else { continue }
         guard transaction.sequence <= listing.limits[replica] ?? .max else { break }
-        held = transaction.sequence
+        (held, name) = (transaction.sequence, transaction.name)
         return (transaction, schema)
       }
     } catch {
@@ -75,6 +86,13 @@ final class FolderCursor: TransactionCursor {
     }
     open = nil
     return nil
+  }
+
+  /// Whether a file has the transaction after which it is read under the name that it had before.
+  private func goesOn(_ file: FolderListing.File, from sequence: UInt64, _ name: TransactionName) -> Bool {
+    guard sequence == held, let own = self.name, own != name else { return true }
+    troubles.add(fork: .fork(replica, sequence), in: file.url.path)
+    return false
   }
 
   private func sayUnread() {

@@ -94,7 +94,7 @@ import Testing
       }
     }
     for arguments in [
-      ["apply", path("remote"), "--into", path("x")], ["state", path("remote")], ["export", path("remote"), path("x")],
+      ["apply", path("remote"), "--into", path("x")], ["state", path("remote")], ["export", path("remote")],
     ] {
       let result = try Tool.replay.run(arguments: arguments)
       #expect(result.status == 8, "\(arguments): \(result)")

@@ -111,13 +111,13 @@ import Testing
     #expect(
       try await indexes("Message") == [
         "magic_Message_chat_place", "magic_Message_chat_sent", "magic_Message_place_exceptions",
-        "magic_Message_sent_exceptions",
+        "magic_Message_sent_exceptions", "magic_birth.Message",
       ])
     let chat = magic.query(of: Message.self).where { $0.chat == 1 }
     func plans() async throws -> [String] {
       var plans: [String] = []
       for query in [
-        chat.sorted(by: \.sent), chat.sorted(by: \.place, .descending), chat.where { $0.sent > 10 }.sorted(by: \.sent),
+        chat.sorted(by: \.sent), chat.sorted(by: \.place), chat.where { $0.sent > 10 }.sorted(by: \.sent),
         chat.where { (3...9).contains($0.place) }.sorted(by: \.place),
       ] { plans += try await query.plan() }
       return plans

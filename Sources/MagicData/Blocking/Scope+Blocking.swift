@@ -137,7 +137,15 @@ extension Scope {
         store.remember(mapped, as: type)
         return mapped
       }
-      return try OpenTransaction.run(blocking: store) { try $0.mappedBlocking(type, layout) }
+      do {
+        return try OpenTransaction.run(blocking: store) { try $0.mappedBlocking(type, layout) }
+      } catch let error as MagicDataError where error.code == .notAllowed {
+        guard let mapped = try store.readBlocking({ db in try MappedType.find(layout, db, hasIndexes: false) }) else {
+          throw error
+        }
+        store.remember(mapped, as: type)
+        return mapped
+      }
     }
   }
 

@@ -39,9 +39,12 @@ final class MappedType: Sendable {
   let withoutFormer = Locked<[Int: JournalPosition]>([:])
   /// Of reading all objects.
   let pace = Pace()
+  /// Whether all indexes are there; where nothing can be written, those that are missing are done without.
+  let hasIndexes: Bool
 
-  init(_ layout: Layout, _ schema: StoredSchema, _ stored: StoredType, _ learnt: [Int]) {
+  init(_ layout: Layout, _ schema: StoredSchema, _ stored: StoredType, _ learnt: [Int], hasIndexes: Bool = true) {
     self.layout = layout
+    self.hasIndexes = hasIndexes
     self.stored = stored
     fieldCount = schema.fieldCount
     var rest = learnt[...]
@@ -97,11 +100,14 @@ final class MappedType: Sendable {
   }
 
   /// The type as the database knows it; `nil` if something of it is new.
-  static func find(_ layout: Layout, _ db: Connection) throws -> MappedType? {
+  ///
+  /// - Parameter hasIndexes: `false` if it does without those that are missing, for who cannot make them.
+  static func find(_ layout: Layout, _ db: Connection, hasIndexes: Bool = true) throws -> MappedType? {
     let schema = try StoredSchema(db)
     try schema.checkPrimary(layout, db)
-    guard let mapped = schema.find(layout.schema).map({ MappedType(layout, schema, $0, $1) }) else { return nil }
-    return try mapped.missingIndexes(db).isEmpty ? mapped : nil
+    let found = schema.find(layout.schema).map { MappedType(layout, schema, $0, $1, hasIndexes: hasIndexes) }
+    guard hasIndexes, let found else { return found }
+    return try found.missingIndexes(db).isEmpty ? found : nil
   }
 
   /// The same, with its table and the columns and indexes that are new made.

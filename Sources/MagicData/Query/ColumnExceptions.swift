@@ -73,7 +73,7 @@ extension ColumnExceptions.Column {
   }
 
   fileprivate var canBeAsked: Bool {
-    type.isIndexed(property) || type.layout.indexes.contains { $0.contains(property) }
+    type.hasIndexes && (type.isIndexed(property) || type.layout.indexes.contains { $0.contains(property) })
   }
 
   fileprivate var isDoubtful: Bool { type.formerFields[property] != nil || mayHaveExceptions && canBeAsked }

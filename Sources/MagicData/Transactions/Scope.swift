@@ -92,7 +92,14 @@ enum Scope {
     case .database(let store), .observed(let store, _):
       // A type that is known costs no wait for whoever writes.
       var mapped = try await store.read { db in try MappedType.find(layout, db) }
-      if mapped == nil { mapped = try await store.write { db in try MappedType.make(layout, db) } }
+      if mapped == nil {
+        do {
+          mapped = try await store.write { db in try MappedType.make(layout, db) }
+        } catch let error as MagicDataError where error.code == .notAllowed {
+          mapped = try await store.read { db in try MappedType.find(layout, db, hasIndexes: false) }
+          if mapped == nil { throw error }
+        }
+      }
       guard let mapped else { throw MagicDataError(.failed, "the type \(layout.name) found no place in the database") }
       store.remember(mapped, as: type)
       return mapped

@@ -3,9 +3,9 @@ internal import MagicJournal
 
 extension Connection {
   /// Of the objects that were removed, whose entries all lie at or below a floor, and of which something is left that could go (K-23).
-  func purges(below floor: NamedFrontier) throws -> [ObjectPurge] {
+  func purges(below floor: NamedFrontier, _ members: Members) throws -> [ObjectPurge] {
     let journal = try JournalReader(self)
-    guard try Members(self).mayPurge(below: floor, journal) else { return [] }
+    guard try members.mayPurge(below: floor, journal) else { return [] }
     let (transactions, kept) = try JournalCompaction.rows(to: floor.frontier, self)
     var purges: [ObjectPurge] = []
     for type in journal.schema.types {

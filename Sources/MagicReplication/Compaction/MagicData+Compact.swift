@@ -32,13 +32,14 @@ extension MagicData {
     let (store, counted) = (store, report)
     let compacted: @Sendable (Connection) throws -> CompactionReport = { db in
       var report = counted
-      let floor = try report.floor(db, Members(db, hearing: said), oldest)
+      let members = try Members(db, hearing: said)
+      let floor = try report.floor(db, members, oldest)
       if let floor {
         var compaction = try JournalCompaction(db, to: floor)
         try isDryRun ? compaction.plan(Task.checkCancellation) : compaction.run(Task.checkCancellation)
         report.take(compaction.outcome)
       }
-      let purges = try db.purges(below: floor ?? JournalIndex(db).floor())
+      let purges = try db.purges(below: floor ?? JournalIndex(db).floor(), members)
       report.purged = purges.count
       if !isDryRun { try store.write(purges, db) }
       return report

@@ -157,14 +157,14 @@ extension JournalSource {
       var chance = Chance(surroundings)
       let dataSet = try journal.dataSet() ?? DataSetID.random(using: &chance)
       let isAhead = journal.clock > surroundings.milliseconds()
-      try journal.checkIsOne()
+      try journal.checkIsOne(window)
       try line(writer.header(dataSet, clock: isAhead ? journal.clock : nil))
       try journal.forEachTransaction(window) { transaction, schema in
         try checkCancelled()
         count += 1
         try writer.lines(transaction, schema, line)
       }
-      try journal.checkIsOne()
+      try journal.checkIsOne(window)
       try line(writer.end())
       return count
     }

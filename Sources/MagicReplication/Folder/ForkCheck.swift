@@ -165,22 +165,22 @@ extension FolderListing {
   /// - Throws: `MagicDataError` with `fork` if nobody has said so yet.
   init(settled remote: FolderRemote, _ dataSet: DataSetID) throws {
     self = try FolderListing(remote, dataSet: dataSet)
-    do {
-      try checkForks()
-    } catch let error as MagicDataError where error.code == .fork {
-      var members = FolderMembers()
-      try members.look(remote, dataSet)
-      guard !members.closings.isEmpty else { throw error }
-      limit(to: members.closings)
-      try checkForks()
-    }
+    var members = FolderMembers()
+    try members.look(remote, dataSet)
+    limit(to: members.closings)
+    try checkForks()
   }
 
   /// The same among the files alone.
   private mutating func checkForks() throws {
     try check { listing in
+      let floor = listing.covered
       var names: [Address: TransactionName] = [:]
-      for (address, name, _) in listing.claims where address.sequence <= listing.limits[address.replica] ?? .max {
+      for (address, name, isOfFloor) in listing.claims {
+        let limit = listing.limits[address.replica] ?? .max
+        guard address.sequence <= limit else { continue }
+        // What a floor at a closing stands for may have another name than what is under the id itself (K-20).
+        if !isOfFloor, address.sequence == limit, floor[address.replica] == limit { continue }
         let known = names.updateValue(name, forKey: address)
         guard known ?? name == name else {
           return Conflict(address: address, error: .fork(address.replica, address.sequence))

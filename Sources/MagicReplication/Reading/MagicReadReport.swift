@@ -71,11 +71,11 @@ final class Troubles {
   }
 
   /// Where two databases have written under one id, and nobody has closed it yet: one branch alone is shown, as far as it goes.
-  private(set) var fork: MagicDataError?
+  private(set) var forks: [MagicDataError] = []
 
   /// - Parameter path: of the source.
   func add(fork error: MagicDataError, in path: String) {
-    fork = fork ?? error
+    forks.append(error)
     add(
       UnreadFile(path: path, code: error.code, message: "\(path): \(error.message); not all that was written under it is shown")
     )

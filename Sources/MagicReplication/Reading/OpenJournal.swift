@@ -163,8 +163,9 @@ package final class OpenJournal {
   }
 
   /// - Throws: `MagicDataError` with `fork` if what was read is of two branches under one id, one of which was left out: nothing is to be made of that.
-  func checkIsOne() throws {
-    if let fork = troubles.fork { throw fork }
+  func checkIsOne(_ window: JournalWindow) throws {
+    let fork = troubles.forks.first { ($0.cause as? Fork).map { window.has($0.replica) } ?? true }
+    if let fork { throw fork }
   }
 
   // MARK: What was given up

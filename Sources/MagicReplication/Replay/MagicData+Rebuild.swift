@@ -25,7 +25,7 @@ extension MagicData {
           var compaction = try JournalCompaction(db, to: journal.floor)
           try compaction.run(checkCancelled)
         }
-        try journal.checkIsOne()
+        try journal.checkIsOne(rebuilder.window)
         let isState = plan.isRun && !journal.troubles.isKeptLacking
         let dataSet = isState ? try journal.dataSet() : nil
         try DatabaseState.settle(try dataSet ?? DatabaseState(db).dataSet, db)
@@ -84,7 +84,7 @@ extension MagicData {
 private struct Rebuilder {
   private let plan: RebuildPlan
   private var merger: Merger
-  private let window: JournalWindow
+  let window: JournalWindow
   private let skipped: Set<Address>
   private var types: TypeSelection
   private var learnt: [ObjectIdentifier: (schema: SourceSchema, types: [LearntType])] = [:]
@@ -166,7 +166,7 @@ private struct Rebuilder {
       if learnt.count >= Rebuilder.maxSchemas { learnt = [:] }
       do {
         types = try merger.learn(schema.schema)
-      } catch let error as MagicDataError where error.code == .tooLarge {
+      } catch let error as MagicDataError where error.code == .tooLarge && transaction.sequence > 0 {
         // As with a pull, what others wrote is taken all the same (J-15, F-10).
         stopped.insert(transaction.replica)
         unread.append(

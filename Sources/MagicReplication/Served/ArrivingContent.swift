@@ -20,8 +20,8 @@ package final class ArrivingContent {
     part = folder.assets.appendingPathComponent(".\(digits).part")
     descriptor = open(part.path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { throw DurableFile.failure("could not be made", part) }
-    // Who had it may have given it its name between the one and the other.
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, ArrivingContent.leads(part, to: descriptor) else {
+    // Where there are no such locks, there is nobody to wait for. Who had it may have given it its name between the one and the other.
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK, ArrivingContent.leads(part, to: descriptor) else {
       close(descriptor)
       throw MagicDataError(.busy, "the content \(digits) is on its way already")
     }

@@ -46,6 +46,9 @@ package protocol Served: Sendable {
   /// What is held, as far as is known without looking at what others may have done.
   func frontier() async throws -> Frontier
 
+  /// All of which something is here, as far as that is known so, also where what comes before it is lacking.
+  func replicas() async throws -> Set<ReplicaID>
+
   /// The digest of a database that holds what a frontier says (M-11); `nil` for what folds nothing.
   func digest(at frontier: Frontier) async throws -> String?
 

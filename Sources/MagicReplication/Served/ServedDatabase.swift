@@ -153,6 +153,8 @@ package final class ServedDatabase: Served {
     try await magic.store.readBriefly { db in try JournalIndex(db).frontier() }
   }
 
+  package func replicas() async throws -> Set<ReplicaID> { try await Set(frontier().replicas) }
+
   package func digest(at frontier: Frontier) async throws -> String? { try await magic.digest(at: frontier) }
 
   package func watch() async throws {

@@ -245,6 +245,7 @@ package final class ServedFolder: Served {
   package func doubt(content digits: String) async { _ = try? await offPool { [remote] in remote.doubt(digits) } }
 
   package func frontier() -> Frontier { state.withLock { $0.look?.frontier ?? Frontier() } }
+  package func replicas() -> Set<ReplicaID> { Set(state.withLock { $0.look?.listing.allReplicas ?? [] }) }
   package func digest(at frontier: Frontier) -> String? { nil }
 
   /// Between two looks at the times of the folder's files, for what others write: over ssh each session has a server of its own.

@@ -2,6 +2,7 @@ internal import MagicJournal
 
 extension Standing {
   init(_ listing: FolderListing, _ rows: [ReplicaID: Row]) {
+    var room = Standing.maxRuns
     let parts = listing.allReplicas.map { replica in
       let last = rows[replica]?.last ?? 0
       var beyond: [ClosedRange<UInt64>] = []
@@ -14,14 +15,16 @@ extension Standing {
         }
       }
       let run = HeldRun(replica: replica, last: last, name: rows[replica]?.end?.name ?? .none)
-      return Part(run, beyond: Array(beyond.prefix(Standing.maxRuns)))
+      let told = beyond.prefix(min(Standing.maxRunsOfOne, room))
+      room -= told.count
+      return Part(run, beyond: Array(told))
     }
     self.init(
       parts, segments: listing.files.count, bytes: listing.bytes)
   }
 
-  /// More runs apart than these are not told; what follows them is sent again.
-  private static let maxRuns = 100
+  /// More runs apart than these, of one replica and of all, are not told; what follows them is sent again.
+  private static let (maxRunsOfOne, maxRuns) = (100, 10_000)
 }
 
 extension [ReplicaID: Row] {

@@ -43,7 +43,7 @@ extension Visit {
         try checkpoint.append($0)
       }
     }
-    let (whole, here) = (Whole(checkpoint), try await house.served.frontier())
+    let (whole, here) = (Whole(checkpoint), try await house.served.replicas())
     try await offPool { [self, owners = house.owners] in
       let name = try whole.arrived.finish { writer, replicas in
         guard writer == conversation.hello.replica else {
@@ -130,8 +130,11 @@ extension Visit {
     if offset == 0, hash.finish().hexadecimal != digits { await house.served.doubt(content: digits) }
   }
 
-  /// Waits for who brings the same content, each `DATA` of which has to come in time; `nil` if it has come so.
+  /// Waits for who brings the same content; `nil` if it has come so.
+  ///
+  /// - Throws: `MagicDataError` with `busy` if it takes too long.
   private func arriving(_ digits: String, _ length: Int, into inbox: any Inbox) async throws -> ArrivingContent? {
+    let start = ContinuousClock.now
     var hasWaited = false
     while true {
       do {
@@ -141,8 +144,9 @@ extension Visit {
         guard let file, PieceReader.length(of: file) == length else { return content }
         content.abandon()
         return nil
-      } catch let error as MagicDataError where error.code == .busy {
+      } catch let error as MagicDataError where error.code == .busy && ContinuousClock.now - start < WireLimits.sameContent {
         hasWaited = true
+        try checkIsThere()
         try await Task.sleep(for: .milliseconds(100))
       }
     }

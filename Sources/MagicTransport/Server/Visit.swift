@@ -262,15 +262,15 @@ final class Visit: Sendable {
   /// Who may write must not bring in so many replicas that no answer has room for them any more.
   func checkRoom(for replicas: Set<ReplicaID>) async throws {
     guard !shared.withLock({ replicas.isSubset(of: $0.brought) }) else { return }
-    try checkRoom(for: replicas, here: try await house.served.frontier())
+    try checkRoom(for: replicas, here: try await house.served.replicas())
   }
 
-  func checkRoom(for replicas: Set<ReplicaID>, here: Frontier) throws {
+  func checkRoom(for replicas: Set<ReplicaID>, here: Set<ReplicaID>) throws {
     let new = shared.withLock { shared in
       shared.brought.formUnion(replicas)
-      return shared.brought.count { here[$0] == 0 }
+      return shared.brought.subtracting(here).count
     }
-    guard here.replicas.count + new <= WireLimits.replicas else {
+    guard here.count + new <= WireLimits.replicas else {
       throw WireError(.notAllowed, "this would be more than \(WireLimits.replicas) replicas, which is all that a server takes")
     }
   }
@@ -295,6 +295,11 @@ final class Visit: Sendable {
   // MARK: End
 
   private struct Gone: Error {}
+
+  /// For who waits here, and not for a frame.
+  func checkIsThere() throws {
+    guard channel.channel.isActive, !shared.withLock({ $0.isOver }) else { throw Gone() }
+  }
 
   /// Tells the client what is wrong, and goes on taking what is on its way for a moment, so that it hears it (W-13).
   private func refuse(

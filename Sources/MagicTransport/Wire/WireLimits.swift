@@ -31,6 +31,8 @@ enum WireLimits {
   static let ping = Duration.seconds(15)
   /// In which what was asked before a server stops has to be over.
   static let grace = Duration.seconds(30)
+  /// For which who has a content waits for another who is bringing the same.
+  static let sameContent = Duration.seconds(600)
   /// For which a server goes on taking what is on its way after an error (W-13), and how much of it.
   static let linger = Duration.seconds(2)
   static let lingerFrames = 256

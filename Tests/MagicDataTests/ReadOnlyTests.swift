@@ -56,6 +56,36 @@ import Testing
     #expect(try await again.object(of: Cat.self).count == 2)
   }
 
+  private struct Message: MagicObject {
+    @PrimaryMagicValue var id: Int
+    @MagicValue var chat: Int = 0
+    @MagicValue var sent: Double = 5
+    static var magicIndexes: [MagicIndex] { [MagicIndex(\Message.chat, \Message.sent)] }
+    init() {}
+  }
+
+  /// Who may not make what is missing reads without it.
+  @Test(arguments: ["magic_Message_sent_exceptions", "magic_Message_chat_sent"])
+  func aDatabaseThatMayNotBeWrittenIsReadWithoutAnIndex(index: String) async throws {
+    try FileManager.default.createDirectory(at: folder["closed"], withIntermediateDirectories: false)
+    let made = try await MagicData(path: folder["closed/db"])
+    try await made.update(
+      contentsOf: (1...9).map { number in
+        let message = Message()
+        (message.id, message.sent) = (number, Double(-number))
+        return message
+      })
+    try await made.store.write { db in try db.execute(sql: "DROP INDEX \(index)") }
+    try await made.close()
+    try await forbidding(folder["closed"]) {
+      let magic = try await MagicData(path: folder["closed/db"])
+      let sorted = magic.query(of: Message.self).where { $0.chat == 0 && $0.sent < -3 }.sorted(by: \.sent)
+      #expect(try await sorted.all().map(\.id) == [9, 8, 7, 6, 5, 4])
+      let another = try await MagicData(path: folder["closed/db"])
+      #expect(try another.blocking.all(another.query(of: Message.self).sorted(by: \.sent)).map(\.id) == (1...9).reversed())
+    }
+  }
+
   /// J-30, L-12: no mark can be put beside it, and it is no copy all the same.
   @Test func aDatabaseWhoseFolderMayNotBeWrittenStaysTheSameReplica() async throws {
     let first = try await MagicData(path: folder["closed"])

@@ -338,6 +338,11 @@ import Testing
     let dump = try await Dump(third.magic)
     for replica in [original, copy, late] { #expect(try await Dump(replica.magic) == dump) }
     #expect(try await late.notes().count == 9)
+    // Whoever reads the folder without a database meets no branch of what was closed.
+    let applied = try await MagicData(type: .temporary)
+    let report = try await applied.rebuild(from: [.folder(FolderRemote(folder["remote"]))], RebuildPlan())
+    #expect(report.read.unread.isEmpty)
+    #expect(try await applied.object(of: Note.self).count == 9)
     for replica in [original, copy, third, late] {
       #expect(try await replica.naiveDump() == dump)
       #expect(try await DatabaseCheck(replica.magic).faults == [])

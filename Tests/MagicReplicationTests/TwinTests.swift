@@ -3,6 +3,7 @@ import GRDB
 import MagicData
 import MagicJournal
 import MagicReplication
+import Synchronization
 import TestSupport
 import Testing
 
@@ -348,6 +349,70 @@ import Testing
       #expect(try await DatabaseCheck(replica.magic).faults == [])
     }
     #expect(try await FolderRemote(folder["remote"]).compact().segments > 0)
+  }
+
+  /// J-33: what lies beyond a closing is not missing, and the last of what is everybody's is shown as any other.
+  @Test func whatLiesBeyondAClosingIsNotMissing() async throws {
+    let (original, _) = try await makeBranches()
+    let id = try await id(original)
+    for number in 2..<4 {
+      try await write("first \(number)", by: original)
+      try await original.replicator.push()
+    }
+    let third = try open("third", "side")
+    try await third.replicator.pull()
+    try await MagicReplicator(third.magic, remote: FolderRemote(folder["remote"])).sync()
+    let check = try FolderCheck(FolderRemote(folder["remote"]))
+    #expect((check.gaps, check.damaged) == ([], []))
+    var selection = LogSelection()
+    (selection.replicas, selection.limit) = ([id], 1)
+    let shown = Mutex<[UInt64]>([])
+    let report = try await JournalSource.folder(FolderRemote(folder["remote"])).forEachEntry(selection) { _, transaction, _ in
+      shown.withLock { $0.append(transaction.sequence) }
+    }
+    #expect((report.unread, report.gaps) == ([], []))
+    #expect(shown.withLock { $0 } == [2])
+  }
+
+  /// K-18: what a dry run cannot tell before the branches are told apart it says, and a sync sees to it.
+  @Test func aDryRunSaysThatBranchesComeFirst() async throws {
+    let (original, copy) = try await makeBranches()
+    try await MagicReplicator(copy.magic, remote: FolderRemote(folder["third"])).push()
+    let third = MagicReplicator(copy.magic, remote: FolderRemote(folder["remote"]))
+    let before = try folder.contents()
+    await #expect {
+      try await third.compact(isDryRun: true)
+    } throws: {
+      ($0 as? MagicDataError)?.code == .fork && "\($0)".contains("sync, and try again")
+    }
+    #expect(try folder.contents() == before)
+    try await third.sync()
+    try await original.replicator.sync()
+    try await third.sync()
+    #expect(try await third.compact(isDryRun: true).folder.segments > 0)
+  }
+
+  /// K-7: acknowledgements that cannot be listed keep nothing back, and are told.
+  @Test(.enabled(if: geteuid() != 0)) func whoCannotListAcknowledgementsIsTold() async throws {
+    let original = try open("a")
+    try await write("sent", by: original)
+    try await original.replicator.push()
+    let acks = folder["remote/acks"].path
+    try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: acks)
+    defer { try? FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: acks) }
+    let late = try open("late")
+    for count in [1, 0] {
+      let report = try await late.replicator.pull()
+      #expect(report.transactions == count)
+      #expect(report.unread.map(\.path) == [acks])
+    }
+    let applied = try await MagicData(type: .temporary)
+    _ = try await applied.rebuild(from: [.folder(FolderRemote(folder["remote"]))], RebuildPlan())
+    #expect(try await applied.object(of: Note.self).count == 1)
+    #expect(try FolderCheck(FolderRemote(folder["remote"])).damaged.count == 1)
+    await #expect { try await FolderRemote(folder["remote"]).compact() } throws: {
+      ($0 as? MagicDataError)?.code == .notAllowed
+    }
   }
 
   /// F-10: a branch is held as far as it can be read.

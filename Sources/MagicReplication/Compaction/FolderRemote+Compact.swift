@@ -30,6 +30,8 @@ extension FolderRemote {
   @discardableResult
   public func compact(isDryRun: Bool = false) async throws -> FolderCompactionReport {
     let dataSet = try dataSet()
+    // Without the closings a branch would be taken for everybody's.
+    _ = try acknowledged(dataSet)
     let listing = try FolderListing(settled: self, dataSet)
     var tidying = FolderCompaction(remote: self, dataSet: dataSet, isDryRun: isDryRun, listing)
     try tidying.consolidate(as: nil)
@@ -56,6 +58,14 @@ struct FolderCompaction {
     let files = listing.files
     let bytes = files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength }
     return (files.count, listing.checkpoints.reduce(bytes) { $0 + $1.bytes })
+  }
+
+  /// All steps, in the name of a database.
+  mutating func run(_ snapshot: Snapshot, _ members: Members, _ db: Connection) throws -> FolderCompactionReport {
+    try cut(snapshot.journal, snapshot.state, members)
+    try consolidate(as: snapshot.state.replica)
+    try collect(snapshot.held, db)
+    return report
   }
 
   /// F-18 and F-21.
@@ -145,34 +155,46 @@ extension MagicReplicator {
         .notAllowed, "the folder that is served is compacted where it is; of this database alone, compact without a remote")
     }
     let dataSet = try await agreed(remote.dataSet())
-    if !isDryRun {
-      // Below a floor no names are left: what the folder has under the own id is compared before (F-17).
-      try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { _, _ in }
-      try await magic.learnMembers(remote.acknowledged(dataSet))
-    }
-    let said = isDryRun ? try remote.acknowledged(dataSet) : nil
-    let database = try await magic.compact(keeping: keeping, isDryRun: isDryRun, hearing: said)
-    let store = magic.store
-    let tidied: @Sendable (Connection, Snapshot) throws -> FolderCompactionReport = { db, snapshot in
-      var tidying = FolderCompaction(remote: remote, dataSet: dataSet, isDryRun: isDryRun, snapshot.listing)
-      try tidying.cut(snapshot.journal, snapshot.state, Members(db, hearing: said))
-      try tidying.consolidate(as: snapshot.state.replica)
-      try tidying.collect(snapshot.held, db)
-      return tidying.report
-    }
-    guard !isDryRun else {
-      let folder = try await magic.ifCompacted(keeping: keeping, hearing: said) { db in
-        let snapshot = try Snapshot(db, remote, dataSet)
-        if let branch = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, branch.first) }
-        return try tidied(db, snapshot)
-      }
-      return (database, folder)
-    }
-    let folder = try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { db, snapshot in
+    guard !isDryRun else { return try await lookWhatCompacts(remote, dataSet, keeping) }
+    // Below a floor no names are left: what the folder has under the own id is compared before (F-17).
+    try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { _, _ in }
+    try await magic.learnMembers(remote.acknowledged(dataSet))
+    let database = try await magic.compact(keeping: keeping)
+    let folder = try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { [store = magic.store] db, snapshot in
       // What a checkpoint says is on the disk here before anybody else has it (J-21).
       try store.syncToDisk(db)
-      return try tidied(db, snapshot)
+      var tidying = FolderCompaction(remote: remote, dataSet: dataSet, isDryRun: false, snapshot.listing)
+      return try tidying.run(snapshot, Members(db), db)
     }
     return (database, folder)
+  }
+
+  /// - Throws: `MagicDataError` with `fork` for what a compaction would see to first.
+  private func lookWhatCompacts(
+    _ remote: FolderRemote, _ dataSet: DataSetID, _ keeping: Duration
+  ) async throws -> (database: CompactionReport, folder: FolderCompactionReport) {
+    let said = try remote.acknowledged(dataSet)
+    do {
+      let look: @Sendable (Connection) throws -> Snapshot = { db in
+        let snapshot = try Snapshot(db, remote, dataSet)
+        if let branch = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, branch.first) }
+        return snapshot
+      }
+      try await magic.store.read { db in _ = try look(db) }
+      let database = try await magic.compact(keeping: keeping, isDryRun: true, hearing: said)
+      let folder = try await magic.ifCompacted(keeping: keeping, hearing: said) { db in
+        let snapshot = try look(db)
+        var tidying = FolderCompaction(remote: remote, dataSet: dataSet, isDryRun: true, snapshot.listing)
+        return try tidying.run(snapshot, Members(db, hearing: said), db)
+      }
+      return (database, folder)
+    } catch let error as MagicDataError where error.code == .fork {
+      throw MagicDataError(
+        .fork,
+        """
+        two databases have written under one id, as a copy or from a backup, and what compact would do shows once their branches are told apart, which changes the \
+        database: sync, and try again
+        """, cause: error)
+    }
   }
 }

@@ -61,8 +61,13 @@ extension MagicReplicator {
     report.unread += arrivals.unread
     report.gaps += try await notHeld(arrivals.gaps)
     do {
-      // What cannot be read is told by the next push, and keeps no contents back.
-      if let said = try? said.get() { try await magic.learnMembers(said) }
+      switch said {
+      case .success(let said): try await magic.learnMembers(said)
+      case .failure(let error as MagicDataError):
+        // Who knows what others have put there, and has not come yet?
+        report.unread.append(UnreadFile(path: arrivals.folder.acks.path, code: error.code, message: error.message))
+      case .failure(let error): throw error
+      }
       if let interruption = arrivals.interruption { throw interruption }
       let named =
         inStep == nil

@@ -20,8 +20,8 @@ public struct PushReport: Sendable, Equatable {
   public package(set) var assetBytes = 0
   /// Assets that objects name and that neither the remote nor this database has.
   public package(set) var missingAssets = 0
-  /// What was not sent or not taken: files of this database's own assets that do not hold what they should or cannot be read, and transactions that a server's database does not take yet,
-  /// since by its clock they are from the future.
+  /// What was not sent or not taken: files of this database's own assets that do not hold what they should or cannot be read, transactions that a server's database does not take yet,
+  /// since by its clock they are from the future, and what a server did not keep.
   public package(set) var unread: [UnreadFile] = []
 
   package init() {}

@@ -214,6 +214,11 @@ struct FolderListing: Sendable {
     return file.header.last > limit || isDoubtful(file)
   }
 
+  /// The last sequence of a replica that some file has, but for what is beyond where its id was closed.
+  func last(of replica: ReplicaID) -> UInt64? {
+    runs[replica]?.files.map(\.name.last).max().map { min($0, limits[replica] ?? .max) }
+  }
+
   /// F-9: of the files that hold the transaction after `sequence`, the one that reaches farthest.
   func next(after sequence: UInt64, of replica: ReplicaID) -> File? {
     guard sequence < limits[replica] ?? .max else { return nil }
@@ -234,10 +239,11 @@ struct FolderListing: Sendable {
 
   /// H-28: the sequences that are missing before others that are there; `nil` if none are, or if there is something to take.
   func hole(after sequence: UInt64, of replica: ReplicaID) -> ClosedRange<UInt64>? {
-    guard covered[replica] <= sequence, sequence < limits[replica] ?? .max, let runs = runs[replica],
+    let limit = limits[replica] ?? .max
+    guard covered[replica] <= sequence, sequence < limit, let runs = runs[replica],
       runs.next(after: sequence) == nil,
       let file = runs.files.first(where: { $0.name.first > sequence + 1 })
     else { return nil }
-    return sequence + 1...file.name.first - 1
+    return sequence + 1...min(file.name.first - 1, limit)
   }
 }

@@ -160,19 +160,28 @@ extension FolderListing {
   }
 
   /// What a folder holds, for who has no database to compare it with. Of ids under which two databases have written what is everybody's counts: the rest stands
-  /// under other ids as well, since who says in the folder that they are closed sends that before (J-33).
-  ///
-  /// - Throws: `MagicDataError` with `fork` if nobody has said so yet.
-  init(settled remote: FolderRemote, _ dataSet: DataSetID) throws {
+  /// under other ids as well, since who says in the folder that they are closed sends that before (J-33). Acknowledgements that cannot be read close nothing (K-7).
+  init(limited remote: FolderRemote, _ dataSet: DataSetID) throws {
     self = try FolderListing(remote, dataSet: dataSet)
     var members = FolderMembers()
-    try members.look(remote, dataSet)
+    do {
+      try members.look(remote, dataSet)
+    } catch let error as MagicDataError where error.code == .notAllowed {
+      return
+    }
     limit(to: members.closings)
+  }
+
+  /// The same of files that agree with each other.
+  ///
+  /// - Throws: `MagicDataError` with `fork` if two databases have written under an id and nobody has closed it yet.
+  init(settled remote: FolderRemote, _ dataSet: DataSetID) throws {
+    self = try FolderListing(limited: remote, dataSet)
     try checkForks()
   }
 
-  /// The same among the files alone.
-  private mutating func checkForks() throws {
+  /// F-7 among the files alone.
+  mutating func checkForks() throws {
     try check { listing in
       let floor = listing.covered
       var names: [Address: TransactionName] = [:]

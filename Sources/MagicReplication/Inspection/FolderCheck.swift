@@ -7,7 +7,7 @@ package struct FolderCheck: Sendable {
   package private(set) var checkpoints = 0
   package private(set) var transactions = 0
   package private(set) var bytes = 0
-  /// Files that are damaged or of another format, each with its reason.
+  /// Files that are damaged, of another format or cannot be read, each with its reason.
   package private(set) var damaged: [String] = []
   /// Runs that are missing, so that later ones wait.
   package private(set) var gaps: [String] = []
@@ -28,8 +28,14 @@ package struct FolderCheck: Sendable {
 
   /// - Returns: `false` if a file was taken away meanwhile.
   private mutating func read(_ remote: FolderRemote) throws -> Bool {
-    let listing = try FolderListing(settled: remote, remote.dataSet())
+    let dataSet = try remote.dataSet()
+    let listing = try FolderListing(settled: remote, dataSet)
     damaged = listing.rejected.map(\.error.message)
+    do {
+      _ = try remote.acknowledged(dataSet)
+    } catch let error as MagicDataError {
+      damaged.append(error.message)
+    }
     for file in listing.files {
       try Task.checkCancellation()
       do {
@@ -54,9 +60,8 @@ package struct FolderCheck: Sendable {
     }
     let frontier = listing.frontier
     for replica in listing.replicas {
-      let beyond = listing.runs[replica]?.files.first { $0.name.first > frontier[replica] + 1 }
-      guard let beyond else { continue }
-      gaps.append("of replica \(replica) the transactions \(frontier[replica] + 1) to \(beyond.name.first - 1) are missing")
+      guard let hole = listing.hole(after: frontier[replica], of: replica) else { continue }
+      gaps.append("of replica \(replica) the transactions \(hole.lowerBound) to \(hole.upperBound) are missing")
     }
     return true
   }

@@ -12,12 +12,11 @@ package final class OpenJournal {
     /// - Parameter forked: hears of branches that nobody has told apart yet.
     static func folder(_ remote: FolderRemote, _ forked: (MagicDataError) -> Void) throws -> Part {
       let dataSet = try remote.dataSet()
-      let listing: FolderListing
+      var listing = try FolderListing(limited: remote, dataSet)
       do {
-        listing = try FolderListing(settled: remote, dataSet)
+        try listing.checkForks()
       } catch let error as MagicDataError where error.code == .fork {
         forked(error)
-        listing = try FolderListing(remote, dataSet: dataSet)
       }
       return .folder(listing, dataSet, listing.needed)
     }
@@ -154,7 +153,7 @@ package final class OpenJournal {
         for replica in database.frontier.replicas { end[replica] = max(end[replica], database.frontier[replica]) }
       case .folder(let listing, _, _):
         for replica in listing.replicas {
-          end[replica] = max(end[replica], listing.runs[replica]?.files.map(\.name.last).max() ?? 0)
+          end[replica] = max(end[replica], listing.last(of: replica) ?? 0)
         }
       case .segment, .export: break
       }

@@ -270,7 +270,7 @@ final class Visit: Sendable {
       shared.brought.formUnion(replicas)
       return shared.brought.subtracting(here).count
     }
-    guard here.count + new <= WireLimits.replicas else {
+    guard new == 0 || here.count + new <= WireLimits.replicas else {
       throw WireError(.notAllowed, "this would be more than \(WireLimits.replicas) replicas, which is all that a server takes")
     }
   }

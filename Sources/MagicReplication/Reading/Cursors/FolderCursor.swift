@@ -22,7 +22,7 @@ final class FolderCursor: TransactionCursor {
     (self.listing, self.replica, self.window, self.troubles) = (listing, replica, window, troubles)
     held = max(window.after[replica], floor?.sequence ?? 0)
     name = held == floor?.sequence ? floor?.name : nil
-    if let count = window.last, let last = listing.runs[replica]?.files.map(\.name.last).max(), UInt64(count) < last {
+    if let count = window.last, let last = listing.last(of: replica), UInt64(count) < last {
       held = max(held, last - UInt64(count))
       if held != floor?.sequence { name = nil }
     }

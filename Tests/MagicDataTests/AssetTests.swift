@@ -630,6 +630,17 @@ struct Film: MagicObject {
     try await magic.update(Frame(Picture([1, 2, 3])))
     let frame = try await magic.object(of: Frame.self)[0]
     #expect { try frame.picture.load() } throws: { ($0 as? MagicDataError)?.code == .value }
+    // The same of one that replaces another.
+    frame.picture = MagicAsset(value: Picture([]))
+    await #expect {
+      try await magic.update(frame)
+    } throws: {
+      ($0 as? MagicDataError)?.code == .value && "\($0)".contains("Frame.picture")
+    }
+    let entries = try await magic.statistics().entries
+    frame.picture = MagicAsset(value: Picture([1, 2, 3]))
+    try await magic.update(frame)
+    #expect(try await magic.statistics().entries == entries)
     try await magic.update(Frame(Picture([1, 2])))
     #expect(try await magic.object(of: Frame.self)[0].picture.load().bytes == [1, 2])
   }

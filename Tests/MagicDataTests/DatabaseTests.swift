@@ -111,14 +111,14 @@ import Testing
     let magic = try await MagicData(path: folder["db"])
     try await magic.update(Cat("Tom", 4))
     let rest = folder["copy.db" + suffix]
-    try Data("left".utf8).write(to: rest)
+    try Data(String(repeating: "left", count: 9).utf8).write(to: rest)
     await #expect { try await magic.backup(to: folder["copy.db"]) } throws: {
       ($0 as? MagicDataError)?.code == .exists && "\($0)".contains("copy.db" + suffix)
     }
     await #expect {
       _ = try await MagicData.build(at: DatabaseLocation(folder["copy.db"])) { try await $0.update(Cat("Kit", 4)) }
     } throws: { ($0 as? MagicDataError)?.code == .exists }
-    #expect(try Data(contentsOf: rest) == Data("left".utf8))
+    #expect(try Data(contentsOf: rest) == Data(String(repeating: "left", count: 9).utf8))
     #expect(try folder.contents().keys.filter { $0.hasPrefix("copy") || $0.hasPrefix(".") } == ["copy.db" + suffix])
     try FileManager.default.removeItem(at: rest)
     try await magic.backup(to: folder["copy.db"])

@@ -521,6 +521,38 @@ import Testing
     #expect((note.mood, note.title) == ("Milk", "calm"))
   }
 
+  /// What cannot be converted is not said to be.
+  @Test func anotherKindOfObjectsIsRefusedByName() async throws {
+    struct Tag: MagicObject {
+      @PrimaryMagicValue var id: String
+      init() {}
+    }
+    enum First {
+      struct Owner: MagicObject {
+        @OptionMagicValue var one: Tag?
+        init() {}
+      }
+    }
+    enum Second {
+      struct Owner: MagicObject {
+        @OptionMagicValue var one: New.Note?
+        init() {}
+      }
+    }
+    let owner = First.Owner()
+    owner.one = Tag()
+    let first = try await MagicData(path: folder["owners"])
+    try await first.update(owner)
+    try await first.close()
+    let second = try await MagicData(path: folder["owners"])
+    await #expect {
+      try await second.object(of: Second.Owner.self)
+    } throws: { error in
+      (error as? MagicDataError)?.code == .model && !"\(error)".contains("createMigrations()")
+        && ["Owner.one", "of Tag", "of Note", "another name"].allSatisfy("\(error)".contains)
+    }
+  }
+
   /// The primary values stand in another column than the property that is to be one.
   @Test func anotherPropertyAsThePrimaryValueIsRefused() async throws {
     enum Taken {

@@ -665,6 +665,28 @@ private final class Hoop: Circular {
     await #expect { try await magic.update(deeper) } throws: { ($0 as? MagicDataError)?.code == .model }
   }
 
+  @Test func keysThatAreEncodedAlikeAreRefused() async throws {
+    struct Key: Hashable, Codable {
+      var name: String
+      var mark = 0
+      enum CodingKeys: CodingKey { case name }
+    }
+    struct Keyed: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var pages: [Key: Page] = [:]
+      init() {}
+    }
+    let keyed = Keyed()
+    keyed.pages = [Key(name: "a", mark: 1): Page("one"), Key(name: "a", mark: 2): Page("two")]
+    await #expect { try await magic.update(keyed) } throws: {
+      ($0 as? MagicDataError)?.code == .value && "\($0)".contains("Keyed.pages")
+    }
+    #expect(try await magic.object(of: Page.self).isEmpty)
+    keyed.pages.removeValue(forKey: Key(name: "a", mark: 1))
+    try await magic.update(keyed)
+    #expect(try await magic.object(of: Keyed.self)[0].pages.values.map(\.text) == ["two"])
+  }
+
   @Test func classesHoldObjectsToo() async throws {
     final class Shelf: MagicObject {
       @PrimaryMagicValue var name: String

@@ -332,6 +332,38 @@ import Testing
     #expect(try await cats() == ["Kit": 1])
   }
 
+  /// Two databases' transactions that wait for each other.
+  @Test func whoIsCancelledWaitsNoLonger() async throws {
+    let magic = magic
+    let other = try await MagicData(type: .memory)
+    let (entered, go) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+    let holder = Task {
+      try await other.transaction { tx in
+        entered.continuation.finish()
+        for await _ in go.stream {}
+        try await tx.update(Cat("Ann", 1))
+      }
+    }
+    for await _ in entered.stream {}
+    // One waits when it is cancelled, one was cancelled before.
+    let waiting = Task { try await magic.transaction { _ in try await other.update(Cat("Tom", 4)) } }
+    try await Task.sleep(for: .milliseconds(50))
+    waiting.cancel()
+    await #expect(throws: CancellationError.self) { try await waiting.value }
+    let early = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      try await other.update(Cat("Tom", 4))
+    }
+    await #expect(throws: CancellationError.self) { try await early.value }
+    // Whoever stands behind them comes in.
+    let last = Task { try await other.update(Cat("Kit", 1)) }
+    go.continuation.finish()
+    try await holder.value
+    _ = try await last.value
+    #expect(try await Set(other.object(of: Cat.self).map(\.name)) == ["Ann", "Kit"])
+    #expect(try await cats().isEmpty)
+  }
+
   /// It would wait for itself.
   @Test(arguments: [true, false]) func theDatabaseItselfIsRefusedWithinATransaction(inMemory: Bool) async throws {
     let magic = inMemory ? try await MagicData(type: .memory) : magic

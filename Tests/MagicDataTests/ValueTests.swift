@@ -356,4 +356,58 @@ import Testing
       if case .some(let stored) = found.choice { #expect(stored.size == size) } else { Issue.record("no settings") }
     }
   }
+
+  /// A type of the app's own whose values are not of the kind that it says, as long as it says so.
+  private struct Fickle: Magical {
+    var value: Value
+    static var magicKind: Value.Kind { .integer }
+    var magicValue: Value { value }
+    init(_ value: Value) { self.value = value }
+    init(magicValue: Value) { value = magicValue }
+  }
+
+  /// J-16: what no database would take back is not written.
+  @Test(arguments: [Value.real(0.5), .text("1"), .null], [false, true])
+  func aValueOfAnotherKindIsRefused(value: Value, isRun: Bool) async throws {
+    struct Priced: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var price: Fickle
+      @OptionMagicValue var discount: Fickle?
+      init() {}
+    }
+    let good = Priced()
+    (good.id, good.price) = ("good", Fickle(.integer(3)))
+    try await magic.update(good)
+    let entries = try await magic.statistics().entries
+    for isOptional in [false, true] {
+      let bad = Priced()
+      (bad.id, bad.price) = ("bad", Fickle(isOptional ? .integer(1) : value))
+      if isOptional { bad.discount = Fickle(value) }
+      await #expect {
+        if isRun { try await magic.update(contentsOf: [bad]) } else { try await magic.update(bad) }
+      } throws: {
+        ($0 as? MagicDataError)?.code == .value && "\($0)".contains(isOptional ? "Priced.discount" : "Priced.price")
+      }
+    }
+    good.price = Fickle(value)
+    await #expect(throws: MagicDataError.self) { try await magic.update(good) }
+    #expect(try await magic.statistics().entries == entries)
+    #expect(try await magic.object(of: Priced.self).map(\.price.value) == [.integer(3)])
+  }
+
+  @Test func aKindThatIsTheLibrarysOwnIsRefused() async throws {
+    struct Fake: Magical {
+      static var magicKind: Value.Kind { .asset }
+      var magicValue: Value { .asset("x") }
+      init() {}
+      init(magicValue: Value) {}
+    }
+    struct Framed: MagicObject {
+      @MagicValue var picture: Fake
+      init() { picture = Fake() }
+    }
+    await #expect { try await magic.update(Framed()) } throws: {
+      ($0 as? MagicDataError)?.code == .model && "\($0)".contains("picture")
+    }
+  }
 }

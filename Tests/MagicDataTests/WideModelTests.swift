@@ -1,3 +1,5 @@
+import GRDB
+import GRDBSQLite
 import MagicData
 import TestSupport
 import Testing
@@ -91,4 +93,27 @@ private struct Wide: MagicObject {
   try await magic.update(wide)
   let last = try await magic.object(of: Wide.self, primary: wide.id)
   #expect([last.p62, last.p63, last.p64, last.p65, last.p68, last.p69] == [62, 63, 1, nil, 68, nil])
+}
+
+/// A type with many properties can be written in more ways than memory has room for.
+@Test(arguments: [false, true]) func manyWaysToWriteLeaveFewStatements(isNew: Bool) async throws {
+  let magic = try await MagicData(type: .memory)
+  let known = Wide()
+  try await magic.update(known)
+  for number in 1...400 {
+    let wide = isNew ? Wide() : try await magic.object(of: Wide.self, primary: known.id)
+    let bits = (0..<9).map { number & 1 << $0 != 0 ? number : nil }
+    (wide.p0, wide.p1, wide.p2, wide.p3, wide.p4) = (bits[0], bits[1], bits[2], bits[3], bits[4])
+    (wide.p5, wide.p6, wide.p7, wide.p8) = (bits[5], bits[6], bits[7], bits[8])
+    try await magic.update(wide)
+    let stored = try await magic.object(of: Wide.self, primary: wide.id)
+    #expect([stored.p0, stored.p1, stored.p2, stored.p3, stored.p4] == Array(bits[0..<5]))
+    #expect([stored.p5, stored.p6, stored.p7, stored.p8] == Array(bits[5...]))
+  }
+  let count = try await magic.store.write { db in
+    var (count, statement) = (0, sqlite3_next_stmt(db.sqliteConnection, nil))
+    while statement != nil { (count, statement) = (count + 1, sqlite3_next_stmt(db.sqliteConnection, statement)) }
+    return count
+  }
+  #expect(count < 350)
 }

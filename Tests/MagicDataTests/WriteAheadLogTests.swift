@@ -116,8 +116,8 @@ import Testing
     let magic = try await MagicData(path: location.file)
     for round in 0..<3 { try await writeMuch(magic, round) }
     if isBlocking { try magic.blocking.close() } else { try await magic.close() }
-    // Whoever opens it has little to read.
-    #expect(bytes("-wal") > 0 && bytes("-wal") < 10 * Self.pageBytes)
+    // Whoever opens it has nothing to read, and need not write.
+    #expect(bytes("-wal") == 32)
     // The file alone, without its log.
     let copy = folder["copy.sqlite"]
     try FileManager.default.copyItem(at: location.file, to: copy)
@@ -128,6 +128,50 @@ import Testing
     #expect(try await reader.object(of: Cat.self).count == 3 * Self.count)
     try await reader.close()
     #expect(try Data(contentsOf: location.file) == before)
+  }
+
+  /// H-7: what a backup is put in place of shines through nowhere.
+  @Test(arguments: [false, true]) func aBackupThatIsPutBackIsReadAlone(isRenamed: Bool) async throws {
+    let backup = folder["backup.sqlite"]
+    for count in [20, 300] {
+      let magic = try await MagicData(path: location.file)
+      try? FileManager.default.removeItem(at: backup)
+      try await magic.backup(to: backup)
+      let before = try await magic.object(of: Cat.self).count
+      try await magic.update(contentsOf: (0..<count).map { Cat("\(count) \($0)", 1) })
+      try await magic.close()
+      if isRenamed {
+        try FileManager.default.removeItem(at: location.file)
+        try FileManager.default.moveItem(at: backup, to: location.file)
+      } else {
+        let handle = try FileHandle(forWritingTo: location.file)
+        try handle.truncate(atOffset: 0)
+        try handle.write(contentsOf: Data(contentsOf: backup))
+        try handle.close()
+      }
+      let restored = try await MagicData(path: location.file)
+      #expect(try await restored.object(of: Cat.self).count == before)
+      #expect(try await restored.store.read { db in try String.fetchAll(db, sql: "PRAGMA integrity_check") } == ["ok"])
+      try await restored.update(contentsOf: (0..<30).map { Cat("kept \(count) \($0)", 1) })
+      try await restored.close()
+    }
+    // A place whose database was deleted can be used again.
+    try FileManager.default.removeItem(at: location.file)
+    try await MagicData(path: backup.deletingLastPathComponent().appendingPathComponent("db2.sqlite")).backup(to: location.file)
+  }
+
+  /// Who closes while another has it open leaves it to that one, who loses nothing.
+  @Test func whoClosesLastClearsTheLog() async throws {
+    let all = [try await MagicData(path: location.file), try await MagicData(path: location.file)]
+    try await all[0].update(Cat("Tom", 1))
+    try await all[0].close()
+    #expect(bytes("-wal") > 32)
+    try await all[1].update(Cat("Ann", 1))
+    try await all[1].close()
+    #expect(bytes("-wal") == 32)
+    let reader = try await MagicData(path: location.file)
+    #expect(try await reader.object(of: Cat.self).count == 2)
+    #expect(bytes("-wal") == 32)
   }
 
   /// Its log is not found by its name any more, and one that has the name is another's: so the writer makes the checkpoints.

@@ -389,6 +389,8 @@ struct Photo: MagicObject {
     case .missing: break
     default: try bytes.write(to: file)
     }
+    let isChanged = ![.link, .pipe, .missing].contains(damage)
+    #expect(try FolderCheck(FolderRemote(folder["remote"])).damaged.count == (isChanged ? 1 : 0))
     let report = try await b.replicator.pull()
     #expect((report.transactions, report.assets, report.missingAssets) == (2, 1, 1))
     #expect(report.unread.map(\.path) == (damage == .missing ? [] : [file.path]))

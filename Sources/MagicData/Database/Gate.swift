@@ -6,16 +6,27 @@ internal import Dispatch
 /// own queue would let others write into it.
 final class Gate: Sendable {
   private enum Waiting {
-    case task(CheckedContinuation<Void, Never>)
+    case task(Ticket, CheckedContinuation<Void, any Error>)
     case thread(DispatchSemaphore)
 
     func letIn() {
       switch self {
-      case .task(let continuation): continuation.resume()
+      case .task(_, let continuation): continuation.resume()
       case .thread(let semaphore): semaphore.signal()
       }
     }
+
+    /// Whether it is the one that this is the ticket or the semaphore of.
+    func `is`(_ other: AnyObject) -> Bool {
+      switch self {
+      case .task(let ticket, _): ticket === other
+      case .thread(let semaphore): semaphore === other
+      }
+    }
   }
+
+  /// Tells a task in the line from others.
+  private final class Ticket: Sendable {}
 
   private struct State {
     var free: Int
@@ -38,10 +49,29 @@ final class Gate: Sendable {
     state = Locked(State(free: places))
   }
 
-  nonisolated(nonsending) func enter() async {
-    await withCheckedContinuation { continuation in
-      let isFree = state.withLock { $0.enter(or: .task(continuation)) }
-      if isFree { continuation.resume() }
+  /// - Throws: `CancellationError` if the task is cancelled while it waits.
+  nonisolated(nonsending) func enter() async throws {
+    let ticket = Ticket()
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        if state.withLock({ $0.enter(or: .task(ticket, continuation)) }) { return continuation.resume() }
+        // It was cancelled before it stood in the line.
+        if Task.isCancelled { giveUp(ticket) }
+      }
+    } onCancel: {
+      giveUp(ticket)
+    }
+  }
+
+  private func giveUp(_ ticket: Ticket) {
+    guard case .task(_, let continuation)? = remove(ticket) else { return }
+    continuation.resume(throwing: CancellationError())
+  }
+
+  /// - Returns: `nil` for one that was let in.
+  private func remove(_ waiter: any AnyObject & Sendable) -> Waiting? {
+    state.withLock { state in
+      state.waiting.firstIndex { $0.is(waiter) }.map { state.waiting.remove(at: $0) }
     }
   }
 
@@ -50,15 +80,8 @@ final class Gate: Sendable {
     let semaphore = DispatchSemaphore(value: 0)
     if state.withLock({ $0.enter(or: .thread(semaphore)) }) { return true }
     if semaphore.wait(timeout: .now() + seconds) == .success { return true }
-    return state.withLock { state in
-      let index = state.waiting.firstIndex { waiter in
-        if case .thread(let other) = waiter { other === semaphore } else { false }
-      }
-      // It may have been let in at the last moment.
-      guard let index else { return true }
-      state.waiting.remove(at: index)
-      return false
-    }
+    // It may have been let in at the last moment.
+    return remove(semaphore) == nil
   }
 
   func leave() {

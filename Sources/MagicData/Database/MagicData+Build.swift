@@ -78,7 +78,8 @@ extension DatabaseLocation {
   /// SQLite would take what is left of a database that was deleted for this one's, and put it in its place.
   private func checkIsClear() throws {
     guard !exists else { return }
-    for suffix in ["-wal", "-journal"] where (DurableFile.lastWritten(beside(suffix))?.bytes ?? 0) > 0 {
+    let left = [(hasClearLog, "-wal"), ((DurableFile.lastWritten(beside("-journal"))?.bytes ?? 0) == 0, "-journal")]
+    for (isClear, suffix) in left where !isClear {
       throw MagicDataError(
         .exists, "\(beside(suffix).path) is left of a database that was deleted or moved away; delete it, or name another path")
     }
@@ -150,7 +151,7 @@ extension DatabaseLocation {
       file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).sqlite3"))
   }
 
-  private func beside(_ suffix: String) -> URL { URL(fileURLWithPath: file.path + suffix) }
+  func beside(_ suffix: String) -> URL { URL(fileURLWithPath: file.path + suffix) }
 
   /// What cannot be removed stays hidden, and nobody is harmed.
   private func removeAll() {

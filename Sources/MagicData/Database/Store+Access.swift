@@ -26,7 +26,7 @@ extension Store {
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
     try checkOutsideTransaction()
-    await gate.enter()
+    try await gate.enter()
     defer { gate.leave() }
     try Task.checkCancellation()
     let result: Result
@@ -50,7 +50,7 @@ extension Store {
   // MARK: At length, in GRDB's queues
 
   private func readPastGate<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws -> Result {
-    await longReads.enter()
+    try await longReads.enter()
     defer { longReads.leave() }
     return try await Store.failing("the database could not be read") {
       try await accessing { try await database.read(body) }

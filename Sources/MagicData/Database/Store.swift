@@ -163,6 +163,7 @@ package final class Store: Sendable {
       accesses.goOn()
       throw error
     }
+    if empties { log?.clear() }
     try ended.get()
   }
 

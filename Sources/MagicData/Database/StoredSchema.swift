@@ -80,9 +80,10 @@ package struct StoredSchema: Sendable {
         .model,
         undeclared.map {
           """
-          \(layout.name).\(property.name) is stored as \(stored.schema.fields[$0].kind) (column \(stored.columns[$0]) of table \
-          \(stored.table)) and declared as \(property.kind); declare in createMigrations() how it is converted, or give the property \
-          another name
+          \(layout.name).\(property.name) is stored as \(stored.schema.fields[$0].description) (column \(stored.columns[$0]) of table \
+          \(stored.table)) and declared as \(property.field.description); \
+          \(stored.schema.fields[$0].kind.isConvertible && property.kind.isConvertible ? "declare in createMigrations() how it is converted, or " : "")give \
+          the property another name
           """
         }
           ?? """
@@ -170,4 +171,14 @@ extension Connection {
     try select.bind(name)
     return try select.step()
   }
+}
+
+extension TypeSchema.Field {
+  /// For people.
+  fileprivate var description: String { "\(kind)" + (target.map { " of \($0.name.text)" } ?? "") }
+}
+
+extension Value.Kind {
+  /// Whether a migration can declare how values of this kind become others.
+  fileprivate var isConvertible: Bool { !isRelation && self != .asset }
 }

@@ -222,8 +222,8 @@ package final class StoredType: Sendable {
   var delete: String { texts[.delete] { "DELETE FROM \(quotedTable) WHERE z_index = ?" } }
 
   /// Inserts rows, without those whose object has one.
-  func insert(_ fields: [Int], rows: Int = 1) -> String {
-    texts[.insert(fields, rows: rows)] {
+  func insert(_ fields: [Int], rows: Int = 1) -> WriteText {
+    texts.write(.insert(fields, rows: rows)) {
       let columns =
         ["z_index", quotedKey] + (schema.hasNumbers ? ["magic_birth"] : []) + ["magic_last"] + fields.map { quotedColumns[$0] }
       let marks = "(" + columns.map { _ in "?" }.joined(separator: ", ") + ")"
@@ -237,9 +237,9 @@ package final class StoredType: Sendable {
   /// Sets `fields` and empties their rivals of the same name (J-16), if the object's last entry is the one that is meant.
   ///
   /// - Parameter all: all fields that are written, those with links among them.
-  func update(_ fields: [Int], among all: @autoclosure () -> [Int], isBirth: Bool) -> String {
+  func update(_ fields: [Int], among all: @autoclosure () -> [Int], isBirth: Bool) -> WriteText {
     let written = hasLinks ? all() : fields
-    return texts[.update(written, isBirth: isBirth)] {
+    return texts.write(.update(written, isBirth: isBirth)) {
       var sets = ["magic_last = ?"] + fields.map { quotedColumns[$0] + " = ?" }
       if schema.hasRivals {
         let slots = Set(written.map { schema.slots[$0] })
@@ -324,12 +324,39 @@ private final class StatementTexts: Sendable {
 
   private let texts = Locked<[Use: String]>([:])
 
+  /// Those of writes, one for each set of properties that were written together.
+  private let writes = Locked<[Use: WriteText]>([:])
+
+  /// Of a type with many properties there may be more such sets than memory has room for.
+  private static let maxWrites = 256
+
   subscript(_ use: Use, _ make: () -> String) -> String {
     if let text = texts.withLock({ $0[use] }) { return text }
     let text = make()
     texts.withLock { $0[use] = text }
     return text
   }
+
+  func write(_ use: Use, _ make: () -> String) -> WriteText {
+    if let text = writes.withLock({ $0[use] }) { return text }
+    let sql = make()
+    return writes.withLock { writes in
+      guard writes.count < StatementTexts.maxWrites else { return WriteText(sql: sql, isKept: false) }
+      let text = WriteText(sql: sql, isKept: true)
+      writes[use] = text
+      return text
+    }
+  }
+}
+
+/// The SQL of a write, and whether connections keep its statement.
+package struct WriteText: Sendable {
+  let sql: String
+  let isKept: Bool
+}
+
+extension SQL {
+  init(_ db: Connection, _ text: WriteText) throws { try self.init(db, text.sql, isKept: text.isKept) }
 }
 
 extension Value.Kind {

@@ -26,7 +26,9 @@ final class WriteAheadLog: Sendable {
   /// From so much on the writer waits: what is written while a checkpoint runs is left in the WAL, which begins anew only when it holds nothing more.
   static let most = 8_000
   /// To so much the WAL is cut when it begins anew: more pages than it mostly has, each with its header (https://www.sqlite.org/walformat.html, 2.2).
-  static let keptBytes = 32 + (most + 2 * step) * (4_096 + 24)
+  static let keptBytes = headerBytes + (most + 2 * step) * (4_096 + 24)
+
+  fileprivate static let headerBytes = 32
 
   init(_ file: DatabaseFile) {
     self.file = file
@@ -115,6 +117,17 @@ final class WriteAheadLog: Sendable {
     return status == SQLITE_OK
   }
 
+  /// Leaves nothing in the WAL that SQLite would read, unless somebody has the file open still: of a backup that is put in the file's place it would make a mixture of both. As much
+  /// stays as a WAL begins with, in zeros, which SQLite takes for nothing: without that the next opening would have to write.
+  func clear() {
+    let location = file.location
+    guard let identity = file.identity, !location.hasClearLog else { return }
+    _ = WriteAheadLog.opened(location.file, identity, alone: true) { connection in
+      guard sqlite3_wal_checkpoint_v2(connection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK else { return }
+      truncate(location.beside("-wal").path, off_t(WriteAheadLog.headerBytes))
+    }
+  }
+
   // MARK: Checkpoints
 
   /// - Parameter isWhole: nobody writes meanwhile, so that nothing is left in the WAL; if that cannot be had shortly, as much as there is.
@@ -170,17 +183,31 @@ final class WriteAheadLog: Sendable {
   }
 
   /// Makes no database.
-  private static func opened<Result>(_ file: URL, _ identity: FileIdentity, _ body: (OpaquePointer) -> Result) -> Result? {
+  ///
+  /// - Parameter alone: whether nobody else may have it open, nor get it open meanwhile.
+  private static func opened<Result>(
+    _ file: URL, _ identity: FileIdentity, alone: Bool = false, _ body: (OpaquePointer) -> Result
+  ) -> Result? {
     var connection: OpaquePointer?
     defer { sqlite3_close(connection) }
     guard FileIdentity(of: file) == identity,
       sqlite3_open_v2(file.path, &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil) == SQLITE_OK, let connection
     else { return nil }
-    sqlite3_busy_timeout(connection, 100)
+    sqlite3_busy_timeout(connection, alone ? 0 : 100)
     sqlite3_wal_autocheckpoint(connection, 0)
+    if alone {
+      var isKept: Int32 = 1
+      sqlite3_file_control(connection, "main", SQLITE_FCNTL_PERSIST_WAL, &isKept)
+      guard sqlite3_exec(connection, "PRAGMA locking_mode = EXCLUSIVE", nil, nil, nil) == SQLITE_OK else { return nil }
+    }
     // A connection that has read nothing does not know of the WAL, which is another file: both are the one's that is meant.
     guard sqlite3_exec(connection, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK, FileIdentity(of: file) == identity
     else { return nil }
     return body(connection)
   }
+}
+
+extension DatabaseLocation {
+  /// Whether there is nothing in SQLite's log.
+  var hasClearLog: Bool { (DurableFile.lastWritten(beside("-wal"))?.bytes ?? 0) <= WriteAheadLog.headerBytes }
 }

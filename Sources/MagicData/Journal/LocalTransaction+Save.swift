@@ -202,16 +202,18 @@ extension LocalTransaction {
     _ object: ObjectSave, _ type: MappedType, beside known: [FieldValue], knowsUnfetched: Bool = false
   ) throws {
     let properties = type.layout.properties
-    let isLacking = properties.indices.contains { index in
+    let lacking = properties.indices.first { index in
       guard object.missing.contains(index) else { return false }
       if let field = type.fields[index], known.contains(where: { $0.field == field }) { return false }
       return object.unfetched.contains(index) ? !knowsUnfetched : properties[index].role == .required
     }
-    guard isLacking else { return }
+    guard let lacking else { return }
+    let name = "\(type.layout.name).\(properties[lacking].name)"
     throw MagicDataError(
       .unsetValue,
-      "an object that this \(type.layout.name) needs was removed, or never fetched from its database; set it before it is saved"
-    )
+      object.unfetched.contains(lacking)
+        ? "\(name) holds what was never fetched from the database that it is of; set what its get() gives before the object is saved"
+        : "\(name) needs an object, and the one that it had was removed; set another one before the object is saved")
   }
 
   /// `nil` if it is another object that would have to be asked, or one of which the journal has nothing: this very transaction has made it, or it was purged.

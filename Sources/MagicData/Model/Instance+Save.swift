@@ -85,6 +85,12 @@ extension Instance {
       return
     }
     var (members, names) = try relation.members(of: held)
+    guard relation.kind != .dictionary || Set(names).count == names.count else {
+      throw MagicDataError(
+        .value,
+        "\(layout.name).\(layout.properties[index].name) has two keys that are encoded alike, where one is stored; give one object a key"
+      )
+    }
     // What `init()` puts in is stored once something is set in it.
     let isSet =
       state.isEdited
@@ -170,7 +176,8 @@ extension Instance {
   func edit(of index: Int, isNew: Bool) throws -> (isEdited: Bool, isChanged: Bool) {
     let (storage, slot) = property(index)
     guard storage[slot].isEdited, try !isNew || !isDefault(index, storage[slot]) else { return (false, false) }
-    guard storage[slot].isStored else { return (true, true) }
+    // A content that has no name yet is compared when it has.
+    guard storage[slot].isStored, !storage[slot].slot.isUnnamed else { return (true, true) }
     return (true, try storage.stored(at: slot)?.value() != storage[slot].slot.value())
   }
 

@@ -138,7 +138,7 @@ struct Instance {
     let (storage, slot) = self.property(index)
     if layout.roles[index] == .primary { settlePrimary(index) }
     // It gets its name when its content is written.
-    if !layout.assets.isEmpty, case .held(let held) = storage[slot].slot, held.asset?.isUnnamed == true { return .asset("") }
+    if !layout.assets.isEmpty, storage[slot].slot.isUnnamed { return .asset("") }
     do {
       let value = try storage[slot].slot.value()
       guard (value?.length ?? 0) <= Limits.valueBytes else {

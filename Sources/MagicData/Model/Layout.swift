@@ -154,6 +154,12 @@ final class Layout: Sendable {
         let other = others.indices.contains(index) ? others[index].storage[others[index].index] : state
         let (name, fillIn) = (try Name(String(label.dropFirst())), declared.fillIn(index))
         let (kind, relation) = (type.valueType.magicKind, relation(type.valueType))
+        guard relation != nil || !kind.isRelation, kind != .asset || type.valueType is any AnyAsset.Type else {
+          throw MagicDataError(
+            .model,
+            "\(name): \(type.valueType) is a type of the app's own, whose magicKind cannot be \(kind); store it as a scalar or a MagicalCodable"
+          )
+        }
         guard relation != nil || (type.valueType as? any CodedCollection.Type)?.holdsObjects != true else {
           throw MagicDataError(.model, "\(name): objects stand in a MagicalSet, an array or a dictionary of one level")
         }

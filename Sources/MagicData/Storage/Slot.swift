@@ -22,6 +22,8 @@ internal import MagicJournal
   }
 
   var isUnset: Bool { if case .unset = self { true } else { false } }
+  /// Whether it is an asset whose content is not named yet: to name it takes as long as to read all of it.
+  var isUnnamed: Bool { if case .held(let held) = self { held.asset?.isUnnamed == true } else { false } }
 }
 
 /// A value that has no form of its own among the slots'.
@@ -66,7 +68,17 @@ class HeldValue<Wrapped: Magical>: Held {
 
   override func encoded() throws -> Value {
     if let stored { return stored }
-    return try value.magicValue
+    let encoded = try value.magicValue
+    // What no database takes back is not written (J-16). An asset may have no content.
+    guard encoded.kind == Wrapped.magicKind || encoded == .null && Wrapped.magicKind == .asset else {
+      throw MagicDataError(
+        .value,
+        """
+        \(Wrapped.self) gives a value of kind \(encoded.kind.map { "\($0)" } ?? "null") as its magicValue, where its magicKind is \
+        \(Wrapped.magicKind)
+        """)
+    }
+    return encoded
   }
 
   override var asset: (any AnyAsset)? { value as? any AnyAsset }

@@ -58,6 +58,13 @@ package struct FolderCheck: Sendable {
         damaged.append(error.message)
       }
     }
+    for digits in try remote.contents() {
+      let file = remote.content(digits)
+      // A compaction may have taken it away.
+      if let fault = try AssetContent.check(file, digits, Task.checkCancellation), fault.code != .notFound {
+        damaged.append(fault.message)
+      }
+    }
     let frontier = listing.frontier
     for replica in listing.replicas {
       guard let hole = listing.hole(after: frontier[replica], of: replica) else { continue }

@@ -9,7 +9,7 @@ struct Verify: Command {
     abstract: "Checks a database against its journal, its assets, and a remote's files.",
     discussion: """
       Reads everything and changes nothing: SQLite's file, each object's row against the fold of its entries, each asset's content against its name, each \
-      segment's checksums. Without REMOTE, and without a folder or bundle as the remote that has a name, the database alone. What of a remote cannot be looked \
+      segment's checksums, each content of an asset that the remote has. Without REMOTE, and without a folder or bundle as the remote that has a name, the database alone. What of a remote cannot be looked \
       at keeps nothing of the database back. Exit code 1: the database is damaged; 3: files are damaged or \
       missing, the rest is whole.
 

@@ -402,4 +402,25 @@ import Testing
     #expect(try await magic.object(of: Everything.self).isEmpty)
     #expect(try await magic.store.read { db in try DatabaseState(db).lastStamp } == before)
   }
+
+  @Test func anObjectIsPrintedWithItsValues() {
+    struct Printed: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var title: String
+      @MagicValue var pages = 3
+      @OptionMagicValue var mood: String?
+      @OptionMagicValue var next: Printed?
+      @MagicValue var text: MagicAsset<String>
+      init() { text = MagicAsset(value: "long") }
+    }
+    let printed = Printed()
+    printed.id = "a"
+    printed.next = printed
+    #expect(
+      "\(printed)"
+        == #"Printed(_id: "a", _title: unset, _pages: 3, _mood: unset, _next: Printed, _text: MagicAsset<String>)"#)
+    printed.mood = nil
+    printed.title = "x"
+    #expect("\(printed)".contains(#"_title: "x", _pages: 3, _mood: nil"#))
+  }
 }

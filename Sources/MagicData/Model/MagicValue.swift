@@ -45,3 +45,8 @@ extension MagicValue: MagicProperty {
   static var valueType: any Magical.Type { Value.self }
   static var codec: Codec { Codec(Value.self) }
 }
+
+extension MagicValue: CustomStringConvertible {
+  /// The value as it is printed with its object: text in quotes, `unset` or `nil`, and of objects and assets their type.
+  public var description: String { property.description(of: Value.self) }
+}

@@ -37,3 +37,8 @@ extension OptionMagicValue: MagicProperty {
   static var valueType: any Magical.Type { Value.self }
   static var codec: Codec { Codec(Value.self) }
 }
+
+extension OptionMagicValue: CustomStringConvertible {
+  /// The value as it is printed with its object: text in quotes, `unset` or `nil`, and of objects and assets their type.
+  public var description: String { property.description(of: Value.self) }
+}

@@ -62,3 +62,8 @@ extension PrimaryMagicValue: MagicProperty {
     property.storage.settle(value, at: property.index)
   }
 }
+
+extension PrimaryMagicValue: CustomStringConvertible {
+  /// The value as it is printed with its object: text in quotes, `unset` or `nil`, and of objects and assets their type.
+  public var description: String { property.description(of: Value.self) }
+}

@@ -44,6 +44,14 @@ internal import MagicJournal
     storage[index].slot.get(type) ?? PropertyRecorder.standIn(for: self, type)
   }
 
+  /// Objects may lead back to the one that is printed.
+  func description<Wrapped: Magical>(of type: Wrapped.Type) -> String {
+    let slot = storage[index].slot
+    guard slot.hasValue else { return slot.isUnset ? "unset" : "nil" }
+    guard !type.magicKind.isRelation, type.magicKind != .asset else { return "\(type)" }
+    return slot.get(type).map { String(reflecting: $0) } ?? "unset"
+  }
+
   /// The value, which is put back at once: until then the property is unset.
   func take<Wrapped: Magical>(_ type: Wrapped.Type) -> Wrapped {
     let value = required(type)

@@ -404,23 +404,33 @@ import Testing
   }
 
   @Test func anObjectIsPrintedWithItsValues() {
-    struct Printed: MagicObject {
-      @PrimaryMagicValue var id: String
-      @MagicValue var title: String
-      @MagicValue var pages = 3
-      @OptionMagicValue var mood: String?
-      @OptionMagicValue var next: Printed?
-      @MagicValue var text: MagicAsset<String>
-      init() { text = MagicAsset(value: "long") }
-    }
     let printed = Printed()
     printed.id = "a"
     printed.next = printed
     #expect(
       "\(printed)"
-        == #"Printed(_id: "a", _title: unset, _pages: 3, _mood: unset, _next: Printed, _text: MagicAsset<String>)"#)
+        == #"Printed(_id: "a", _title: unset, _pages: 3, _mood: unset, _pair: unset, _next: Printed, _text: MagicAsset<String>)"#
+    )
+    printed.pair = Pair(left: printed, right: "b")
+    #expect("\(printed)".contains(#"_pair: {"left":null,"right":"b"}"#))
     printed.mood = nil
     printed.title = "x"
     #expect("\(printed)".contains(#"_title: "x", _pages: 3, _mood: nil"#))
   }
+}
+
+private struct Pair: MagicalCodable {
+  var left: Printed
+  var right: String
+}
+
+private struct Printed: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var title: String
+  @MagicValue var pages = 3
+  @OptionMagicValue var mood: String?
+  @OptionMagicValue var pair: Pair?
+  @OptionMagicValue var next: Printed?
+  @MagicValue var text: MagicAsset<String>
+  init() { text = MagicAsset(value: "long") }
 }

@@ -19,7 +19,7 @@ package final class StoredType: Sendable {
   let assets: [Int]
 
   let quotedColumns: [String]
-  private let texts = StatementTexts()
+  private let texts: StatementTexts
   let quotedTable: String
   let quotedKey: String
 
@@ -37,6 +37,7 @@ package final class StoredType: Sendable {
       schema.primary.map { StoredType.reserved.contains($0.name.text.lowercased()) ? "\($0.name)~2" : $0.name.text }
       ?? "magic_birth"
     quotedTable = Statements.quoted(table)
+    texts = StatementTexts(of: table)
     quotedKey = Statements.quoted(keyColumn)
   }
 
@@ -326,9 +327,16 @@ private final class StatementTexts: Sendable {
 
   /// Those of writes, one for each set of properties that were written together.
   private let writes = Locked<[Use: WriteText]>([:])
+  private let table: String
 
-  /// Of a type with many properties there may be more such sets than memory has room for.
-  private static let maxWrites = 256
+  /// Of a type with many properties there may be more such sets than memory has room for; connections, which keep statements, outlive what is known of a type.
+  private static let kept = Locked<[String: Set<Use>]>([:])
+  private static let maxKept = 256
+
+  /// - Parameter table: its name.
+  init(of table: String) {
+    self.table = table
+  }
 
   subscript(_ use: Use, _ make: () -> String) -> String {
     if let text = texts.withLock({ $0[use] }) { return text }
@@ -339,13 +347,14 @@ private final class StatementTexts: Sendable {
 
   func write(_ use: Use, _ make: () -> String) -> WriteText {
     if let text = writes.withLock({ $0[use] }) { return text }
-    let sql = make()
-    return writes.withLock { writes in
-      guard writes.count < StatementTexts.maxWrites else { return WriteText(sql: sql, isKept: false) }
-      let text = WriteText(sql: sql, isKept: true)
-      writes[use] = text
-      return text
+    let isKept = StatementTexts.kept.withLock { kept in
+      guard kept[table]?.count ?? 0 < StatementTexts.maxKept else { return kept[table]?.contains(use) == true }
+      kept[table, default: []].insert(use)
+      return true
     }
+    let text = WriteText(sql: make(), isKept: isKept)
+    if isKept { writes.withLock { $0[use] = text } }
+    return text
   }
 }
 

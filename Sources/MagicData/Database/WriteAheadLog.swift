@@ -121,10 +121,16 @@ final class WriteAheadLog: Sendable {
   /// stays as a WAL begins with, in zeros, which SQLite takes for nothing: without that the next opening would have to write.
   func clear() {
     let location = file.location
-    guard let identity = file.identity, !location.hasClearLog else { return }
-    _ = WriteAheadLog.opened(location.file, identity, alone: true) { connection in
-      guard sqlite3_wal_checkpoint_v2(connection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK else { return }
-      truncate(location.beside("-wal").path, off_t(WriteAheadLog.headerBytes))
+    guard let identity = file.identity else { return }
+    // Two who close at once are in each other's way.
+    for round in 0..<3 where !location.hasClearLog {
+      if round > 0 { usleep(.random(in: 500..<4_000)) }
+      _ = WriteAheadLog.opened(location.file, identity, alone: true) { connection in
+        guard sqlite3_wal_checkpoint_v2(connection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK,
+          FileIdentity(of: location.file) == identity
+        else { return }
+        truncate(location.beside("-wal").path, off_t(WriteAheadLog.headerBytes))
+      }
     }
   }
 
@@ -198,7 +204,9 @@ final class WriteAheadLog: Sendable {
     if alone {
       var isKept: Int32 = 1
       sqlite3_file_control(connection, "main", SQLITE_FCNTL_PERSIST_WAL, &isKept)
-      guard sqlite3_exec(connection, "PRAGMA locking_mode = EXCLUSIVE", nil, nil, nil) == SQLITE_OK else { return nil }
+      // Where SQLite is built with a limit of its own (Apple's is), closing would cut the WAL to nothing.
+      let mode = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_size_limit = -1"
+      guard sqlite3_exec(connection, mode, nil, nil, nil) == SQLITE_OK else { return nil }
     }
     // A connection that has read nothing does not know of the WAL, which is another file: both are the one's that is meant.
     guard sqlite3_exec(connection, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK, FileIdentity(of: file) == identity

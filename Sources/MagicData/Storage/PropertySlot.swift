@@ -49,6 +49,7 @@ internal import MagicJournal
     let slot = storage[index].slot
     guard slot.hasValue else { return slot.isUnset ? "unset" : "nil" }
     guard !type.magicKind.isRelation, type.magicKind != .asset else { return "\(type)" }
+    if case .coded(let text)? = try? slot.value() { return String(decoding: text, as: UTF8.self) }
     return slot.get(type).map { String(reflecting: $0) } ?? "unset"
   }
 

@@ -192,9 +192,9 @@ extension MagicReplicator {
       throw MagicDataError(
         .fork,
         """
-        two databases have written under one id, as a copy or from a backup, and what compact would do shows once their branches are told apart, which changes the \
-        database: sync, and try again
-        """, cause: error)
+        \(error.cause is Fork ? "two databases have written under one id, as a copy or from a backup" : error.message). What compact would do shows once branches \
+        are told apart, which changes the database: sync, and try again
+        """, cause: error.cause)
     }
   }
 }

@@ -167,7 +167,7 @@ extension FolderListing {
     do {
       try members.look(remote, dataSet)
     } catch let error as MagicDataError where error.code == .notAllowed {
-      return
+      unheard = error
     }
     limit(to: members.closings)
   }

@@ -29,13 +29,9 @@ package struct FolderCheck: Sendable {
   /// - Returns: `false` if a file was taken away meanwhile.
   private mutating func read(_ remote: FolderRemote) throws -> Bool {
     let dataSet = try remote.dataSet()
-    let listing = try FolderListing(settled: remote, dataSet)
-    damaged = listing.rejected.map(\.error.message)
-    do {
-      _ = try remote.acknowledged(dataSet)
-    } catch let error as MagicDataError {
-      damaged.append(error.message)
-    }
+    var listing = try FolderListing(limited: remote, dataSet)
+    if let error = listing.unheard { damaged.append(error.message) } else { try listing.checkForks() }
+    damaged += listing.rejected.map(\.error.message)
     for file in listing.files {
       try Task.checkCancellation()
       do {
@@ -58,7 +54,13 @@ package struct FolderCheck: Sendable {
         damaged.append(error.message)
       }
     }
-    for digits in try remote.contents() {
+    var contents: [String] = []
+    do {
+      contents = try remote.contents()
+    } catch let error as MagicDataError {
+      damaged.append(error.message)
+    }
+    for digits in contents {
       let file = remote.content(digits)
       // A compaction may have taken it away.
       if let fault = try AssetContent.check(file, digits, Task.checkCancellation), fault.code != .notFound {

@@ -97,6 +97,9 @@ package final class OpenJournal {
           let journal = OpenJournal(parts)
           for file in fetched.unread + said { journal.troubles.add(file) }
           for gap in fetched.gaps { journal.troubles.add(gap) }
+          for (listing, error) in journal.unheard {
+            journal.troubles.add(UnreadFile(path: listing.remote.acks.path, code: error.code, message: error.message))
+          }
           for fork in forks { journal.troubles.add(fork: fork.error, in: fork.path) }
           _ = try journal.dataSet()
           let result = try body(journal, checkCancelled)
@@ -166,6 +169,15 @@ package final class OpenJournal {
     let fork = troubles.forks.first { ($0.cause as? Fork).map { window.has($0.replica) } ?? true }
     if let fork { throw fork }
   }
+
+  /// Folders of which nobody can say what branches they hold.
+  private var unheard: [(listing: FolderListing, error: MagicDataError)] {
+    parts.compactMap { part in
+      if case .folder(let listing, _, _) = part { listing.unheard.map { (listing, $0) } } else { nil }
+    }
+  }
+
+  var hasUnheardClosings: Bool { !unheard.isEmpty }
 
   // MARK: What was given up
 

@@ -26,7 +26,7 @@ extension MagicData {
           try compaction.run(checkCancelled)
         }
         try journal.checkIsOne(rebuilder.window)
-        let isState = plan.isRun && !journal.troubles.isKeptLacking
+        let isState = plan.isRun && !journal.troubles.isKeptLacking && !journal.hasUnheardClosings
         let dataSet = isState ? try journal.dataSet() : nil
         try DatabaseState.settle(try dataSet ?? DatabaseState(db).dataSet, db)
         var report = rebuilder.report(now, journal)
@@ -91,10 +91,7 @@ private struct Rebuilder {
   /// The last sequence that was read, and the last one that was given.
   private var read = Frontier()
   private var given = Frontier()
-  /// Of which nothing more is read.
   private var stopped: Set<ReplicaID> = []
-  /// Of which nothing more is merged either.
-  private var refused: Set<ReplicaID> = []
   /// What could not be merged.
   private var unread: [UnreadFile] = []
   /// Between what was read of each replica.
@@ -143,7 +140,7 @@ private struct Rebuilder {
     let replica = transaction.replica
     guard transaction.sequence > 0 else { return transaction }
     // In their own order, or one that comes by chance after it would be lacking.
-    guard !stopped.contains(replica), !refused.contains(replica), !merger.holdsBack(transaction) else { return nil }
+    guard !stopped.contains(replica), !merger.holdsBack(transaction) else { return nil }
     let next = read[replica] + 1
     read[replica] = max(read[replica], transaction.sequence)
     let isBehindHole = transaction.sequence > next
@@ -162,8 +159,6 @@ private struct Rebuilder {
   }
 
   private mutating func merge(_ transaction: Transaction, _ schema: SourceSchema) throws {
-    // Of what is shuffled some was read before that was known.
-    guard transaction.sequence == 0 || !refused.contains(transaction.replica) else { return }
     let types: [LearntType]
     if let known = learnt[ObjectIdentifier(schema)] {
       types = known.types
@@ -171,9 +166,9 @@ private struct Rebuilder {
       if learnt.count >= Rebuilder.maxSchemas { learnt = [:] }
       do {
         types = try merger.learn(schema.schema)
-      } catch let error as MagicDataError where error.code == .tooLarge && transaction.sequence > 0 {
-        // As with a pull, what others wrote is taken all the same (J-15, F-10).
-        refused.insert(transaction.replica)
+      } catch let error as MagicDataError where error.code == .tooLarge && transaction.sequence > 0 && shuffled == nil {
+        // As with a pull, what others wrote is taken all the same (J-15, F-10). Of what is shuffled something later may be there already.
+        stopped.insert(transaction.replica)
         unread.append(
           UnreadFile(
             path: "transaction \(transaction.sequence) of replica \(transaction.replica)", code: error.code,

@@ -33,11 +33,15 @@ final class Gate: Sendable {
     var waiting: [Waiting] = []
 
     /// Whether there was a place.
+    mutating func enter() -> Bool {
+      guard free > 0 else { return false }
+      free -= 1
+      return true
+    }
+
+    /// The same, and else the waiter stands in the line.
     mutating func enter(or waiter: @autoclosure () -> Waiting) -> Bool {
-      guard free == 0 else {
-        free -= 1
-        return true
-      }
+      if enter() { return true }
       waiting.append(waiter())
       return false
     }
@@ -51,6 +55,8 @@ final class Gate: Sendable {
 
   /// - Throws: `CancellationError` if the task is cancelled while it waits.
   nonisolated(nonsending) func enter() async throws {
+    // Mostly there is a place, and nothing is needed to wait with.
+    if state.withLock({ $0.enter() }) { return }
     let ticket = Ticket()
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in

@@ -49,7 +49,11 @@ internal import MagicJournal
     let slot = storage[index].slot
     guard slot.hasValue else { return slot.isUnset ? "unset" : "nil" }
     guard !type.magicKind.isRelation, type.magicKind != .asset else { return "\(type)" }
-    if case .coded(let text)? = try? slot.value() { return String(decoding: text, as: UTF8.self) }
+    if type.magicKind == .coded {
+      // In JSON an object is its z index, which leads nowhere back. What cannot be encoded has no text; who saves it is told why.
+      guard case .coded(let text)? = try? slot.value() else { return "\(type)" }
+      return String(decoding: text, as: UTF8.self)
+    }
     return slot.get(type).map { String(reflecting: $0) } ?? "unset"
   }
 

@@ -30,8 +30,6 @@ extension FolderRemote {
   @discardableResult
   public func compact(isDryRun: Bool = false) async throws -> FolderCompactionReport {
     let dataSet = try dataSet()
-    // Without the closings a branch would be taken for everybody's.
-    _ = try acknowledged(dataSet)
     let listing = try FolderListing(settled: self, dataSet)
     var tidying = FolderCompaction(remote: self, dataSet: dataSet, isDryRun: isDryRun, listing)
     try tidying.consolidate(as: nil)

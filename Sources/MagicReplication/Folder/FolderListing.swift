@@ -23,10 +23,10 @@ struct FolderListing: Sendable {
 
   /// The last sequences of ids that are closed: what is beyond does not count under the id (J-33).
   private(set) var limits: [ReplicaID: UInt64] = [:]
-  /// Why it is not known which ids are closed.
-  var unheard: MagicDataError?
   /// Of those of them that are ends of the floor.
   private var limitNames: [ReplicaID: TransactionName] = [:]
+  /// Why it is not known which ids are closed.
+  var unheard: MagicDataError?
 
   let remote: FolderRemote
   private let dataSet: DataSetID

@@ -174,9 +174,11 @@ extension FolderListing {
 
   /// The same of files that agree with each other.
   ///
-  /// - Throws: `MagicDataError` with `fork` if two databases have written under an id and nobody has closed it yet.
+  /// - Throws: `MagicDataError` with `fork` if two databases have written under an id and nobody has closed it yet; `notAllowed` if the closings cannot be read,
+  ///   without which a branch would be taken for everybody's.
   init(settled remote: FolderRemote, _ dataSet: DataSetID) throws {
     self = try FolderListing(limited: remote, dataSet)
+    if let unheard { throw unheard }
     try checkForks()
   }
 

@@ -271,6 +271,40 @@ struct Film: MagicObject {
     #expect(try files("papers") == [name("by link.db")])
   }
 
+  /// H-40: nobody knows yet where the assets will be.
+  @Test func whoeverHasADatabaseOpenByAnotherPathFindsTheFirstAsset() async throws {
+    let byFolder = try await MagicData(path: database)
+    let byFile = try await MagicData(path: database.appendingPathComponent("default.sqlite3"))
+    try await byFile.update(Paper("a", "x"))
+    #expect(try await byFolder.object(of: Paper.self, primary: "a").text.value == "x")
+    try await byFolder.update(Paper("b", "y"))
+    #expect(try await byFile.object(of: Paper.self, primary: "b").text.value == "y")
+  }
+
+  @Test func aFileThatIsNoAssetHidesNone() async throws {
+    let first = try await MagicData(path: database)
+    try await first.update(Paper("a", "x"))
+    try await first.close()
+    try Data().write(to: database.appendingPathComponent("files/Thumbs.db"))
+    for path in [database.appendingPathComponent("default.sqlite3"), database] {
+      let magic = try await MagicData(path: path)
+      #expect(try await magic.object(of: Paper.self, primary: "a").text.value == "x")
+      try await magic.update(Paper("b", path.lastPathComponent))
+      try await magic.close()
+    }
+  }
+
+  @Test func anAssetIsReadWhereItsObjectIsNow() async throws {
+    let one = try await MagicData(path: database)
+    let two = try await MagicData(path: folder["two"])
+    try await one.update(Paper("a", "x"))
+    let paper = try await one.object(of: Paper.self, primary: "a")
+    try await two.update(paper)
+    try await one.removeAll(of: Paper.self)
+    #expect(paper.text.value == "x")
+    #expect(try #require(paper.text.path).hasPrefix(folder["two"].path))
+  }
+
   /// What stands beside a database's file is somebody else's.
   @Test func aFolderOfTheUsersIsNotTheDatabases() async throws {
     try FileManager.default.createDirectory(at: folder["mine/files"], withIntermediateDirectories: true)
@@ -283,6 +317,7 @@ struct Film: MagicObject {
     _ = try await MagicData.build(inPlaceOf: DatabaseLocation(path)) { try await $0.update(Paper("a", "two")) }
     #expect(try await MagicData(path: path).object(of: Paper.self, primary: "a").text.value == "two")
     #expect(try Data(contentsOf: folder["mine/files/letter.txt"]) == Data("x".utf8))
+    #expect(DatabaseLocation(folder["mine"]).assets == DatabaseLocation(path).assets)
   }
 
   @Test(arguments: [false, true]) func aFileThatIsALinkIsOneDatabaseUnderBothNames(isEmpty: Bool) async throws {

@@ -128,6 +128,19 @@ import Testing
     #expect(try await magic.count(of: Session.self) == 0)
   }
 
+  /// Each is free again once its part is removed, and another has its memory.
+  @Test func objectsThatAreFetchedFromElsewhereOneByOneAreAllRemoved() async throws {
+    let one = try await MagicData(type: .memory)
+    let two = try await MagicData(type: .memory)
+    let names = (0..<2_500).map { "\($0)" }
+    for magic in [one, two] { try await magic.update(contentsOf: names.map { Cat($0, 1) }) }
+    let cats = sequence(state: names.makeIterator()) { names in
+      names.next().flatMap { try? one.blocking.object(of: Cat.self, primary: $0) }
+    }
+    try await two.remove(contentsOf: cats)
+    #expect(try await two.count(of: Cat.self) == 0)
+  }
+
   /// H-5 (C-3, J-19), and instances as well: they are as if they had not been saved.
   @Test func whatThrowsIsRolledBackWhole() async throws {
     let (tom, kit, session) = (Cat("Tom", 4), Cat("Kit", 1), Session())

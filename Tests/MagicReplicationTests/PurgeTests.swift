@@ -17,7 +17,7 @@ private struct Counted: MagicObject {
   }
 }
 
-/// What removed objects held goes once everybody knows that they are removed, and nothing else goes with it (K-23, K-24, L-16 to L-18, L-20, L-21, H-12, H-14, H-16).
+/// What removed objects held goes once everybody knows that they are removed, and nothing else goes with it (K-23, K-24, L-16, L-17, L-18, L-20, L-21, H-12, H-14, H-16).
 @Suite struct PurgeTests {
   let folder: TemporaryFolder
   let world = World()

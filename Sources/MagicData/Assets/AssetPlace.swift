@@ -5,11 +5,11 @@ internal import MagicJournal
 final class AssetPlace: Sendable {
   /// Of an asset that the app made.
   let pathExtension: String?
-  private let known: Locked<(name: String?, folder: AssetFolder?)>
+  private let known: Locked<(name: String?, folders: [AssetFolder])>
 
   init(name: String? = nil, pathExtension: String? = nil) {
     self.pathExtension = name.map { $0.contains(".") ? String($0.dropFirst(65)) : nil } ?? pathExtension
-    known = Locked((name, nil))
+    known = Locked((name, []))
   }
 
   var name: String? { known.withLock { $0.name } }
@@ -43,17 +43,21 @@ final class AssetPlace: Sendable {
   /// A folder has the file, or had it.
   func isKept(in folder: AssetFolder) {
     known.withLock { known in
-      // Where it was fetched from it stays, as long as it is there.
-      if let name = known.name, let other = known.folder, other.has(name) { return }
-      known.folder = folder
+      if !known.folders.contains(where: { $0.url == folder.url }) { known.folders.append(folder) }
     }
   }
 
   /// The file, while there is one.
   var file: URL? {
-    let (name, folder) = known.withLock { $0 }
-    guard let name, let folder, folder.has(name) else { return nil }
+    guard let (name, folder) = place, folder.has(name) else { return nil }
     return folder.file(name)
+  }
+
+  /// Where the file is, or was last; the first that had it as long as it has.
+  private var place: (name: String, folder: AssetFolder)? {
+    let (name, folders) = known.withLock { $0 }
+    guard let name, let last = folders.last else { return nil }
+    return (name, folders.first { $0.has(name) } ?? last)
   }
 
   /// What the file holds.
@@ -69,9 +73,7 @@ final class AssetPlace: Sendable {
   }
 
   private func kept() throws -> (String, AssetFolder) {
-    guard case (let name?, let folder?) = known.withLock({ $0 }) else {
-      throw MagicDataError(.unsetValue, "the asset has no value yet")
-    }
-    return (name, folder)
+    guard let place else { throw MagicDataError(.unsetValue, "the asset has no value yet") }
+    return place
   }
 }

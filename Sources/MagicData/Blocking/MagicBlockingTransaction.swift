@@ -99,7 +99,7 @@ extension MagicBlockingTransaction {
   /// If it throws, whoever calls it undoes what was done.
   func removeWhole<Object: MagicObject>(_ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?) throws {
     let scope = Scope.transaction(place.innermost, isPart: true)
-    var (parts, seen) = (Parts(objects), Set<InstanceIdentity>())
+    var (parts, seen) = (Parts(objects), [InstanceIdentity: Instance]())
     while let part = parts.next() {
       try scope.blockingRemove(part: part, &seen)
       progress?(parts.taken)

@@ -19,11 +19,11 @@ extension Scope {
   }
 
   func blockingRemove<Object: MagicObject>(_ object: Object) throws {
-    var seen: Set<InstanceIdentity> = []
+    var seen: [InstanceIdentity: Instance] = [:]
     try blockingRemove(part: [object], &seen)
   }
 
-  func blockingRemove<Object: MagicObject>(part objects: [Object], _ seen: inout Set<InstanceIdentity>) throws {
+  func blockingRemove<Object: MagicObject>(part objects: [Object], _ seen: inout [InstanceIdentity: Instance]) throws {
     try blockingWrite(removing(objects, as: blockingMapped(Object.self), &seen))
   }
 

@@ -29,18 +29,23 @@ package struct DatabaseLocation: Sendable, Equatable {
     let former =
       isFile ? named.appendingPathExtension("files") : named.deletingLastPathComponent().appendingPathComponent("files")
     guard file.lastPathComponent == ownName else { return isFolder(former) && !isFolder(beside) ? former : beside }
-    // Who named the folder has made the one, and who named the file in it the other. A folder of many assets is listed only where both may be.
-    guard isFile || isFolder(beside) else { return within }
-    let count = assetCount(in: within)
-    if let count, count > 0 { return within }
-    if isFolder(beside) { return beside }
-    return isFile && count == nil ? beside : within
+    // Two that have the file open, each by another path, have to find the same, whoever of them has the first asset.
+    let (isAny, isOwn) = content(of: within)
+    return isOwn || !isAny && !isFolder(beside) ? within : beside
   }
 
-  /// `nil` if there is no such folder, or it holds what is no asset or cannot be listed: then it is somebody else's.
-  private static func assetCount(in folder: URL) -> Int? {
-    let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasPrefix(".") }
-    return names.flatMap { $0.allSatisfy(AssetName.isValid) ? $0.count : nil }
+  /// Whether there is anything in a folder, and an asset among it: else it is somebody else's, as one is that cannot be listed.
+  private static func content(of folder: URL) -> (isAny: Bool, isOwn: Bool) {
+    // One by one, since there may be many.
+    guard let directory = opendir(folder.path) else { return (errno == ENOTDIR, false) }
+    defer { closedir(directory) }
+    var isAny = false
+    while let entry = readdir(directory) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if AssetName.isValid(name) { return (true, true) }
+      if !name.hasPrefix(".") { isAny = true }
+    }
+    return (isAny, false)
   }
 
   /// What a link leads to, as SQLite finds it.

@@ -62,7 +62,8 @@ public struct MagicMigration {
 
   /// A property is gone. Its values stay where they are, for older versions of the app, and no property can take its name.
   ///
-  /// An older version that requires the value does not show objects that a newer one makes.
+  /// An older version that requires the value does not show objects that a newer one makes; in a file in which nobody's object ever had the value, its use of the type throws ``MagicDataError``
+  /// with `model`.
   public static func removed(_ name: String) -> MagicMigration {
     MagicMigration(name: name, step: .removed, property: nil)
   }

@@ -101,7 +101,7 @@ extension MagicTransaction {
     _ objects: some Sequence<Object>, _ progress: ((_ removed: Int) -> Void)?
   ) async throws {
     let scope = Scope.transaction(place.innermost, isPart: true)
-    var (parts, seen) = (Parts(objects), Set<InstanceIdentity>())
+    var (parts, seen) = (Parts(objects), [InstanceIdentity: Instance]())
     while let part = parts.next() {
       try await scope.remove(part: part, &seen)
       progress?(parts.taken)

@@ -114,11 +114,12 @@ extension Scope {
     }
   }
 
-  /// - Parameter seen: instances that were removed before, which is enough; they are kept until the transaction ends.
+  /// - Parameter seen: instances that were removed before, which is enough; kept, so that no other gets the identity of one.
   func removing<Object: MagicObject>(
-    _ objects: [Object], as type: MappedType, _ seen: inout Set<InstanceIdentity>
+    _ objects: [Object], as type: MappedType, _ seen: inout [InstanceIdentity: Instance]
   ) throws -> () throws -> ObjectWrite<Void, Void> {
-    let instances = try objects.map { try Instance($0, type.layout) }.filter { seen.insert($0.identity).inserted }
+    let instances = try objects.map { try Instance($0, type.layout) }
+      .filter { seen.updateValue($0, forKey: $0.identity) == nil }
     return {
       let keys = try instances.map { try $0.key(in: store) }
       return ObjectWrite { transaction, _ in
@@ -167,13 +168,13 @@ extension Scope {
   }
 
   nonisolated(nonsending) func remove<Object: MagicObject>(_ object: Object) async throws {
-    var seen: Set<InstanceIdentity> = []
+    var seen: [InstanceIdentity: Instance] = [:]
     try await remove(part: [object], &seen)
   }
 
   /// Within a transaction: as many at a time as make a hop to the database worth while.
   nonisolated(nonsending) func remove<Object: MagicObject>(
-    part objects: [Object], _ seen: inout Set<InstanceIdentity>
+    part objects: [Object], _ seen: inout [InstanceIdentity: Instance]
   ) async throws {
     let type = try await mapped(Object.self)
     try await write(removing(objects, as: type, &seen))

@@ -152,12 +152,13 @@ struct Merger {
     }
   }
 
-  /// A checkpoint was merged.
+  /// A checkpoint was merged. Of what its floor ends with nothing may be kept, and what is written here comes after it all the same (K-13).
   mutating func raise(to floor: NamedFrontier) {
     for replica in floor.replicas {
       guard let end = floor[replica], end.sequence > held[replica] else { continue }
       held[replica] = end.sequence
       raised[replica] = end
+      clock = max(clock, end.name.stamp)
     }
   }
 

@@ -9,7 +9,7 @@ from .checkpoint import Checkpoint
 from .folder import Folder, RemoteError, SegmentName
 from .journal import ForkError, Journal, Name
 from .merge import digest, fold
-from .schema import KnownSchema
+from .schema import KnownSchema, SchemaError
 from .segment import Header, Segment
 from .wire import Server
 
@@ -57,9 +57,15 @@ class Pull:
         found: List[Checkpoint] = []
         for name in self.folder.checkpoints():
             try:
-                found.append(self.folder.read_checkpoint(name))
+                checkpoint = self.folder.read_checkpoint(name)
             except RemoteError as error:
                 self.unread.append(str(error))
+                continue
+            # K-14: as one that is damaged.
+            if digest(fold(checkpoint.transactions())) == checkpoint.digest:
+                found.append(checkpoint)
+            else:
+                self.unread.append(f"checkpoint {name} does not come to the digest in its header")
         return found
 
     def check_claims(self) -> None:
@@ -78,15 +84,13 @@ class Pull:
             self.take(checkpoint)
 
     def take(self, checkpoint: Checkpoint) -> None:
-        """K-13, K-14."""
+        """K-13."""
         for schema, _ in checkpoint.parts:
             self.schema.learn(schema)
         self.journal.kept += checkpoint.transactions()
         for replica, (sequence, name) in checkpoint.floor.items():
             if sequence > self.journal.end_of_floor(replica):
                 self.journal.floor[replica] = sequence, name
-        if digest(fold(checkpoint.transactions())) != checkpoint.digest:
-            raise ForkError(f"checkpoint {checkpoint.name} does not come to the digest in its header")
 
     def reach(self, replica: bytes) -> int:
         """How far the segments lead."""
@@ -123,9 +127,14 @@ class Pull:
                 return
             try:
                 segment = self.folder.read(name)
+                self.schema.learn(segment.schema)
             except RemoteError as error:
                 self.unusable[name] = error
                 names.remove(name)  # F-9: the next best
+                continue
+            except SchemaError as error:  # J-15
+                self.unusable[name] = RemoteError(f"{name}: {error}")
+                names.remove(name)
                 continue
             if not self.merge(segment):
                 return
@@ -134,7 +143,6 @@ class Pull:
         """Whether all of it is held now."""
         header = segment.header
         self.journal.check_held(header.replica, header.first - 1, header.previous)  # J-3
-        self.schema.learn(segment.schema)
         for transaction in segment.transactions:
             if transaction.sequence > self.limits.get(transaction.replica, transaction.sequence):
                 return False

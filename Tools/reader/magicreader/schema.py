@@ -55,13 +55,16 @@ class KnownSchema:
         self.types: Dict[Target, Set[Field]] = {}
 
     def learn(self, schema: Tuple[Type, ...]) -> None:
+        """All of it or, if it is too much, nothing."""
+        types = dict(self.types)
         for type in schema:
-            fields = self.types.setdefault((type.name, type.primary_kind), set())
-            fields.update(type.fields)
-            if len(fields) > FIELD_LIMIT:
+            target = type.name, type.primary_kind
+            types[target] = types.get(target, set()) | set(type.fields)
+            if len(types[target]) > FIELD_LIMIT:
                 raise SchemaError(f"type {type.name} comes to more than {FIELD_LIMIT} fields")
-        if len(self.types) > TYPE_LIMIT:
+        if len(types) > TYPE_LIMIT:
             raise SchemaError(f"the schema comes to more than {TYPE_LIMIT} types")
+        self.types = types
 
 
 def read_schema(cursor: Cursor) -> Tuple[Type, ...]:

@@ -10,8 +10,10 @@ import subprocess
 import sys
 from dataclasses import replace
 from typing import Tuple
+from unittest import mock
 
 import check_vectors
+from magicreader.checkpoint import Checkpoint
 from magicreader.cli import main
 from magicreader.clock import TICKS
 from magicreader.folder import Folder, RemoteError, SegmentName
@@ -23,7 +25,7 @@ from magicreader.schema import Field, KnownSchema, SchemaError, Type
 from magicreader.segment import read_segment
 from magicreader.values import Kind, Value
 
-from .fixtures import segment_file
+from .fixtures import DATA_SET, segment_file
 from .folder_fixture import FolderFixture
 
 NOW = 1_800_000_000_000
@@ -166,6 +168,37 @@ class FolderTests(FolderFixture):
             known.learn((Type("A", Kind.NULL, "", (Field("f0", Kind.REAL),)),))
         with self.assertRaisesRegex(SchemaError, "types"):
             known.learn((Type("B", Kind.NULL, "", ()),))
+
+    def test_a_segment_with_too_much_of_a_schema_keeps_back_its_replica_alone(self) -> None:  # J-15
+        run, other = self.runs
+        path = self.push(run, 1, 2)
+        self.push(other, 1, len(other))
+        with open(path, "rb") as file:
+            schema = read_segment(file.read()).schema
+        learn = KnownSchema.learn
+
+        def learn_less(known: KnownSchema, types: Tuple[Type, ...]) -> None:
+            if types == schema:
+                raise SchemaError("too much")
+            learn(known, types)
+
+        with mock.patch.object(KnownSchema, "learn", learn_less):
+            pulled = self.expect_unread("too much")
+        self.assertEqual(pulled.journal.held, {other[0].replica: other})
+
+    def test_a_false_checkpoint_is_passed_over(self) -> None:  # K-14
+        run = self.runs[0]
+        self.push(run, 3, 5)
+        floor = {run[0].replica: (2, run[1].name)}
+        kept = tuple(replace(each, sequence=0) for each in run[:2])
+        for is_false in (True, False):
+            sum = digest(fold(list(kept)))
+            checkpoint = Checkpoint(DATA_SET, run[0].replica, "0" * 64 if is_false else sum, floor, "c", (((), kept),))
+            with mock.patch.object(Folder, "checkpoints", lambda _: ["c"]), \
+                    mock.patch.object(Folder, "read_checkpoint", lambda _, __: checkpoint):
+                pulled = Pull(Folder(self.path), NOW)
+            self.assertEqual(len(pulled.unread), is_false)
+            self.assertEqual(pulled.journal.held, {} if is_false else {run[0].replica: run[2:5]})
 
     def test_another_data_set(self) -> None:
         self.push(self.runs[0], 1, 3)

@@ -93,10 +93,11 @@ import Testing
     let magic = try await MagicData(path: folder["db"])
     let assets = try #require(magic.store.location).assets
     try FileManager.default.createDirectory(at: assets.appendingPathComponent("ab"), withIntermediateDirectories: true)
-    try Data("x".utf8).write(to: assets.appendingPathComponent("ab/file"))
+    let files = [String(repeating: "0", count: 64), "ab/file"]
+    for file in files { try Data(file.utf8).write(to: assets.appendingPathComponent(file)) }
     try await magic.backup(to: folder[name])
-    let copied = DatabaseLocation(folder[name]).assets.appendingPathComponent("ab/file")
-    #expect(try Data(contentsOf: copied) == Data("x".utf8))
+    let copied = DatabaseLocation(folder[name]).assets
+    for file in files { #expect(try Data(contentsOf: copied.appendingPathComponent(file)) == Data(file.utf8)) }
     await #expect { try await magic.backup(to: assets.appendingPathComponent("inside")) } throws: {
       ($0 as? MagicDataError)?.code == .notAllowed
     }

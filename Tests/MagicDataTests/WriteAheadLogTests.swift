@@ -160,6 +160,26 @@ import Testing
     try await MagicData(path: backup.deletingLastPathComponent().appendingPathComponent("db2.sqlite")).backup(to: location.file)
   }
 
+  /// H-40: a copy that another tool made says that it has no log, and every tool that opens it has to find the same.
+  @Test func aFileWithoutALogGetsOneAlsoWhereOneLies() async throws {
+    let copy = folder["copy.sqlite"]
+    let magic = try await MagicData(path: location.file)
+    try await magic.update(Cat("Tom", 4))
+    try await magic.store.database.writeWithoutTransaction { db in
+      try db.execute(sql: "VACUUM INTO ?", arguments: [copy.path])
+    }
+    try await magic.close()
+    #expect(bytes("-wal") == 32)
+    #expect(try Data(contentsOf: copy)[18..<20] == Data([1, 1]))
+    try FileManager.default.removeItem(at: location.file)
+    try FileManager.default.moveItem(at: copy, to: location.file)
+    let restored = try await MagicData(path: location.file)
+    try await restored.update(Cat("Kit", 1))
+    try await restored.close()
+    #expect(try Data(contentsOf: location.file)[18..<20] == Data([2, 2]))
+    #expect(try await MagicData(path: location.file).object(of: Cat.self).map(\.name).sorted() == ["Kit", "Tom"])
+  }
+
   /// Who closes while another has it open leaves it to that one, who loses nothing.
   @Test func whoClosesLastClearsTheLog() async throws {
     let all = [try await MagicData(path: location.file), try await MagicData(path: location.file)]

@@ -9,9 +9,12 @@ enum FileGates {
 
   private static let entries = Locked<[FileIdentity: Entry]>([:])
 
-  /// Whether somebody in this process has the gate of a file.
-  static func isOpen(_ file: URL) -> Bool {
-    FileIdentity(of: file).map { identity in entries.withLock { $0[identity]?.gate != nil } } ?? false
+  /// Does something with a file of which nobody in this process has the gate, nor gets it meanwhile.
+  ///
+  /// - Returns: `nil` if somebody has it.
+  static func ifNotOpen<Result>(_ file: URL, _ body: () throws -> Result) rethrows -> Result? {
+    guard let identity = FileIdentity(of: file) else { return try body() }
+    return try entries.withLock { entries in entries[identity]?.gate == nil ? try body() : nil }
   }
 
   /// That of a file which is there; one of its own if that cannot be told.

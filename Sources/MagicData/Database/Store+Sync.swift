@@ -10,13 +10,24 @@ extension Store {
     guard location != nil else { return }
     // In WAL mode the journal's file is the WAL.
     for operation in [SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER] {
-      var file: UnsafeMutablePointer<sqlite3_file>?
-      let found = sqlite3_file_control(db.sqliteConnection, "main", operation, &file)
-      guard found == SQLITE_OK, let file, let methods = file.pointee.pMethods else { continue }
-      let status = methods.pointee.xSync(file, SQLITE_SYNC_FULL)
+      guard let (file, methods) = Store.file(operation, of: db.sqliteConnection) else { continue }
+      let status = methods.xSync(file, SQLITE_SYNC_FULL)
       guard status == SQLITE_OK else {
         throw DatabaseError(resultCode: ResultCode(rawValue: status), message: "the database could not be synced to the disk")
       }
     }
+  }
+
+  /// A file that SQLite has open: to open it beside that, and close it, would let go of SQLite's locks.
+  ///
+  /// - Parameter operation: that asks for the database's file, or for the journal's.
+  static func file(
+    _ operation: Int32, of connection: OpaquePointer?
+  ) -> (file: UnsafeMutablePointer<sqlite3_file>, methods: sqlite3_io_methods)? {
+    var file: UnsafeMutablePointer<sqlite3_file>?
+    guard sqlite3_file_control(connection, "main", operation, &file) == SQLITE_OK, let file,
+      let methods = file.pointee.pMethods
+    else { return nil }
+    return (file, methods.pointee)
   }
 }

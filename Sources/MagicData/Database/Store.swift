@@ -80,8 +80,10 @@ package final class Store: Sendable {
       self.location = location
       identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
+      // Of a file that is there, before SQLite has it open: see `isOpen`.
+      let known = FileGates.gate(of: location.file)
       (file, log, database, lookUps) = try Store.open(location, mustExist: mustExist)
-      gate = FileGates.gate(of: location.file)
+      gate = withExtendedLifetime(known) { FileGates.gate(of: location.file) }
     }
     do {
       // A database that is there already is opened without waiting for whoever writes to it.
@@ -101,8 +103,13 @@ package final class Store: Sendable {
     }
   }
 
-  /// Whether this process has a database's file open, or had and may again. Then nothing else of it may open and close that: the system would let go of SQLite's locks on it.
-  package static func isOpen(_ file: URL) -> Bool { FileGates.isOpen(file) }
+  /// Reads of a file that may be a database's, unless this process has that open, or had and may again: if something else of it opened and closed that, the system would let go of SQLite's
+  /// locks on it.
+  ///
+  /// - Returns: `nil` if it has; nothing was read.
+  package static func ifNotOpen<Result>(_ file: URL, _ read: () throws -> Result) rethrows -> Result? {
+    try FileGates.ifNotOpen(file, read)
+  }
 
   /// Throws if the path leads to another file than the one that is open, or to none: what is written to that is nobody's any more.
   package func checkIsInPlace() throws { try file?.checkIsInPlace() }
@@ -218,6 +225,7 @@ package final class Store: Sendable {
       RowFunction.add(to: db)
       try recognise(db, mustExist: mustExist)
       guard !db.configuration.readonly else { return }
+      if file != nil { leaveRollbackMode(db) }
       // What a large transaction writes in any order goes into the WAL once, and not as often as SQLite's own 2 MB push it out.
       try db.execute(sql: "PRAGMA cache_size = -\(writeCacheKilobytes)")
       // What a large transaction took of the disk is given back.
@@ -225,6 +233,17 @@ package final class Store: Sendable {
       log?.follow(db)
     }
     return configuration
+  }
+
+  /// A file that says it has a rollback journal (a copy that another tool made) has to be told that it has a WAL. With one beside it SQLite takes it for one that has, and would not write so: whoever opens
+  /// it without that WAL would take the other kind of locks.
+  private static func leaveRollbackMode(_ db: Database) {
+    guard let (file, methods) = Store.file(SQLITE_FCNTL_FILE_POINTER, of: db.sqliteConnection) else { return }
+    var version: UInt8 = 0
+    // Of an empty file there is nothing to read.
+    guard methods.xRead(file, &version, 1, 18) == SQLITE_OK, version == 1 else { return }
+    // Then GRDB makes it one with a WAL. While another connection has it open, it stays what it is.
+    sqlite3_exec(db.sqliteConnection, "PRAGMA journal_mode = DELETE", nil, nil, nil)
   }
 
   private static func recognise(_ db: Database, mustExist: Bool) throws {

@@ -129,7 +129,10 @@ final class WriteAheadLog: Sendable {
         guard sqlite3_wal_checkpoint_v2(connection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK,
           FileIdentity(of: location.file) == identity
         else { return }
-        truncate(location.beside("-wal").path, off_t(WriteAheadLog.headerBytes))
+        // By its name another file's might be found meanwhile.
+        if let (log, methods) = Store.file(SQLITE_FCNTL_JOURNAL_POINTER, of: connection) {
+          _ = methods.xTruncate(log, sqlite3_int64(WriteAheadLog.headerBytes))
+        }
       }
     }
   }

@@ -26,11 +26,10 @@ package enum JournalSource: Sendable {
       self = isRemote ? .folder(FolderRemote(url)) : try .database(at: url)
       return
     }
-    guard !Store.isOpen(url) else {
+    guard let head = try Store.ifNotOpen(url, { try DurableFile.head(of: url, ExportFormat.mark.count).bytes }) else {
       self = try .database(at: url)
       return
     }
-    let head = try DurableFile.head(of: url, ExportFormat.mark.count).bytes
     if BundleFile.isBundle(head) {
       self = .bundle(url)
     } else if head.starts(with: "MAGICSEG".utf8) {

@@ -61,6 +61,12 @@ import Testing
       #expect(try await some.all().count == 1)
     }
     #expect(try await statements() <= before + 2)
+    for count in 1_600..<1_605 {
+      #expect(
+        try await magic.query(of: Book.self)
+          .where { book in (1...count).map { book.year == $0 }.reduce(book.year == 0) { $0 || $1 } }.count() == 1)
+    }
+    #expect(try await statements() <= before + 2)
   }
 
   @Test func manyListsTakeAsManyValuesAsAQueryDoes() async throws {

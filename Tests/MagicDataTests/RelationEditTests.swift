@@ -189,6 +189,27 @@ private struct Club: MagicObject {
     #expect(try await self.club().founded == 1)
   }
 
+  /// What another database knows by now is that one's, and its owner here was not changed in it.
+  @Test func aMemberThatWasSavedElsewhereIsNotSavedAnewByItsOwner() async throws {
+    let club = Club("c")
+    club.sheets = [Sheet("1")]
+    club.members = [Member("m")]
+    try await magic.update(club)
+    let other = try await MagicData(type: .memory)
+    let held = try await self.club()
+    try await other.update(held.sheets[0])
+    for member in held.members { try await other.update(member) }
+    let member = try await magic.object(of: Member.self, primary: "m")
+    member.name = "newer"
+    try await magic.update(member)
+    held.founded = 1
+    try await magic.update(held)
+    #expect(try await magic.object(of: Sheet.self).count == 1)
+    #expect(try await magic.object(of: Member.self, primary: "m").name == "newer")
+    let after = try await self.club()
+    #expect((after.founded, after.sheets.count, after.members.count) == (1, 1, 1))
+  }
+
   @Test func aRemovedMemberCanBeTakenOut() async throws {
     let club = Club("c")
     club.members = [Member("m"), Member("n")]

@@ -358,6 +358,21 @@ private final class Hoop: Circular {
     await #expect { try await magic.update(lacking) } throws: { "\($0)".contains("Volume.author") }
   }
 
+  /// What requires the removed object is not written without one.
+  @Test func anOwnerOfARemovedObjectIsNotSavedAsAnother() async throws {
+    try await magic.update(Volume("Emma", Author("Jane")))
+    try await magic.update(Volume("Other", Author("Anne")))
+    let book = try await magic.object(of: Volume.self, primary: "Emma")
+    try await magic.remove(book.author)
+    book.title = "New"
+    await #expect { try await magic.update(book) } throws: { ($0 as? MagicDataError)?.code == .unsetValue }
+    // That one has its own.
+    book.title = "Other"
+    try await magic.update(book)
+    #expect(try await magic.object(of: Volume.self, primary: "Other").author.name == "Anne")
+    #expect(try await !magic.has(of: Volume.self, primary: "New"))
+  }
+
   /// L-7: a set is written as what changed in it.
   @Test func twoInstancesAddToOneSet() async throws {
     let book = Volume("Emma", Author("Jane"))

@@ -41,6 +41,40 @@ import Testing
     magic = try await MagicData(path: folder["db"])
   }
 
+  /// What has numbers without gaps, in the order in which it was made, is read along the z indexes; all else by the numbers' index, and both give the same.
+  @Test func rangesOfNumbersAreReadWhateverTheirZIndexes() async throws {
+    func visits(_ numbers: some Sequence<Int>) -> [Visit] { numbers.map { Visit($0, "Rome", day: $0 % 7) } }
+    func expect(_ range: Range<Int>, _ gone: Set<Int> = [], isParallel: Bool, in magic: MagicData) async throws {
+      let expected = (0..<1_000).filter { range.contains($0) && !gone.contains($0) }
+      let gaps = try #require(magic.store.known(Visit.self)).gaps
+      gaps.withLock { $0 = 0 }
+      let sorted = magic.query(of: Visit.self).where { range.contains($0.number) }.sorted(by: \.number)
+      #expect(try await sorted.all().map(\.number) == expected)
+      #expect(try magic.blocking.transaction { tx in try tx.all(sorted).map(\.number) } == expected)
+      let closed = magic.query(of: Visit.self).where { $0.number > range.lowerBound - 1 && $0.number <= range.upperBound - 1 }
+      #expect(try await closed.all().map(\.number).sorted() == expected)
+      #expect(gaps.withLock { $0 == 0 } == isParallel)
+    }
+    try await magic.update(contentsOf: visits(0..<1_000))
+    #expect(try await magic.query(of: Visit.self).where { $0.number < 0 }.all().isEmpty)
+    try await expect(100..<400, isParallel: true, in: magic)
+    // Nothing is tried that cannot be: an end is not there.
+    try await expect(900..<1_100, isParallel: true, in: magic)
+    try await expect(-5_000..<200, isParallel: true, in: magic)
+    try await expect(300..<5_000, isParallel: true, in: magic)
+    let last = try await magic.object(of: Visit.self, primary: 250)
+    try await magic.remove(last)
+    try await expect(100..<400, [250], isParallel: false, in: magic)
+    try await expect(251..<400, [250], isParallel: true, in: magic)
+    // Back at its place; then at another one.
+    try await magic.update(visits([250])[0])
+    try await expect(100..<400, isParallel: true, in: magic)
+    let other = try await MagicData(type: .memory)
+    try await other.update(contentsOf: visits((0..<1_000).map { $0 == 300 ? 310 : $0 == 310 ? 300 : $0 }))
+    try await expect(100..<400, isParallel: false, in: other)
+    try await expect(320..<400, isParallel: true, in: other)
+  }
+
   private func hasOrder<Object: MagicObject>(_ type: Object.Type) throws -> Bool {
     try #require(magic.store.known(type)).disordered.withLock { $0.isEmpty }
   }

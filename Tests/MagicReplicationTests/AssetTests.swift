@@ -164,6 +164,87 @@ struct Photo: MagicObject {
     #expect(try contents().count == 3)
   }
 
+  /// H-38, F-15: also if its segments are in the remote, and the push came no further.
+  @Test func aCopyKeepsWhatAPushThatFailedHasNotSent() async throws {
+    try await a.magic.update(Photo("p", "first"))
+    try await settle([a, b])
+    let edited = try await photo(b)
+    edited.content = .init(value: "only here")
+    try await b.magic.update(edited)
+    try FileManager.default.moveItem(at: folder["remote/assets"], to: folder["away"])
+    try Data().write(to: folder["remote/assets"])
+    _ = try? await b.replicator.push()
+    try FileManager.default.removeItem(at: folder["remote/assets"])
+    try FileManager.default.moveItem(at: folder["away"], to: folder["remote/assets"])
+    try await b.magic.close()
+    try FileManager.default.copyItem(at: folder["b"], to: folder["copy"])
+    try FileManager.default.removeItem(at: folder["b"])
+    try await a.replicator.pull()
+    world.advance(1)
+    try await a.magic.remove(try await photo(a))
+    try await a.replicator.sync()
+    let copy = try Replica(folder["copy"], folder["remote"], world)
+    let path = try #require(try await photo(copy).content?.path)
+    try await copy.replicator.pull()
+    try await copy.magic.update(Photo("other", "other"))
+    #expect(FileManager.default.fileExists(atPath: path))
+  }
+
+  /// H-38, F-15: also if its file was away for a while when it should have been sent.
+  @Test func whatWasAwayWhenItShouldHaveBeenSentIsSentLater() async throws {
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await a.magic.update(Photo("p", "first"))
+    try await settle([a, b, c])
+    let edited = try await photo(b)
+    edited.content = .init(value: "only here")
+    try await b.magic.update(edited)
+    try FileManager.default.moveItem(at: folder["b/files"], to: folder["away"])
+    #expect(try await b.replicator.push().missingAssets == 1)
+    try FileManager.default.moveItem(at: folder["away"], to: folder["b/files"])
+    world.advance(1)
+    try await a.magic.remove(try await photo(a))
+    try await a.replicator.sync()
+    world.advance(1)
+    let wanted = try await photo(c)
+    wanted.title = "still wanted"
+    try await c.magic.update(wanted)
+    try await settle([b, c, a])
+    #expect(try await photo(a).content?.value == "only here")
+  }
+
+  /// H-38, F-15: also if its history was given up before it was ever sent.
+  @Test func whatWasCompactedBeforeItWasSentIsSent() async throws {
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await b.magic.update(Photo("p", "first"))
+    try await settle([b, c])
+    world.advance(1)
+    try await a.magic.update(Photo("p", "only here"))
+    try await a.magic.compact()
+    world.advance(1)
+    try await b.magic.remove(try await photo(b))
+    try await b.replicator.sync()
+    world.advance(1)
+    let wanted = try await photo(c)
+    wanted.title = "still wanted"
+    try await c.magic.update(wanted)
+    try await settle([a, b, c])
+    #expect(try await photo(a).content?.value == "only here")
+  }
+
+  /// H-38: a database that is built anew takes what nobody else has from the one whose place it gets.
+  @Test func whatIsBuiltInADatabasesPlaceKeepsItsContents() async throws {
+    try await a.magic.update(Photo("p", "only here"))
+    try await a.replicator.push()
+    try await a.magic.close()
+    try FileManager.default.removeItem(at: folder["remote/assets"])
+    let report = try await MagicData.build(inPlaceOf: DatabaseLocation(folder["a"])) {
+      try await $0.rebuild(from: [.folder(FolderRemote(folder["remote"]))], RebuildPlan())
+    }
+    #expect((report.pull.assets, report.pull.missingAssets) == (1, 0))
+    let rebuilt = try await MagicData(path: folder["a"])
+    #expect(try await rebuilt.object(of: Photo.self, primary: "p").content?.load() == "only here")
+  }
+
   /// F-15: what no row names is neither sent nor fetched.
   @Test func whatOnlyHistoryNamesStaysWhereItIs() async throws {
     for content in ["first", "second", "third"] {

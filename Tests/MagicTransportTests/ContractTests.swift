@@ -267,7 +267,7 @@ import Testing
     try await a.magic.update(Photo("1", "first"))
     for replica in [a, b, c, a] { try await replica.replicator.sync() }
     let edited = try await photo(b)
-    edited.content = MagicAsset(value: "only here")
+    edited.content = MagicAsset(value: "only here", pathExtension: "txt")
     try await b.magic.update(edited)
     place.world.advance(1)
     try await a.magic.remove(photo(a))
@@ -279,6 +279,9 @@ import Testing
     for _ in 0..<2 { for replica in [b, c, a] { try await replica.replicator.sync() } }
     for replica in [a, b, c] { #expect(try await photo(replica).content?.load() == "only here") }
     try await expectEqual([a.magic, b.magic, c.magic])
+    if let served = place.served {
+      #expect(try await served.object(of: Photo.self, primary: "1").content?.load() == "only here")
+    }
     try await place.stop()
   }
 

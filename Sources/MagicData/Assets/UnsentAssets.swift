@@ -32,16 +32,23 @@ package struct UnsentAssets {
     guard !dropped.isEmpty else { return }
     let journal = try JournalReader(db)
     var unsent: Set<String> = []
-    for replica in try journal.frontier().replicas {
-      let sent = replica == own ? try sentSequence(of: own, db) : frontier[replica]
-      try journal.forEachPart(of: replica, after: max(sent, try journal.floor(of: replica)?.sequence ?? 0)) { part in
-        for entry in part.transaction.entries {
-          for field in entry.fields {
-            if case .asset(let name) = field.value, dropped.contains(name) { unsent.insert(name) }
-          }
+    func note(_ entries: [Entry]) {
+      for entry in entries {
+        for field in entry.fields {
+          if case .asset(let name) = field.value, dropped.contains(name) { unsent.insert(name) }
         }
       }
     }
+    var isGivenUp = false
+    for replica in try journal.frontier().replicas {
+      let known = try sentSequence(of: replica, db)
+      let sent = replica == own ? known ?? 0 : min(frontier[replica], known ?? .max)
+      let floor = try journal.floor(of: replica)?.sequence ?? 0
+      if sent < floor { isGivenUp = true }
+      try journal.forEachPart(of: replica, after: max(sent, floor)) { note($0.transaction.entries) }
+    }
+    // What compaction has kept has no address.
+    if isGivenUp { try journal.forEachKept { note($0.entries) } }
     try keep(unsent, db)
   }
 
@@ -52,17 +59,26 @@ package struct UnsentAssets {
     for name in names.sorted() { try run([Statements.insertUnsentAsset, Statements.deleteDroppedAsset], name, db) }
   }
 
-  /// The last of a replica's transactions of which the contents were sent.
-  package static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64 {
-    guard try db.has("magic_sent") else { return 0 }
+  /// Within a transaction: the database leaves the id under which it wrote. Not all of its contents may have been sent, also where its transactions were.
+  static func leave(_ replica: ReplicaID, _ db: Connection) throws {
+    if try sentSequence(of: replica, db) == nil { try note(0, of: replica, db) }
+  }
+
+  /// The last of a replica's transactions of which the contents were sent; `nil` of one under whose id this database never wrote, or sent none.
+  package static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64? {
+    guard try db.has("magic_sent") else { return nil }
     var select = try SQL(db, Statements.selectSent)
     try select.bind(replica)
-    return try select.step() ? UInt64(clamping: select.integer(0)) : 0
+    return try select.step() ? UInt64(clamping: select.integer(0)) : nil
   }
 
   /// Within a transaction: these were sent, and go away unless rows name them again; and so was all that the replica's transactions name.
   package static func sent(_ names: Set<String>, through sequence: UInt64, of replica: ReplicaID, _ db: Connection) throws {
     for name in names.sorted() { try run([Statements.insertDroppedAsset, Statements.deleteUnsentAsset], name, db) }
+    try note(sequence, of: replica, db)
+  }
+
+  private static func note(_ sequence: UInt64, of replica: ReplicaID, _ db: Connection) throws {
     try db.execute(sql: Statements.createSent)
     var insert = try SQL(db, Statements.insertSent)
     try insert.bind(replica)

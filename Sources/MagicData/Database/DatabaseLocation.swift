@@ -28,7 +28,7 @@ package struct DatabaseLocation: Sendable, Equatable {
     // Beside a link that was named, former versions kept them.
     let former =
       isFile ? named.appendingPathExtension("files") : named.deletingLastPathComponent().appendingPathComponent("files")
-    guard file.lastPathComponent == ownName else { return isFolder(former) && !isFolder(beside) ? former : beside }
+    guard file.lastPathComponent == ownName else { return !isFolder(beside) && content(of: former).isOwn ? former : beside }
     // Two that have the file open, each by another path, have to find the same, whoever of them has the first asset.
     let (isAny, isOwn) = content(of: within)
     return isOwn || !isAny && !isFolder(beside) ? within : beside

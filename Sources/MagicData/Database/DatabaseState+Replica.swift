@@ -21,7 +21,9 @@ extension DatabaseState {
   @discardableResult
   static func becomeReplica(_ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
     var chance = Chance(surroundings)
-    try DatabaseState(db).keepClock(db)
+    let state = try DatabaseState(db)
+    try state.keepClock(db)
+    try UnsentAssets.leave(state.replica, db)
     let fresh = ReplicaID.random(using: &chance)
     let row = try JournalWriter.row(of: fresh, db)
     var update = try SQL(db, Statements.becomeReplica)

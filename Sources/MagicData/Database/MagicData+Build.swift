@@ -24,7 +24,9 @@ extension MagicData {
       try await Store(.file(location, mustExist: true)).closeWhole(.full)
       try location.alone {}
     }
-    return try await location.make(replacing: true) { aside in try await fill(Store(.file(aside, mustExist: false)), body) }
+    return try await location.make(replacing: true) { aside in
+      try await fill(Store(.file(aside, mustExist: false), replaced: AssetFolder(location.assets)), body)
+    }
   }
 
   /// Runs `body` on a database that nobody else knows of, and closes it with everything in its file.

@@ -28,6 +28,7 @@ package final class Store: Sendable {
   /// Where the assets are.
   package let assets: AssetFolder
   let identity: Identity
+  package let replaced: AssetFolder?
   /// `nil` in memory.
   private let file: DatabaseFile?
   /// Of this process's writers to the file.
@@ -47,9 +48,14 @@ package final class Store: Sendable {
   private static let (maxLongReads, maxReads) = (5, 128)
   private static let writeCacheKilobytes = 16_000
 
-  /// - Parameter isForReading: a copy of another database keeps its id until it is written to or takes part in an exchange.
-  package init(_ kind: Kind, _ surroundings: Surroundings = .system, isForReading: Bool = false) throws {
+  /// - Parameters:
+  ///   - isForReading: a copy of another database keeps its id until it is written to or takes part in an exchange.
+  ///   - replaced: the assets of the database in whose place this one comes, which go then.
+  package init(
+    _ kind: Kind, _ surroundings: Surroundings = .system, isForReading: Bool = false, replaced: AssetFolder? = nil
+  ) throws {
     self.surroundings = surroundings
+    self.replaced = replaced
     switch kind {
     case .memory:
       location = nil

@@ -204,6 +204,8 @@ package final class StoredType: Sendable {
       "SELECT z_index, \(name), magic_last FROM \(quotedTable) WHERE z_index > ? ORDER BY z_index LIMIT ?"
     }
   }
+  /// Of the object that has a number, whatever names it.
+  var selectZIndexOfNumber: String { texts[.zIndexOfNumber] { "SELECT z_index FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
   var selectNumber: String { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" }
   /// Of an object that is named by its birth.
   var updateNumber: String { "UPDATE \(quotedTable) SET \(quotedKey) = ? WHERE magic_birth = ?" }
@@ -259,6 +261,8 @@ package final class StoredType: Sendable {
     case nothing, key, zIndex
     /// Those of a `ZIndexBatch`.
     case zIndexes(asRange: Bool)
+    /// From one z index to another, of which each is as far from its number.
+    case parallel
 
     fileprivate func sql(_ quotedKey: String) -> String {
       switch self {
@@ -267,6 +271,7 @@ package final class StoredType: Sendable {
       case .zIndex: " WHERE z_index = ?"
       case .zIndexes(asRange: false): " WHERE z_index IN (\(ZIndexBatch.marks))"
       case .zIndexes(asRange: true): " WHERE z_index BETWEEN ? AND ?"
+      case .parallel: " WHERE z_index BETWEEN ? AND ? AND +\(quotedKey) = z_index - ?"
       }
     }
   }
@@ -308,6 +313,7 @@ package final class StoredType: Sendable {
 private final class StatementTexts: Sendable {
   enum Use: Hashable {
     case zIndex(isBirth: Bool)
+    case zIndexOfNumber
     case selectLastNamed(isBirth: Bool)
     case key
     case keysAfter

@@ -67,6 +67,7 @@ final class FetchedRows: @unchecked Sendable {
   /// The objects that a query asks for, in its order.
   convenience init(_ plan: QueryPlan, _ types: QueryTypes, _ db: Database, asInstancesIn database: Store? = nil) throws {
     self.init()
+    if let numbers = types.numbers(plan), try takeParallel(numbers, types.type, db, asInstancesIn: database) { return }
     if let order = types.rowOrder(plan) {
       let query = try QueryText.taken(plan, types, db)
       let (sql, isKept) = (query.sql, query.isShared)
@@ -146,6 +147,46 @@ final class FetchedRows: @unchecked Sendable {
       return true
     }
   }
+
+  /// Reads the objects that have each number of a range, if their z indexes follow each other as the numbers do, as those do that the database gave: without the numbers' index, which costs as much as
+  /// the rows. Whatever is there when it reads them, as many rows with numbers of the range are all that can be.
+  ///
+  /// - Returns: `false` if they do not, or there are too few for it to be worth it: then nothing was read.
+  private func takeParallel(
+    _ numbers: ClosedRange<Int64>, _ type: MappedType, _ db: Database, asInstancesIn database: Store?
+  ) throws -> Bool {
+    let (distance, isFar) = numbers.upperBound.subtractingReportingOverflow(numbers.lowerBound)
+    guard !isFar, distance >= FetchedRows.fewestParallel,
+      type.gaps.withLock({ gaps in
+        defer { gaps = max(gaps - 1, 0) }
+        return gaps == 0
+      })
+    else { return false }
+    func zIndex(_ number: Int64) throws -> Int64? {
+      var select = try SQL(db, type.stored.selectZIndexOfNumber)
+      try select.bind(number)
+      return try select.step() ? select.integer(0) : nil
+    }
+    guard let first = try zIndex(numbers.lowerBound), let last = try zIndex(numbers.upperBound),
+      last.subtractingReportingOverflow(first) == (distance, false),
+      case (let offset, let isBeyond) = first.subtractingReportingOverflow(numbers.lowerBound), !isBeyond,
+      try take(
+        type.takeParallel, type, db, asInstancesIn: database,
+        {
+          try $0.bind(first)
+          try $0.bind(last)
+          try $0.bind(offset)
+        })
+    else { return false }
+    guard count <= distance else { return true }
+    type.gaps.withLock { $0 = FetchedRows.parallelPause }
+    instances = nil
+    keepFirst(0)
+    return false
+  }
+
+  /// Below it, to look for the first and the last takes longer than it saves; and after one in vain it is tried again once in so many times.
+  private static let (fewestParallel, parallelPause) = (64 as Int64, 32)
 
   private func keepFirst(_ count: Int) {
     storages.removeLast(storages.count - count)

@@ -97,9 +97,13 @@ extension Instance {
       || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
         && !isDefault(index, relation, members, names)
     if !isSet, record?.database == database.id {
-      // Nothing was put in since; what the database does not know any more was removed, and is not made again by the way.
-      let isKnown = members.map { $0.record != nil }
+      // Nothing was put in since; what the database does not know any more was removed, or is another database's by now, and is not made again by the way.
+      let isKnown = members.map { $0.record?.database == database.id }
       if isKnown.contains(false) {
+        if relation.kind == .reference, layout.properties[index].role == .required {
+          object.missing.insert(index)
+          return
+        }
         if !names.isEmpty { names = zip(names, isKnown).filter(\.1).map(\.0) }
         members = zip(members, isKnown).filter(\.1).map(\.0)
       }

@@ -130,7 +130,7 @@ extension QueryText {
     while count < listed.count { count *= 2 }
     if count > 1_024 || hasMany {
       count = listed.count
-      isShared = false
+      hasLongList = true
     }
     add("(\(Array(repeating: "?", count: count).joined(separator: ", ")))")
     bind(listed)

@@ -7,8 +7,9 @@ struct QueryText {
   private var values: [Value] = []
   let types: QueryTypes
   let exceptions: ColumnExceptions
-  /// Whether it may come again with other values: a long list has a text for each length, and such a statement takes a hundred kilobytes and more.
-  var isShared = true
+  /// Whether it may come again with other values: a long list, or chain, has a text for each length, and such a statement takes a hundred kilobytes and more.
+  var isShared: Bool { !hasLongList && values.count <= QueryText.mostShared }
+  var hasLongList = false
   /// The names of the tables in whose scope the text is.
   var names: [String] = []
 
@@ -29,6 +30,8 @@ struct QueryText {
     try bind(to: &statement)
     return statement
   }
+
+  private static let mostShared = 1_536
 
   /// So many that lists are no longer filled up, since a query takes so many at most.
   var hasMany: Bool { values.count > 2_048 }

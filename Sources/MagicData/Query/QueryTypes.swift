@@ -46,6 +46,27 @@ struct QueryTypes: Sendable {
     return .property(property)
   }
 
+  /// The numbers of a query that asks for all objects between two of them, in their order or in any, and for nothing else.
+  func numbers(_ plan: QueryPlan) -> ClosedRange<Int64>? {
+    guard type.takeParallel != nil, !plan.isPart, let primary = type.layout.primary,
+      plan.order.allSatisfy({ $0.route.hops.isEmpty && $0.route.property == primary && !$0.isDescending }),
+      let bounds = plan.condition.bounds(of: primary)
+    else { return nil }
+    var (lower, upper) = (Int64?.none, Int64?.none)
+    for bound in bounds {
+      guard case .integer(let number) = bound.value, Int64.min + 1..<Int64.max ~= number else { return nil }
+      switch bound.comparison {
+      case .greater: lower = max(lower ?? .min, number + 1)
+      case .greaterOrEqual: lower = max(lower ?? .min, number)
+      case .less: upper = min(upper ?? .max, number - 1)
+      case .lessOrEqual: upper = min(upper ?? .max, number)
+      case .equal: return nil
+      }
+    }
+    guard let lower, let upper, lower <= upper else { return nil }
+    return lower...upper
+  }
+
   private func access(over hop: Hop, _ inner: Condition) -> Access {
     // There is none of these objects: nothing to be looked up.
     guard let target = target(of: hop) else { return .related(.point) }
@@ -88,6 +109,19 @@ extension Condition {
     case .compares(let compared, _): compared == property
     case .all(let parts): parts.contains { $0.isWithinBounds(of: property) }
     default: false
+    }
+  }
+}
+
+extension Condition {
+  /// The bounds of one property, if nothing else is asked for.
+  fileprivate func bounds(of property: Int) -> [Bound]? {
+    switch self {
+    case .compares(property, let bounds): return bounds
+    case .all(let parts):
+      let bounds = parts.compactMap { $0.bounds(of: property) }
+      return bounds.count == parts.count ? Array(bounds.joined()) : nil
+    default: return nil
     }
   }
 }

@@ -17,10 +17,10 @@ extension MagicReplicator {
   /// F-13: sends contents that rows name and that the remote lacks, and those that a merge let go of before they were sent (F-15).
   func sendAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws {
     guard remote.takesContents else { return }
-    let before = report.unread.count
+    let (before, missing) = (report.unread.count, report.missingAssets)
     let sent = try await sendPinnedAssets(remote, &report)
-    // What could not be read this time may be the only copy (F-15); what is damaged is lost.
-    guard report.unread[before...].allSatisfy({ $0.code == .damaged }) else { return }
+    // What could not be read this time may be the only copy, and so may what is not here this time, and not there (F-15); what is damaged is lost.
+    guard report.unread[before...].allSatisfy({ $0.code == .damaged }), report.missingAssets == missing else { return }
     // A bundle may never be written, or lie where nobody looks (F-15).
     if let folder = remote as? FolderRemote, folder.isForTheTime { return }
     guard !sent.unsent.isEmpty || sent.isNews else { return }
@@ -45,7 +45,7 @@ extension MagicReplicator {
       (names, unsent) = (try StoredSchema(db).assetNames(db), try UnsentAssets(db).names)
       replica = try DatabaseState(db).replica
       sequence = try JournalIndex(db).frontier()[replica]
-      isNews = try UnsentAssets.sentSequence(of: replica, db) < sequence
+      isNews = try UnsentAssets.sentSequence(of: replica, db) ?? 0 < sequence
     }
   }
 
@@ -131,7 +131,7 @@ extension Store {
     let (assets, digits) = (assets, Set(names.map(AssetContent.digits)))
     let files: [String: URL] = try await read { db in
       var files: [String: URL] = [:]
-      for name in try StoredSchema(db).assetNames(db) {
+      for name in try StoredSchema(db).assetNames(db).union(UnsentAssets(db).names) {
         let own = AssetContent.digits(of: name)
         guard digits.contains(own), case let file = assets.place(of: name) else { continue }
         if PieceReader.length(of: file) != nil { files[own] = file }

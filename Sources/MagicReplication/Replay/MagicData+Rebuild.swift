@@ -72,6 +72,8 @@ extension MagicData {
       }
       try await store.fetchAssets(lackingAssets(), from: origin, &report)
     }
+    // They may be nowhere else, and go with the database that this one replaces.
+    if let replaced = store.replaced { try await store.fetchAssets(lackingAssets(), from: .database(replaced), &report) }
     report.missingAssets = try await lackingAssets().count
   }
 

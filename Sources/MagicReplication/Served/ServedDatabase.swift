@@ -215,11 +215,14 @@ private final class DatabaseInbox: Inbox {
     try await store.read { db in try store.syncToDisk(db) }
     let (contents, arrived) = (contents, arrived.withLock { $0 })
     self.arrived.withLock { $0 = [] }
-    // What no row names was let go of before it came, and who sent it keeps it no longer (F-15).
-    let unnamed = try await store.read { db in
-      try arrived.isEmpty ? [] : arrived.subtracting(StoredSchema(db).assetNames(db).map(AssetContent.digits))
+    // What no row names was let go of before it came, and who sent it keeps it no longer (F-15). What a row names since the pull has looked was not lacking then.
+    let (unnamed, named) = try await store.read { db in
+      guard !arrived.isEmpty else { return (Set<String>(), Set<String>()) }
+      let names = try StoredSchema(db).assetNames(db).filter { arrived.contains(AssetContent.digits(of: $0)) }
+      return (arrived.subtracting(names.map(AssetContent.digits)), names)
     }
     var kept = PullReport()
+    try await store.fetchAssets(store.assets.lacking(named), from: .folder(contents), &kept)
     try await store.fetchAssets(unnamed.sorted(), from: .folder(contents), &kept, areUnsent: true)
     try await offPool { [spool] in
       for digits in arrived { contents.forget(digits) }

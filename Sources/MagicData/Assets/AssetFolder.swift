@@ -26,7 +26,7 @@ package final class AssetFolder: Sendable {
   }
 
   func file(_ name: String) -> URL { url.appendingPathComponent(name) }
-  var exists: Bool { access(url.path, F_OK) == 0 }
+  package var exists: Bool { access(url.path, F_OK) == 0 }
   func has(_ name: String) -> Bool { access(file(name).path, F_OK) == 0 }
 
   // MARK: Reading

@@ -41,8 +41,7 @@ package struct UnsentAssets {
     }
     var isGivenUp = false
     for replica in try journal.frontier().replicas {
-      let known = try sentSequence(of: replica, db)
-      let sent = replica == own ? known ?? 0 : min(frontier[replica], known ?? .max)
+      let sent = replica == own ? try sentSequence(of: own, db) : frontier[replica]
       let floor = try journal.floor(of: replica)?.sequence ?? 0
       if sent < floor { isGivenUp = true }
       try journal.forEachPart(of: replica, after: max(sent, floor)) { note($0.transaction.entries) }
@@ -59,26 +58,17 @@ package struct UnsentAssets {
     for name in names.sorted() { try run([Statements.insertUnsentAsset, Statements.deleteDroppedAsset], name, db) }
   }
 
-  /// Within a transaction: the database leaves the id under which it wrote. Not all of its contents may have been sent, also where its transactions were.
-  static func leave(_ replica: ReplicaID, _ db: Connection) throws {
-    if try sentSequence(of: replica, db) == nil { try note(0, of: replica, db) }
-  }
-
-  /// The last of a replica's transactions of which the contents were sent; `nil` of one under whose id this database never wrote, or sent none.
-  package static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64? {
-    guard try db.has("magic_sent") else { return nil }
+  /// The last of a replica's transactions of which the contents were sent.
+  package static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64 {
+    guard try db.has("magic_sent") else { return 0 }
     var select = try SQL(db, Statements.selectSent)
     try select.bind(replica)
-    return try select.step() ? UInt64(clamping: select.integer(0)) : nil
+    return try select.step() ? UInt64(clamping: select.integer(0)) : 0
   }
 
   /// Within a transaction: these were sent, and go away unless rows name them again; and so was all that the replica's transactions name.
   package static func sent(_ names: Set<String>, through sequence: UInt64, of replica: ReplicaID, _ db: Connection) throws {
     for name in names.sorted() { try run([Statements.insertDroppedAsset, Statements.deleteUnsentAsset], name, db) }
-    try note(sequence, of: replica, db)
-  }
-
-  private static func note(_ sequence: UInt64, of replica: ReplicaID, _ db: Connection) throws {
     try db.execute(sql: Statements.createSent)
     var insert = try SQL(db, Statements.insertSent)
     try insert.bind(replica)

@@ -21,9 +21,7 @@ extension DatabaseState {
   @discardableResult
   static func becomeReplica(_ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
     var chance = Chance(surroundings)
-    let state = try DatabaseState(db)
-    try state.keepClock(db)
-    try UnsentAssets.leave(state.replica, db)
+    try DatabaseState(db).keepClock(db)
     let fresh = ReplicaID.random(using: &chance)
     let row = try JournalWriter.row(of: fresh, db)
     var update = try SQL(db, Statements.becomeReplica)

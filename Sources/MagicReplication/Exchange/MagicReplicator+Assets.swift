@@ -19,8 +19,10 @@ extension MagicReplicator {
     guard remote.takesContents else { return }
     let (before, missing) = (report.unread.count, report.missingAssets)
     let sent = try await sendPinnedAssets(remote, &report)
-    // What could not be read this time may be the only copy, and so may what is not here this time, and not there (F-15); what is damaged is lost.
-    guard report.unread[before...].allSatisfy({ $0.code == .damaged }), report.missingAssets == missing else { return }
+    // What could not be read this time may be the only copy (F-15), and so may what was missed while the whole folder is away; what is damaged or gone by itself is lost.
+    guard report.unread[before...].allSatisfy({ $0.code == .damaged }),
+      report.missingAssets == missing || magic.store.assets.exists
+    else { return }
     // A bundle may never be written, or lie where nobody looks (F-15).
     if let folder = remote as? FolderRemote, folder.isForTheTime { return }
     guard !sent.unsent.isEmpty || sent.isNews else { return }
@@ -45,7 +47,7 @@ extension MagicReplicator {
       (names, unsent) = (try StoredSchema(db).assetNames(db), try UnsentAssets(db).names)
       replica = try DatabaseState(db).replica
       sequence = try JournalIndex(db).frontier()[replica]
-      isNews = try UnsentAssets.sentSequence(of: replica, db) ?? 0 < sequence
+      isNews = try UnsentAssets.sentSequence(of: replica, db) < sequence
     }
   }
 

@@ -34,6 +34,23 @@ struct Photo: MagicObject {
     try await replica.magic.object(of: Photo.self, primary: id)
   }
 
+  private func giveContent(_ content: String, in replica: Replica) async throws {
+    let edited = try await photo(replica)
+    edited.content = .init(value: content)
+    try await replica.magic.update(edited)
+  }
+
+  /// One removes the object, which others hear of, and another that has not heard of it yet edits it later.
+  private func removeAndBringBack(in replica: Replica, _ other: Replica) async throws {
+    world.advance(1)
+    try await replica.magic.remove(try await photo(replica))
+    try await replica.replicator.sync()
+    world.advance(1)
+    let wanted = try await photo(other)
+    wanted.title = "still wanted"
+    try await other.magic.update(wanted)
+  }
+
   /// The contents in a remote.
   private func contents(_ remote: String = "remote") throws -> [URL] {
     let assets = folder[remote].appendingPathComponent("assets")
@@ -113,17 +130,9 @@ struct Photo: MagicObject {
     let c = try Replica(folder["c"], folder["remote"], world)
     try await a.magic.update(Photo("p", "first"))
     try await settle([a, b, c])
-    let edited = try await photo(b)
-    edited.content = .init(value: "only here")
-    try await b.magic.update(edited)
+    try await giveContent("only here", in: b)
     let path = try #require(try await photo(b).content?.path)
-    world.advance(1)
-    try await a.magic.remove(try await photo(a))
-    try await a.replicator.sync()
-    world.advance(1)
-    let wanted = try await photo(c)
-    wanted.title = "still wanted"
-    try await c.magic.update(wanted)
+    try await removeAndBringBack(in: a, c)
     // A pull alone takes nothing away, whatever is written after it.
     try await b.replicator.pull()
     try await b.magic.update(Photo("other", "other"))
@@ -143,9 +152,7 @@ struct Photo: MagicObject {
   @Test func aCopyKeepsWhatItsOriginalHasNotSent() async throws {
     try await a.magic.update(Photo("p", "first"))
     try await settle([a, b])
-    let edited = try await photo(b)
-    edited.content = .init(value: "only here")
-    try await b.magic.update(edited)
+    try await giveContent("only here", in: b)
     try await b.magic.close()
     try FileManager.default.copyItem(at: folder["b"], to: folder["copy"])
     try FileManager.default.removeItem(at: folder["b"])
@@ -169,19 +176,11 @@ struct Photo: MagicObject {
     let c = try Replica(folder["c"], folder["remote"], world)
     try await a.magic.update(Photo("p", "first"))
     try await settle([a, b, c])
-    let edited = try await photo(b)
-    edited.content = .init(value: "only here")
-    try await b.magic.update(edited)
+    try await giveContent("only here", in: b)
     try FileManager.default.moveItem(at: folder["b/files"], to: folder["away"])
     #expect(try await b.replicator.push().missingAssets == 1)
     try FileManager.default.moveItem(at: folder["away"], to: folder["b/files"])
-    world.advance(1)
-    try await a.magic.remove(try await photo(a))
-    try await a.replicator.sync()
-    world.advance(1)
-    let wanted = try await photo(c)
-    wanted.title = "still wanted"
-    try await c.magic.update(wanted)
+    try await removeAndBringBack(in: a, c)
     try await settle([b, c, a])
     #expect(try await photo(a).content?.value == "only here")
   }
@@ -194,13 +193,7 @@ struct Photo: MagicObject {
     world.advance(1)
     try await a.magic.update(Photo("p", "only here"))
     try await a.magic.compact()
-    world.advance(1)
-    try await b.magic.remove(try await photo(b))
-    try await b.replicator.sync()
-    world.advance(1)
-    let wanted = try await photo(c)
-    wanted.title = "still wanted"
-    try await c.magic.update(wanted)
+    try await removeAndBringBack(in: b, c)
     try await settle([a, b, c])
     #expect(try await photo(a).content?.value == "only here")
   }

@@ -165,6 +165,26 @@ import Testing
     #expect(try await ahead.notes()["n"]?.title == "later")
   }
 
+  /// K-13: of the last transaction of a floor nothing may be kept, and what is written behind it is later all the same.
+  @Test func theClockGoesAboveAFloorOfWhichNothingIsKept() async throws {
+    let (a, _) = try await twoWithHistory(2)
+    try await a.replicator.compact()
+    let end = Stamp(UInt64(world.milliseconds + 1_800_000) << 16)
+    _ = try await a.magic.store.write { db in
+      try db.execute(
+        sql: """
+          INSERT INTO magic_replica (uuid) VALUES (randomblob(16));
+          INSERT INTO magic_floor (replica, sequence, stamp, tag)
+            SELECT last_insert_rowid(), 7, \(end.stored), tag FROM magic_floor LIMIT 1
+          """)
+    }
+    #expect(try await MagicReplicator(a.magic, remote: FolderRemote(folder["other"])).push().checkpoints == 1)
+    let c = try replica("c", "other")
+    #expect(try await c.replicator.pull().checkpoints == 1)
+    try await c.magic.update(Note("n", "of c"))
+    #expect(try await c.magic.store.read { db in try DatabaseState(db).lastStamp } > end)
+  }
+
   @Test(arguments: [false, true]) func aRestoredBackupGoesOnAboveTheFloor(unnoticed: Bool) async throws {  // H-7, L-11, L-12
     let (a, b) = try await twoWithHistory(3)
     try await a.magic.close()

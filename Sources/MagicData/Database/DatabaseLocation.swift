@@ -34,7 +34,7 @@ package struct DatabaseLocation: Sendable, Equatable {
     return isOwn || !isAny && !isFolder(beside) ? within : beside
   }
 
-  /// Whether there is anything in a folder, and an asset among it: else it is somebody else's, as one is that cannot be listed.
+  /// Whether there is anything in a folder, and an asset among it: else it is somebody else's. One that may not be listed counts as empty: who needs an asset of it is told.
   private static func content(of folder: URL) -> (isAny: Bool, isOwn: Bool) {
     // One by one, since there may be many.
     guard let directory = opendir(folder.path) else { return (errno == ENOTDIR, false) }

@@ -28,6 +28,7 @@ package final class Store: Sendable {
   /// Where the assets are.
   package let assets: AssetFolder
   let identity: Identity
+  /// The assets of the database in whose place this one comes, if it does: they go then.
   package let replaced: AssetFolder?
   /// `nil` in memory.
   private let file: DatabaseFile?
@@ -50,7 +51,7 @@ package final class Store: Sendable {
 
   /// - Parameters:
   ///   - isForReading: a copy of another database keeps its id until it is written to or takes part in an exchange.
-  ///   - replaced: the assets of the database in whose place this one comes, which go then.
+  ///   - replaced: the assets of the database in whose place this one comes.
   package init(
     _ kind: Kind, _ surroundings: Surroundings = .system, isForReading: Bool = false, replaced: AssetFolder? = nil
   ) throws {
@@ -86,7 +87,7 @@ package final class Store: Sendable {
       self.location = location
       identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
-      // Of a file that is there, before SQLite has it open: see `isOpen`.
+      // Of a file that is there, before SQLite has it open: see `ifNotOpen`.
       let known = FileGates.gate(of: location.file)
       (file, log, database, lookUps) = try Store.open(location, mustExist: mustExist)
       gate = withExtendedLifetime(known) { FileGates.gate(of: location.file) }

@@ -16,6 +16,9 @@ struct QueryText {
   /// SQLite's own limit on question marks (https://sqlite.org/limits.html, 9).
   static let mostValues = 32_766
 
+  /// The values of a text that is kept for others: above what a list is filled up to, with room for what is asked beside it.
+  private static let mostShared = 1_536
+
   private init(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws {
     try plan.check()
     self.types = types
@@ -30,8 +33,6 @@ struct QueryText {
     try bind(to: &statement)
     return statement
   }
-
-  private static let mostShared = 1_536
 
   /// So many that lists are no longer filled up, since a query takes so many at most.
   var hasMany: Bool { values.count > 2_048 }

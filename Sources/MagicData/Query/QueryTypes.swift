@@ -111,9 +111,7 @@ extension Condition {
     default: false
     }
   }
-}
 
-extension Condition {
   /// The bounds of one property, if nothing else is asked for.
   fileprivate func bounds(of property: Int) -> [Bound]? {
     switch self {

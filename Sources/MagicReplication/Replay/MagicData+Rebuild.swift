@@ -62,18 +62,17 @@ extension MagicData {
   }
 
   private func fetchAssets(from sources: [JournalSource], _ report: inout PullReport) async throws {
-    for source in sources {
-      let origin: AssetOrigin
+    var origins = sources.compactMap { source -> AssetOrigin? in
       switch source {
-      case .database(let magic): origin = .database(magic.store.assets)
-      case .fetched(let journal): origin = .database(journal.magic.store.assets)
-      case .folder(let remote): origin = .folder(remote)
-      case .segment, .bundle, .export: continue
+      case .database(let magic): .database(magic.store.assets)
+      case .fetched(let journal): .database(journal.magic.store.assets)
+      case .folder(let remote): .folder(remote)
+      case .segment, .bundle, .export: nil
       }
-      try await store.fetchAssets(lackingAssets(), from: origin, &report)
     }
-    // They may be nowhere else, and go with the database that this one replaces.
-    if let replaced = store.replaced { try await store.fetchAssets(lackingAssets(), from: .database(replaced), &report) }
+    // What is there may be nowhere else, and goes with the database that this one replaces.
+    if let replaced = store.replaced { origins.append(.database(replaced)) }
+    for origin in origins { try await store.fetchAssets(lackingAssets(), from: origin, &report) }
     report.missingAssets = try await lackingAssets().count
   }
 

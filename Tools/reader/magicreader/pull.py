@@ -126,18 +126,22 @@ class Pull:
             if name is None or next_sequence > self.limits.get(replica, next_sequence):
                 return
             try:
-                segment = self.folder.read(name)
-                self.schema.learn(segment.schema)
+                segment = self.read(name)
             except RemoteError as error:
                 self.unusable[name] = error
                 names.remove(name)  # F-9: the next best
                 continue
-            except SchemaError as error:  # J-15
-                self.unusable[name] = RemoteError(f"{name}: {error}")
-                names.remove(name)
-                continue
             if not self.merge(segment):
                 return
+
+    def read(self, name: SegmentName) -> Segment:
+        """A segment with more of a schema than there is room for is of no use either (J-15)."""
+        segment = self.folder.read(name)
+        try:
+            self.schema.learn(segment.schema)
+        except SchemaError as error:
+            raise RemoteError(f"{name.file_name}: {error}") from error
+        return segment
 
     def merge(self, segment: Segment) -> bool:
         """Whether all of it is held now."""

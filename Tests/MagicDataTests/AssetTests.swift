@@ -1,9 +1,10 @@
 import Foundation
 import GRDB
-import MagicData
 import MagicJournal
 import TestSupport
 import Testing
+
+@testable import MagicData
 
 struct Paper: MagicObject {
   @PrimaryMagicValue var id: String
@@ -823,6 +824,19 @@ struct Film: MagicObject {
     try await magic.removeAll(of: Paper.self)
     #expect(try await copy.object(of: Paper.self).map(\.text.value) == ["two", "more"])
     #expect(try files("copy") == [name("two"), name("more")].sorted())
+  }
+
+  /// A number that is closed twice may be another thread's file by then, SQLite's among them.
+  @Test func whoFindsFilesPinnedClosesNothingOfOthers() async throws {
+    let assets = try await MagicData(path: database).store.assets
+    let pin = try await assets.pin()
+    async let closings = withTaskGroup(of: Int.self) { group in
+      group.addTask { (0..<20_000).count { _ in (try? assets.ifUnpinned {}) != nil } }
+      group.addTask { (0..<100_000).count { _ in close(open("/dev/null", O_RDONLY | O_CLOEXEC)) != 0 } }
+      return await group.reduce(0, +)
+    }
+    #expect(await closings == 0)
+    withExtendedLifetime(pin) {}
   }
 
   /// What is on its way is nobody's yet, and may be gone before it is copied.

@@ -239,7 +239,7 @@ package final class AssetPin: Sendable {
     guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", folder) }
     // Where there are no such locks, there is nobody to wait for.
     guard flock(descriptor, isShared ? LOCK_SH : LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
-      close(descriptor)
+      // What is whole is ended by `deinit` also if it throws; a second close would be that of a file which another thread has just opened.
       throw MagicDataError(.busy, "the assets in \(folder.path) are being copied")
     }
   }

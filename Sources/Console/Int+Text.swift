@@ -25,7 +25,8 @@ extension Int {
   }
 
   private func tenths(of unit: Int) -> String {
-    let tenths = (self * 10 + unit / 2) / unit
+    let (whole, rest) = quotientAndRemainder(dividingBy: unit)
+    let tenths = whole * 10 + (rest * 10 + unit / 2) / unit
     return "\((tenths / 10).grouped).\(tenths % 10)"
   }
 }

@@ -248,6 +248,79 @@ struct Film: MagicObject {
     #expect(try #require(paper.text.path).hasPrefix(folder["elsewhere"].path))
   }
 
+  /// What lies beside a database that has come to the path of one that is open is not that one's to clear up.
+  @Test func aDatabaseThatWasMovedAwayTakesNothingOfTheNextOne() async throws {
+    let magic = try await MagicData(path: folder["papers.db"])
+    try await magic.update(Paper("a", "first"))
+    try FileManager.default.createDirectory(at: folder["away"], withIntermediateDirectories: true)
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.url.path) where name.hasPrefix("papers.db") {
+      try FileManager.default.moveItem(at: folder[name], to: folder["away/\(name)"])
+    }
+    let other = try await MagicData(path: folder["papers.db"])
+    try await other.update(Paper("a", "another"))
+    let path = try #require(try await other.object(of: Paper.self, primary: "a").text.path)
+    try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: path)
+    await #expect { try await magic.update(Paper("a", "second")) } throws: { ($0 as? MagicDataError)?.code == .notFound }
+    await #expect { try await magic.update(Paper("b", "another")) } throws: { ($0 as? MagicDataError)?.code == .notFound }
+    try? await magic.removeAll(of: Paper.self)
+    #expect(FileManager.default.fileExists(atPath: path))
+    #expect(try await other.object(of: Paper.self, primary: "a").text.load() == "another")
+  }
+
+  /// Another process lets go of a content while a save that is to keep it waits for its turn.
+  @Test func aContentThatWentAwayMeanwhileIsWrittenAgain() async throws {
+    let magic = try await MagicData(path: folder["papers.db"])
+    let paper = Paper("a", "kept")
+    try await magic.update(paper)
+    let path = try #require(paper.text.path)
+    let other = try DatabaseQueue(path: folder["papers.db"].path)
+    for isBlocking in [false, true] {
+      try await other.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE") }
+      paper.title = "\(isBlocking)"
+      let removal = Task {
+        try await Task.sleep(for: .milliseconds(300))
+        try FileManager.default.removeItem(atPath: path)
+        try await other.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
+      }
+      if isBlocking { try magic.blocking.update(paper) } else { try await magic.update(paper) }
+      try await removal.value
+      #expect(FileManager.default.fileExists(atPath: path))
+      #expect(try await magic.object(of: Paper.self, primary: "a").title == "\(isBlocking)")
+    }
+  }
+
+  /// A file may hold more than this app makes of it again.
+  @Test func whatWasReadIsGivenOnAsItIs() async throws {
+    enum Newer {
+      struct Scene: MagicalCodable { var (name, light) = ("dawn", "dim") }
+      struct Film: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var scene: AsyncMagical<MagicAsset<Scene>>
+        init() {}
+      }
+    }
+    struct Scene: MagicalCodable { var name = "" }
+    struct Film: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var scene: AsyncMagical<MagicAsset<Scene>>
+      init() {}
+    }
+    let magic = try await MagicData(path: folder["films.db"])
+    let film = Newer.Film()
+    (film.id, film.scene) = ("f", AsyncMagical(value: MagicAsset(value: Newer.Scene())))
+    try await magic.update(film)
+    let (one, other) = (try await magic.object(of: Film.self, primary: "f"), Film())
+    let scene = try await one.scene.get()
+    #expect(scene.value?.name == "dawn")
+    (other.id, other.scene) = ("other", AsyncMagical(value: scene))
+    try await magic.update(other)
+    one.scene.set(scene)
+    try await magic.update(one)
+    for id in ["f", "other"] {
+      #expect(try await magic.object(of: Newer.Film.self, primary: id).scene.get().load().light == "dim")
+    }
+  }
+
   @Test func twoDatabaseFilesSideBySideHaveFoldersOfTheirOwn() async throws {
     let one = try await MagicData(path: folder["papers.sqlite"])
     let two = try await MagicData(path: folder["papers.db"])

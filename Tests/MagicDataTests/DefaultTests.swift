@@ -268,6 +268,19 @@ import Testing
     #expect(try await reopened.count(of: Settings.self) == 0)
   }
 
+  /// What an older object shows is another's from the beginning.
+  @Test func anOlderObjectIsSavedAsAnotherWithWhatItShows() async throws {
+    let old = Older.Person()
+    old.id = "p"
+    try await magic.update(old)
+    let reopened = try await MagicData(path: folder["db"])
+    let person = try await reopened.object(of: Newer.Person.self, primary: "p")
+    person.id = "q"
+    try await reopened.update(person)
+    #expect(try await reopened.object(of: Newer.Person.self, primary: "q").settings.volume == Settings().volume)
+    #expect(try await reopened.count(of: Settings.self) == 1)
+  }
+
   /// A default object that an older object shows is stored with what is set in it.
   @Test func whatIsSetInADefaultObjectIsStored() async throws {
     let old = Older.Person()

@@ -297,6 +297,88 @@ private final class Hoop: Circular {
     #expect(stored.parent == nil && stored.children.isEmpty && stored.order.isEmpty)
   }
 
+  /// Also if the first save was undone in between.
+  @Test func whatAnInstanceThatMetItsObjectAfterARollbackClearsIsCleared() async throws {
+    struct Stop: Error {}
+    let met = Twig("root")
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { transaction in
+        try await transaction.update(met)
+        throw Stop()
+      }
+    }
+    let root = Twig("root")
+    (root.children, root.order) = ([Twig("a")], [Twig("c")])
+    try await magic.update(root)
+    try await magic.update(met)
+    (met.children, met.order) = ([], [])
+    try await magic.update(met)
+    let stored = try await magic.object(of: Twig.self, primary: "root")
+    #expect(stored.children.isEmpty && stored.order.isEmpty)
+  }
+
+  /// Nobody is acknowledged a relation to nothing.
+  @Test func whatIsPutIntoARelationIsThere() async throws {
+    try await magic.update(Author("Jane"))
+    let jane = try #require(try await magic.object(of: Author.self).first)
+    try await magic.removeAll(of: Author.self)
+    let book = Volume("Emma", jane)
+    book.readers = [jane]
+    try await magic.update(book)
+    let stored = try await magic.object(of: Volume.self, primary: "Emma")
+    #expect(stored.author.name == "Jane" && stored.readers.map(\.name) == ["Jane"])
+    // What was in a relation, and is there no more, stays as it is.
+    try await magic.removeAll(of: Author.self)
+    stored.editor = Author("Anne")
+    try await magic.update(stored)
+    #expect(try await magic.object(of: Author.self).map(\.name) == ["Anne"])
+    stored.readers.insert(jane)
+    try await magic.update(stored)
+    #expect(try await magic.object(of: Volume.self, primary: "Emma").author.name == "Jane")
+  }
+
+  /// An owner names what it shows.
+  @Test func aMemberThatBecomesAnotherObjectIsNamedAsThat() async throws {
+    let root = Twig("root")
+    (root.parent, root.children, root.order) = (Twig("a"), [Twig("c")], [Twig("d"), Twig("e")])
+    try await magic.update(root)
+    let fetched = try await magic.object(of: Twig.self, primary: "root")
+    fetched.parent?.name = "b"
+    fetched.children.first?.name = "f"
+    fetched.order[1].name = "g"
+    try await magic.update(fetched.order[1])
+    try await magic.update(fetched)
+    let stored = try await magic.object(of: Twig.self, primary: "root")
+    #expect(stored.parent?.name == "b" && stored.children.map(\.name) == ["f"] && stored.order.map(\.name) == ["d", "g"])
+    #expect(try await magic.count(of: Twig.self) == 8)
+    let wagon = Wagon(1)
+    wagon.next = Wagon(2)
+    try await magic.update(wagon)
+    let next = try #require(wagon.next)
+    try await magic.remove(next)
+    try await magic.update(next)
+    try await magic.update(wagon)
+    #expect(try await magic.object(of: Wagon.self).first { $0.number == 1 }?.next?.number == 2)
+  }
+
+  /// With another primary value an instance is meant as another object, saved or not.
+  @Test func aSetTellsAMemberWithAnotherPrimaryValueApart() async throws {
+    try await magic.update(Twig("a"))
+    let (copy, original) = (
+      try await magic.object(of: Twig.self, primary: "a"), try await magic.object(of: Twig.self, primary: "a")
+    )
+    var set: MagicalSet = [copy]
+    #expect(set.contains(original))
+    copy.name = "b"
+    #expect(!set.contains(original) && set.contains(copy))
+    set.insert(original)
+    #expect(set.count == 2)
+    let owner = Twig("owner")
+    owner.children = set
+    try await magic.update(owner)
+    #expect(try await magic.object(of: Twig.self, primary: "owner").children.map(\.name).sorted() == ["a", "b"])
+  }
+
   /// A member that is another object by now is found as that.
   @Test func aSetFindsAMemberThatHasBecomeAnotherObject() async throws {
     let (first, second) = (Twig("a"), Twig("b"))

@@ -251,6 +251,55 @@ import Testing
     #expect(try await magic.object(of: Quoted.self).map(\.text) == ["q"])
   }
 
+  /// A quotation mark ends a name in SQL also where Swift has it and the mark after it for one character.
+  @Test func noNameIsRunAsSQL() async throws {
+    struct Marked: MagicObject {
+      static var magicName: String { "a\"\u{301} (b); DROP TABLE Cat; --" }
+      @MagicValue var text: String
+      @MagicValue var others: [Marked]
+      init() {}
+    }
+    let marked = Marked()
+    (marked.text, marked.others) = ("m", [])
+    try await magic.update(marked)
+    marked.others = [marked]
+    try await magic.update(marked)
+    let fetched = try await magic.object(of: Marked.self)
+    #expect(fetched.map(\.text) == ["m"])
+    #expect(fetched.first?.others.map(\.text) == ["m"])
+  }
+
+  /// J-15, L-3: names are told apart by their bytes, also those that Swift has for equal.
+  @Test func typesOfEqualCharactersAreKeptApart() async throws {
+    struct Composed: MagicObject {
+      static var magicName: String { "Caf\u{e9}" }
+      @PrimaryMagicValue var id: String
+      @MagicValue var number: Int
+      @MagicValue var others: [Composed]
+      init() {}
+    }
+    struct Decomposed: MagicObject {
+      static var magicName: String { "Cafe\u{301}" }
+      @PrimaryMagicValue var id: String
+      @MagicValue var number: Int
+      @MagicValue var others: [Decomposed]
+      init() {}
+    }
+    let (one, other) = (Composed(), Decomposed())
+    (one.id, one.number, one.others) = ("same", 1, [one])
+    (other.id, other.number, other.others) = ("same", 2, [])
+    try await magic.update(one)
+    try await magic.update(other)
+    let (first, second) = (
+      try await magic.object(of: Composed.self, primary: "same"), try await magic.object(of: Decomposed.self, primary: "same")
+    )
+    #expect((first.number, first.others.count) == (1, 1))
+    #expect((second.number, second.others.count) == (2, 0))
+    try await magic.remove(second)
+    #expect(try await magic.object(of: Composed.self).map(\.number) == [1])
+    #expect(try await magic.object(of: Decomposed.self).isEmpty)
+  }
+
   private struct Route: MagicalCodable, Equatable {
     enum Key: CodingKey { case geo, stops }
     enum Part: CodingKey { case lat, lon }

@@ -171,6 +171,34 @@ struct Photo: MagicObject {
     #expect(try contents().count == 3)
   }
 
+  /// H-38, F-15: also if its original has sent all but the content.
+  @Test func aCopyKeepsTheContentThatItsOriginalCouldNotSend() async throws {
+    try await a.magic.update(Photo("p", "first"))
+    try await settle([a, b])
+    try await giveContent("only here", in: b)
+    try FileManager.default.moveItem(at: folder["b/files"], to: folder["away"])
+    #expect(try await b.replicator.push().missingAssets == 1)
+    try FileManager.default.moveItem(at: folder["away"], to: folder["b/files"])
+    try await b.magic.close()
+    try FileManager.default.copyItem(at: folder["b"], to: folder["copy"])
+    try FileManager.default.removeItem(at: folder["b"])
+    world.advance(1)
+    try await a.replicator.pull()
+    try await a.magic.remove(try await photo(a))
+    try await a.replicator.sync()
+    let copy = try Replica(folder["copy"], folder["remote"], world)
+    let path = try #require(try await photo(copy).content?.path)
+    try await copy.replicator.pull()
+    #expect(try await copy.magic.object(of: Photo.self).isEmpty)
+    try await copy.magic.update(Photo("other", "other"))
+    #expect(FileManager.default.fileExists(atPath: path))
+    #expect(try await copy.replicator.sync().push.assets == 2)
+    #expect(!FileManager.default.fileExists(atPath: path))
+    // What was sent once is not looked for again.
+    try await copy.magic.remove(try await copy.magic.object(of: Photo.self, primary: "other"))
+    #expect(try await DatabaseCheck(copy.magic).assets.orphans == [])
+  }
+
   /// H-38, F-15: also if the folder that it is in was away when it should have been sent.
   @Test func whatWasAwayWhenItShouldHaveBeenSentIsSentLater() async throws {
     let c = try Replica(folder["c"], folder["remote"], world)
@@ -180,6 +208,48 @@ struct Photo: MagicObject {
     try FileManager.default.moveItem(at: folder["b/files"], to: folder["away"])
     #expect(try await b.replicator.push().missingAssets == 1)
     try FileManager.default.moveItem(at: folder["away"], to: folder["b/files"])
+    try await removeAndBringBack(in: a, c)
+    try await settle([b, c, a])
+    #expect(try await photo(a).content?.value == "only here")
+  }
+
+  /// H-38, F-15: also if another asset has brought its folder back before.
+  @Test func whatWasMissedIsSentLater() async throws {
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await a.magic.update(Photo("p", "first"))
+    try await settle([a, b, c])
+    try await giveContent("only here", in: b)
+    try FileManager.default.moveItem(at: folder["b/files"], to: folder["away"])
+    try await b.magic.update(Photo("q", "another"))
+    #expect(try await b.replicator.push().missingAssets == 1)
+    try FileManager.default.removeItem(at: folder["b/files"])
+    try FileManager.default.moveItem(at: folder["away"], to: folder["b/files"])
+    try await removeAndBringBack(in: a, c)
+    try await settle([b, c, a])
+    #expect(try await photo(a).content?.value == "only here")
+  }
+
+  /// H-38, F-15: what is gone for good is told of while an object names it.
+  @Test func whatIsGoneHoldsNothingBack() async throws {
+    try await a.magic.update(Photo("p", "gone"))
+    try await a.magic.update(Photo("q", "here"))
+    try FileManager.default.removeItem(atPath: try #require(try await photo(a).content?.path))
+    #expect(try await a.replicator.push().missingAssets == 1)
+    try await a.magic.remove(try await photo(a))
+    for _ in 0..<2 { #expect(try await a.replicator.push().missingAssets == 0) }
+    #expect(try await DatabaseCheck(a.magic).assets.orphans == [])
+  }
+
+  /// H-38, F-15: also if nobody may look for it when it should be sent.
+  @Test(.enabled(if: geteuid() != 0)) func whatNobodyMayLookForIsSentLater() async throws {
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await a.magic.update(Photo("p", "first"))
+    try await settle([a, b, c])
+    try await giveContent("only here", in: b)
+    try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: folder["b/files"].path)
+    let pushed = try await b.replicator.push()
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder["b/files"].path)
+    #expect(pushed.unread.map(\.code) == [.notAllowed])
     try await removeAndBringBack(in: a, c)
     try await settle([b, c, a])
     #expect(try await photo(a).content?.value == "only here")
@@ -210,6 +280,23 @@ struct Photo: MagicObject {
     #expect((report.pull.assets, report.pull.missingAssets) == (1, 0))
     let rebuilt = try await MagicData(path: folder["a"])
     #expect(try await rebuilt.object(of: Photo.self, primary: "p").content?.load() == "only here")
+  }
+
+  /// H-38, F-15: and what that one had let go of before it was sent.
+  @Test func whatIsBuiltInADatabasesPlaceSendsWhatThatOneHadNot() async throws {
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await a.magic.update(Photo("p", "first"))
+    try await settle([a, b, c])
+    try await giveContent("only here", in: b)
+    try await removeAndBringBack(in: a, c)
+    try await b.replicator.pull()
+    try await b.magic.close()
+    _ = try await MagicData.build(inPlaceOf: DatabaseLocation(folder["b"])) {
+      try await $0.rebuild(from: [.folder(FolderRemote(folder["remote"]))], RebuildPlan())
+    }
+    let rebuilt = try Replica(folder["b"], folder["remote"], world)
+    #expect(try await rebuilt.magic.object(of: Photo.self).isEmpty)
+    #expect(try await rebuilt.replicator.push().assets == 1)
   }
 
   /// F-15: what no row names is neither sent nor fetched.

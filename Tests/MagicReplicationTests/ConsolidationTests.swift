@@ -155,13 +155,17 @@ import Testing
     let old = segments.appendingPathComponent(".\(UUID().uuidString.lowercased()).tmp")
     let recent = segments.appendingPathComponent(".\(UUID().uuidString.lowercased()).tmp")
     let others = segments.appendingPathComponent(".stfolder")
-    for file in [old, recent, others] { try Data([1, 2, 3]).write(to: file) }
-    for file in [old, others] {
+    let content = String(repeating: "0a", count: 32)
+    try FileManager.default.createDirectory(at: folder["remote/assets"], withIntermediateDirectories: true)
+    let part = folder["remote/assets/.\(content).part"]
+    for file in [old, recent, others, part] { try Data([1, 2, 3]).write(to: file) }
+    for file in [old, others, part] {
       try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -90_000)], ofItemAtPath: file.path)
     }
     let report = try await FolderRemote(folder["remote"]).compact()
-    #expect(report.leftovers == 1)
-    #expect(report.leftoverBytes == 3)
+    #expect(report.leftovers == 2)
+    #expect(report.leftoverBytes == 6)
+    #expect(!FileManager.default.fileExists(atPath: part.path))
     #expect(!FileManager.default.fileExists(atPath: old.path))
     #expect(FileManager.default.fileExists(atPath: recent.path))
     #expect(FileManager.default.fileExists(atPath: others.path))

@@ -259,6 +259,23 @@ import Testing
     try await place.stop()
   }
 
+  /// H-32: of a content's two files, the one that is whole is sent.
+  @Test(arguments: RemoteKind.allCases) func theWholeOneOfTwoFilesIsSent(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    let (one, other) = (Photo("1", "the same"), Photo("2", "the same"))
+    one.content = MagicAsset(value: "the same", pathExtension: "jpg")
+    other.content = MagicAsset(value: "the same", pathExtension: "png")
+    try await a.magic.update(one)
+    try await a.magic.update(other)
+    try Data("THE SAME".utf8).write(to: URL(fileURLWithPath: try #require(one.content?.path)))
+    let pushed = try await a.replicator.push()
+    #expect((pushed.assets, pushed.missingAssets, pushed.unread.map(\.code)) == (1, 0, [.damaged]))
+    try await b.replicator.pull()
+    for photo in try await b.magic.object(of: Photo.self) { #expect(try photo.content?.load() == "the same") }
+    try await place.stop()
+  }
+
   /// H-38, F-15: what nobody else has got outlasts a merge that lets go of it, whoever takes it.
   @Test(arguments: RemoteKind.allCases) func aContentThatWasNotSentOutlastsAMerge(kind: RemoteKind) async throws {
     let place = try await Place(kind)

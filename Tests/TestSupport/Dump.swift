@@ -86,7 +86,7 @@ package struct Dump: Equatable, Sendable {
     return try row.step() ? row.value(0, kind) : .null
   }
 
-  private static func quoted(_ name: String) -> String { "\"" + name.replacing("\"", with: "\"\"") + "\"" }
+  private static func quoted(_ name: String) -> String { "\"" + name.escaping("\"", as: "\"\"") + "\"" }
 }
 
 /// What does not hold of where a database has its objects: each has one z index, and each z index one object.

@@ -255,11 +255,15 @@ package final class AssetPin: Sendable {
 struct StagedAssets: Sendable {
   private(set) var files: [StagedAsset] = []
   private var slots: [AssetSlot] = []
+  /// The names of contents that were here when it was looked, and that the instances have otherwise.
+  private var expected: [String] = []
 
   mutating func append(_ file: StagedAsset, for slot: AssetSlot) {
     files.append(file)
     slots.append(slot)
   }
+
+  mutating func expect(_ name: String) { expected.append(name) }
 
   /// The objects with the names of their contents.
   func naming(_ objects: [ObjectSave]) -> [ObjectSave] {
@@ -282,8 +286,30 @@ struct StagedAssets: Sendable {
   }
 
   /// Within the transaction that names them in rows.
-  func place() throws {
-    guard let folder = files.first?.folder else { return }
-    try folder.place(files)
+  ///
+  /// - Throws: `AssetsWentAway`.
+  func place(in store: Store) throws {
+    guard expected.allSatisfy(store.assets.has) else { throw AssetsWentAway() }
+    guard !files.isEmpty else { return }
+    try store.checkIsInPlace()
+    try store.assets.place(files)
+  }
+}
+
+/// Another process has let go of contents while this one waited for its turn to write; they are to be staged after all.
+struct AssetsWentAway: Error {
+  /// Tries again as often as that happens.
+  nonisolated(nonsending) static func retrying<Result>(
+    _ body: nonisolated(nonsending) () async throws -> Result
+  ) async throws -> Result {
+    while true {
+      do { return try await body() } catch is AssetsWentAway {}
+    }
+  }
+
+  static func retryingBlocking<Result>(_ body: () throws -> Result) throws -> Result {
+    while true {
+      do { return try body() } catch is AssetsWentAway {}
+    }
   }
 }

@@ -19,6 +19,8 @@ public import MagicJournal
 /// ``load()`` says why.
 public struct MagicAsset<Element: MagicAssetConvert>: Magical {
   private var given: Element?
+  /// Whether `given` was read from the file, which may hold more than can be made of it again.
+  private var isLoaded = false
   let place: AssetPlace
 
   /// An asset without a value yet. It is stored as null, so that an optional property is fetched as nil.
@@ -99,7 +101,7 @@ protocol AnyAsset {
   var place: AssetPlace { get }
   /// Whether it has its value with it.
   var isGiven: Bool { get }
-  /// The content, if it was made by the app.
+  /// The content, if it was made by the app, or is in no file any more.
   func givenContent() throws -> Data?
   /// The asset with its value in memory.
   nonisolated(nonsending) func loaded<Asset>(as type: Asset.Type) async throws -> Asset?
@@ -112,12 +114,13 @@ extension AnyAsset {
 
 extension MagicAsset: AnyAsset {
   var isGiven: Bool { given != nil }
-  func givenContent() throws -> Data? { try given?.assetContent }
+  func givenContent() throws -> Data? { isLoaded && place.file != nil ? nil : try given?.assetContent }
 
   nonisolated(nonsending) func loaded<Asset>(as type: Asset.Type) async throws -> Asset? {
     guard given == nil else { return self as? Asset }
     var asset = self
     asset.given = try MagicAsset.element(await place.loadedContent())
+    asset.isLoaded = true
     return asset as? Asset
   }
 }

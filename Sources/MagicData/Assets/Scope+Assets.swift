@@ -16,6 +16,8 @@ struct AssetToSave {
   var slot: AssetSlot
   let asset: any AnyAsset
   let layout: Layout
+  /// Its name, if its file is here and the row names it, as far as the instance knows.
+  let kept: String?
 }
 
 extension Instance {
@@ -25,14 +27,15 @@ extension Instance {
     let isKnown = object.record(in: store.id) != nil
     return try layout.assets.compactMap { index in
       let (storage, slot) = property(index)
-      guard object.values[index] != .null, case .held(let held) = storage[slot].slot, let asset = held.asset,
-        !isKnown || object.edited.contains(index) || asset.isGiven && asset.place.name.map(store.assets.has) != true
-      else { return nil }
+      guard object.values[index] != .null, case .held(let held) = storage[slot].slot, let asset = held.asset else { return nil }
+      let isNews = !isKnown || object.edited.contains(index)
+      guard isNews || asset.isGiven else { return nil }
       let isAsMade = record == nil && !storage[slot].isStored && storage[slot].edits == layout.properties[index].initialEdits
       let place = AssetSlot(
         object: 0, property: index, stored: try storage.stored(at: slot)?.value(),
         initial: isAsMade ? layout.properties[index].initial : nil)
-      return AssetToSave(slot: place, asset: asset, layout: layout)
+      let kept = isNews ? nil : asset.place.name.flatMap { store.assets.has($0) ? $0 : nil }
+      return AssetToSave(slot: place, asset: asset, layout: layout, kept: kept)
     }
   }
 }
@@ -55,6 +58,10 @@ extension Scope {
   nonisolated(nonsending) func stage(_ assets: [AssetToSave]) async throws -> StagedAssets {
     var staged = StagedAssets()
     for asset in assets {
+      if let kept = asset.kept {
+        staged.expect(kept)
+        continue
+      }
       do {
         let file = try await store.assets.stage(asset.asset.place, asset.asset.givenContent())
         staged.append(file, for: asset.slot)
@@ -69,6 +76,10 @@ extension Scope {
   func stageBlocking(_ assets: [AssetToSave]) throws -> StagedAssets {
     var staged = StagedAssets()
     for asset in assets {
+      if let kept = asset.kept {
+        staged.expect(kept)
+        continue
+      }
       do {
         staged.append(try store.assets.staged(asset.asset.place, asset.asset.givenContent()), for: asset.slot)
       } catch {

@@ -44,6 +44,7 @@ extension Store {
     var names = try known.union(UnsentAssets.allDropped(db))
     if assets.beginSweep() {
       let schema = try StoredSchema(db)
+      try checkIsInPlace()
       let old = try assets.old(before: surroundings.milliseconds() - Store.assetGrace)
       names.formUnion(try old.filter { try !schema.names($0, db) })
     }
@@ -65,6 +66,8 @@ extension Store {
     for name in names where !unnamed.contains(name) { try forget(name) }
     guard !unnamed.isEmpty else { return }
     try assets.ifUnpinned {
+      // What lies beside another database that has come to this path is that one's.
+      try checkIsInPlace()
       // A power failure must not bring a row back of which the file is gone.
       try syncToDisk(db)
       for name in unnamed.sorted() where assets.delete(name) { try forget(name) }

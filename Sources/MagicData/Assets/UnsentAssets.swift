@@ -1,6 +1,13 @@
 internal import GRDB
 package import MagicJournal
 
+/// The assets of a database in whose place another one comes.
+package struct ReplacedAssets: Sendable {
+  package let folder: AssetFolder
+  /// What it had not sent yet.
+  package let unsent: Set<String>
+}
+
 /// The assets that a merge let go of before their contents were sent (F-15). This database may be the only one that has them, and whoever edited the object meanwhile brings the name back.
 ///
 /// They stay until a push has sent them. The tables are there once they were needed.
@@ -22,7 +29,8 @@ package struct UnsentAssets {
   static func allDropped(_ db: Connection) throws -> Set<String> { try names(Statements.selectDroppedAssets, db) }
 
   /// Within the transaction of a merge: of what it let go of, that stays which the database's own entries name and of which no contents were sent yet, or
-  /// which entries name that the remote does not have: this database may have written them under an id that it has left.
+  /// which entries name that the remote does not have: this database may have written them under an id that it has left. Of what it wrote under such an id,
+  /// the remote may have the entries and lack the contents.
   ///
   /// - Parameters:
   ///   - frontier: what the remote has.
@@ -30,25 +38,57 @@ package struct UnsentAssets {
   package static func keep(of own: ReplicaID, beyond frontier: Frontier, before: Set<String>, _ db: Connection) throws {
     let dropped = try allDropped(db).subtracting(before)
     guard !dropped.isEmpty else { return }
-    let journal = try JournalReader(db)
-    var unsent: Set<String> = []
-    func note(_ entries: [Entry]) {
+    var search = try Search(for: dropped, db)
+    for replica in try search.journal.frontier().replicas where replica != own {
+      try search.read(replica, after: frontier[replica])
+    }
+    try search.readUnsent(of: own)
+    try keep(search.finish(), db)
+  }
+
+  /// Looks which of some assets the journal names.
+  private struct Search {
+    let journal: JournalReader
+    private let db: Connection
+    private let names: Set<String>
+    private var found: Set<String> = []
+    private var isGivenUp = false
+
+    init(for names: Set<String>, _ db: Connection) throws {
+      (self.names, self.db) = (names, db)
+      journal = try JournalReader(db)
+    }
+
+    private mutating func read(_ entries: [Entry]) {
       for entry in entries {
         for field in entry.fields {
-          if case .asset(let name) = field.value, dropped.contains(name) { unsent.insert(name) }
+          if case .asset(let name) = field.value, names.contains(name) { found.insert(name) }
         }
       }
     }
-    var isGivenUp = false
-    for replica in try journal.frontier().replicas {
-      let sent = replica == own ? try sentSequence(of: own, db) : frontier[replica]
+
+    mutating func read(_ replica: ReplicaID, after sequence: UInt64, through last: UInt64 = .max) throws {
       let floor = try journal.floor(of: replica)?.sequence ?? 0
-      if sent < floor { isGivenUp = true }
-      try journal.forEachPart(of: replica, after: max(sent, floor)) { note($0.transaction.entries) }
+      if sequence < min(floor, last) { isGivenUp = true }
+      guard max(sequence, floor) < last else { return }
+      try journal.forEachPart(of: replica, after: max(sequence, floor), through: last) { read($0.transaction.entries) }
     }
-    // What compaction has kept has no address.
-    if isGivenUp { try journal.forEachKept { note($0.entries) } }
-    try keep(unsent, db)
+
+    /// What the database wrote, under whatever id, since contents were sent.
+    mutating func readUnsent(of own: ReplicaID) throws {
+      try read(own, after: sentSequence(of: own, db))
+      for (replica, last) in try left(db) {
+        // What lay below a floor when it was left has no other address either.
+        isGivenUp = true
+        try read(replica, after: sentSequence(of: replica, db), through: last)
+      }
+    }
+
+    consuming func finish() throws -> Set<String> {
+      // What compaction has kept has no address.
+      if isGivenUp { try journal.forEachKept { read($0.entries) } }
+      return found
+    }
   }
 
   /// Within a transaction: no row names these, and they stay.
@@ -58,22 +98,50 @@ package struct UnsentAssets {
     for name in names.sorted() { try run([Statements.insertUnsentAsset, Statements.deleteDroppedAsset], name, db) }
   }
 
+  /// Whether a replica, or one that the database was before, has written since its contents were sent.
+  package static func hasNews(of replica: ReplicaID, through sequence: UInt64, _ db: Connection) throws -> Bool {
+    try sentSequence(of: replica, db) < sequence || !left(db).isEmpty
+  }
+
   /// The last of a replica's transactions of which the contents were sent.
-  package static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64 {
+  private static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64 {
     guard try db.has("magic_sent") else { return 0 }
     var select = try SQL(db, Statements.selectSent)
     try select.bind(replica)
     return try select.step() ? UInt64(clamping: select.integer(0)) : 0
   }
 
-  /// Within a transaction: these were sent, and go away unless rows name them again; and so was all that the replica's transactions name.
-  package static func sent(_ names: Set<String>, through sequence: UInt64, of replica: ReplicaID, _ db: Connection) throws {
-    for name in names.sorted() { try run([Statements.insertDroppedAsset, Statements.deleteUnsentAsset], name, db) }
+  /// Within a transaction: the database wrote this many transactions under an id that it leaves.
+  static func leave(_ replica: ReplicaID, at last: UInt64, _ db: Connection) throws {
+    guard try sentSequence(of: replica, db) < last else { return }
+    try db.execute(sql: Statements.createLeft)
+    try run(Statements.insertLeft, replica, last, db)
+  }
+
+  private static func left(_ db: Connection) throws -> [ReplicaID: UInt64] {
+    guard try db.has("magic_left") else { return [:] }
+    var left: [ReplicaID: UInt64] = [:]
+    var select = try SQL(db, Statements.selectLeft)
+    while try select.step() { left[try select.identifier(0)] = UInt64(clamping: select.integer(1)) }
+    return left
+  }
+
+  /// Within a transaction: these were sent, and go away unless rows name them again; and so was all that the replica's transactions name, and what was
+  /// written under other ids before.
+  ///
+  /// - Parameter lacking: but for these, which stay if the database wrote their names: they may only be away.
+  package static func sent(
+    _ names: Set<String>, without lacking: Set<String>, through sequence: UInt64, of replica: ReplicaID, _ db: Connection
+  ) throws {
+    if !lacking.isEmpty {
+      var search = try Search(for: lacking, db)
+      try search.readUnsent(of: replica)
+      try keep(search.finish(), db)
+    }
+    for name in names.subtracting(lacking).sorted() { try run([Statements.insertDroppedAsset, Statements.deleteUnsentAsset], name, db) }
     try db.execute(sql: Statements.createSent)
-    var insert = try SQL(db, Statements.insertSent)
-    try insert.bind(replica)
-    try insert.bind(Int64(clamping: sequence))
-    try insert.run()
+    try run(Statements.insertSent, replica, sequence, db)
+    if try db.has("magic_left") { try db.execute(sql: Statements.deleteLeft) }
   }
 
   private static func names(_ statement: String, _ db: Connection) throws -> Set<String> {
@@ -81,6 +149,13 @@ package struct UnsentAssets {
     var select = try SQL(db, statement)
     while try select.step() { names.insert(select.text(0)) }
     return names
+  }
+
+  private static func run(_ statement: String, _ replica: ReplicaID, _ sequence: UInt64, _ db: Connection) throws {
+    var run = try SQL(db, statement)
+    try run.bind(replica)
+    try run.bind(Int64(clamping: sequence))
+    try run.run()
   }
 
   private static func run(_ statements: [String], _ name: String, _ db: Connection) throws {

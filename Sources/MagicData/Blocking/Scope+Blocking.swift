@@ -95,13 +95,15 @@ extension Scope {
   // MARK: Access
 
   private func blockingWrite<Done, Result>(_ make: () throws -> ObjectWrite<Done, Result>) throws -> Result {
-    let write = try make()
-    let assets = try stageBlocking(write.assets)
-    return try write.finish(
-      try blockingChange { transaction in
-        try assets.place()
-        return try write.work(&transaction, assets)
-      }, assets)
+    try AssetsWentAway.retryingBlocking {
+      let write = try make()
+      let assets = try stageBlocking(write.assets)
+      return try write.finish(
+        try blockingChange { transaction in
+          try assets.place(in: store)
+          return try write.work(&transaction, assets)
+        }, assets)
+    }
   }
 
   private func blockingChange<Result>(_ body: (inout LocalTransaction) throws -> Result) throws -> Result {

@@ -1,7 +1,11 @@
 package import GRDB
+internal import MagicJournal
 
 /// Up to which time stamps are accepted, since a person said so of a clock that was ahead (C-5). It only rises.
 package enum AcceptedTime {
+  /// What nobody can accept: a thousand years before the last stamp that there is, so that a clock which has come so far still goes on (C-5).
+  package static let last = Stamp.latest.milliseconds - 1_000 * 31_556_952_000
+
   /// In milliseconds since 1970; 0 if nobody has said so.
   package static func read(_ db: Database) throws -> Int64 {
     // Each exchange asks.
@@ -11,6 +15,7 @@ package enum AcceptedTime {
   }
 
   package static func raise(to milliseconds: Int64, _ db: Database) throws {
+    let milliseconds = min(milliseconds, last)
     guard try milliseconds > read(db) else { return }
     try db.execute(sql: Statements.createAcceptedTime)
     var insert = try SQL(db, Statements.setAcceptedTime)

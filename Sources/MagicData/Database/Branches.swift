@@ -34,12 +34,15 @@ package struct Branches: Sendable {
 
   /// Where a transaction of a closed id may be held; branches have branches.
   package func addresses(of sequence: UInt64, of replica: ReplicaID) -> [(replica: ReplicaID, sequence: UInt64)] {
-    all.filter { $0.replica == replica && $0.first <= sequence }.flatMap { branch in
-      branch.id.map { id in
-        let own = sequence - branch.first + 1
-        return [(id, own)] + addresses(of: own, of: id)
-      } ?? []
-    }.sorted { $0.replica < $1.replica }
+    var (found, open) = ([(replica: ReplicaID, sequence: UInt64)](), [(replica: replica, sequence: sequence)])
+    while let (replica, sequence) = open.popLast() {
+      for branch in all where branch.replica == replica && branch.first <= sequence {
+        guard let id = branch.id else { continue }
+        found.append((id, sequence - branch.first + 1))
+        open.append((id, sequence - branch.first + 1))
+      }
+    }
+    return found.sorted { $0.replica < $1.replica }
   }
 
   /// - Parameter id: under which the branch that begins there is held; `nil` for a closing.

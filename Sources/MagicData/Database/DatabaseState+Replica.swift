@@ -21,7 +21,9 @@ extension DatabaseState {
   @discardableResult
   static func becomeReplica(_ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
     var chance = Chance(surroundings)
-    try DatabaseState(db).keepClock(db)
+    let state = try DatabaseState(db)
+    try state.keepClock(db)
+    try UnsentAssets.leave(state.replica, at: JournalIndex(db).frontier()[state.replica], db)
     let fresh = ReplicaID.random(using: &chance)
     let row = try JournalWriter.row(of: fresh, db)
     var update = try SQL(db, Statements.becomeReplica)
@@ -47,16 +49,24 @@ extension DatabaseState {
     try state.keepClock(db)
     let floor = try JournalIndex(db).floor(of: state.replica)
     if withFloor, let floor {
-      _ = try moveAway(state.replica, from: floor.sequence + 1, db)
+      try leaveTail(of: state.replica, from: floor.sequence + 1, db)
       var drop = try SQL(db, Statements.dropFloor)
       try drop.bind(JournalWriter.row(of: state.replica, db))
       try drop.run()
       try standBeside(floor, of: state.replica, db)
     } else {
-      _ = try moveAway(state.replica, from: max(sequence, (floor?.sequence ?? 0) + 1), db)
+      try leaveTail(of: state.replica, from: max(sequence, (floor?.sequence ?? 0) + 1), db)
     }
     try MemberReplica.takeBack(state.replica, db)
     return try becomeReplica(surroundings, db)
+  }
+
+  /// What the database wrote goes on under another id, and its contents may not be sent yet.
+  @discardableResult
+  private static func leaveTail(of own: ReplicaID, from sequence: UInt64, _ db: Database) throws -> ReplicaID? {
+    guard let branch = try moveAway(own, from: sequence, db) else { return nil }
+    try UnsentAssets.leave(branch, at: JournalIndex(db).frontier()[branch], db)
+    return branch
   }
 
   /// Holds nothing of an id beyond a sequence any more, since two databases have written under it (J-33).
@@ -68,12 +78,13 @@ extension DatabaseState {
     let last = max(last, floor?.sequence ?? 0)
     let isNew = branches.closing(of: replica).map { last < $0 } ?? true
     let state = try DatabaseState(db)
-    if state.replica == replica { try state.keepClock(db) }
-    let branch = try moveAway(replica, from: last + 1, db)
+    let isOwn = state.replica == replica
+    if isOwn { try state.keepClock(db) }
+    let branch = try isOwn ? leaveTail(of: replica, from: last + 1, db) : moveAway(replica, from: last + 1, db)
     if isNew { try branches.add(replica, from: last + 1, db) }
     if let floor, floor.sequence == last { try standBeside(floor, of: replica, db) }
     if let branch { try branches.add(replica, from: last + 1, heldAs: branch, db) }
-    guard state.replica == replica else { return nil }
+    guard isOwn else { return nil }
     try MemberReplica.takeBack(replica, db)
     return try becomeReplica(surroundings, db)
   }

@@ -20,12 +20,16 @@ extension MagicData {
     inPlaceOf location: DatabaseLocation, _ body: (MagicData) async throws -> Result
   ) async throws -> Result {
     // What it takes the place of has to be a database of ours, or nothing.
+    var unsent: Set<String> = []
     if location.exists {
-      try await Store(.file(location, mustExist: true)).closeWhole(.full)
+      let store = try Store(.file(location, mustExist: true))
+      unsent = try await store.read { db in try UnsentAssets(db).names }
+      try await store.closeWhole(.full)
       try location.alone {}
     }
+    let replaced = ReplacedAssets(folder: AssetFolder(location.assets), unsent: unsent)
     return try await location.make(replacing: true) { aside in
-      try await fill(Store(.file(aside, mustExist: false), replaced: AssetFolder(location.assets)), body)
+      try await fill(Store(.file(aside, mustExist: false), replaced: replaced), body)
     }
   }
 

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import MagicJournal
 
 /// The SQL of the journal's tables (Protocol/journal.md, Tables). Tables of types are in `StoredType`.
 enum Statements {
@@ -188,6 +188,11 @@ enum Statements {
     "CREATE TABLE IF NOT EXISTS magic_sent (replica BLOB PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID"
   static let selectSent = "SELECT sequence FROM magic_sent WHERE replica = ?"
   static let insertSent = "INSERT OR REPLACE INTO magic_sent (replica, sequence) VALUES (?, ?)"
+  static let createLeft =
+    "CREATE TABLE IF NOT EXISTS magic_left (replica BLOB PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID"
+  static let selectLeft = "SELECT replica, sequence FROM magic_left"
+  static let insertLeft = "INSERT OR REPLACE INTO magic_left (replica, sequence) VALUES (?, ?)"
+  static let deleteLeft = "DELETE FROM magic_left"
   static let has = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
   static let selectClaim = "SELECT birth, number FROM magic_claim WHERE type = ? AND shown = ?"
   static let selectClaims = "SELECT shown, birth, number FROM magic_claim WHERE type = ?"
@@ -229,9 +234,5 @@ enum Statements {
   static let setAcceptedTime = "INSERT OR REPLACE INTO magic_accepted (id, milliseconds) VALUES (1, ?)"
 
   /// The one place where an identifier is quoted.
-  static func quoted(_ name: String) -> String {
-    // Few names have any, and to look for them as characters takes long.
-    let name = name.utf8.contains(UInt8(ascii: "\"")) ? name.replacingOccurrences(of: "\"", with: "\"\"") : name
-    return "\"\(name)\""
-  }
+  static func quoted(_ name: String) -> String { "\"\(name.escaping("\"", as: "\"\""))\"" }
 }

@@ -29,7 +29,7 @@ package final class Store: Sendable {
   package let assets: AssetFolder
   let identity: Identity
   /// The assets of the database in whose place this one comes, if it does: they go then.
-  package let replaced: AssetFolder?
+  package let replaced: ReplacedAssets?
   /// `nil` in memory.
   private let file: DatabaseFile?
   /// Of this process's writers to the file.
@@ -53,7 +53,7 @@ package final class Store: Sendable {
   ///   - isForReading: a copy of another database keeps its id until it is written to or takes part in an exchange.
   ///   - replaced: the assets of the database in whose place this one comes.
   package init(
-    _ kind: Kind, _ surroundings: Surroundings = .system, isForReading: Bool = false, replaced: AssetFolder? = nil
+    _ kind: Kind, _ surroundings: Surroundings = .system, isForReading: Bool = false, replaced: ReplacedAssets? = nil
   ) throws {
     self.surroundings = surroundings
     self.replaced = replaced
@@ -177,7 +177,10 @@ package final class Store: Sendable {
       accesses.goOn()
       throw error
     }
-    if empties { log?.clear() }
+    if empties {
+      log?.clear()
+      scratch?.remove()
+    }
     try ended.get()
   }
 
@@ -207,10 +210,22 @@ package final class Store: Sendable {
       try location.makeFolder()
     }
     do {
-      let pool = try DatabasePool(path: path, configuration: configuration(mustExist: mustExist, file, log))
+      let pool = try openPool { try DatabasePool(path: path, configuration: configuration(mustExist: mustExist, file, log)) }
       return (file, log, pool, lookUps(file))
     } catch {
       throw MagicDataError(error, "\(path) could not be opened")
+    }
+  }
+
+  /// SQLite lets nobody wait who makes a file one with a WAL while somebody else does.
+  private static func openPool(_ make: () throws -> DatabasePool) throws -> DatabasePool {
+    let start = ContinuousClock.now
+    while true {
+      do {
+        return try make()
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY && start.duration(to: .now) < .seconds(Store.busySeconds) {
+        usleep(10_000)
+      }
     }
   }
 
@@ -265,6 +280,10 @@ package final class Store: Sendable {
       return
     }
     guard id == 0, try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") == 0, !mustExist else {
+      // Somebody may have made it one between these looks.
+      if id == 0, try Int.fetchOne(db, sql: "PRAGMA application_id") == Statements.applicationID {
+        return try recognise(db, mustExist: mustExist)
+      }
       throw MagicDataError(.notADatabase, "it is an SQLite file, and no MagicData database")
     }
   }

@@ -5,13 +5,13 @@ package struct StoredRelation: Sendable {
   package let kind: Value.Kind
   /// Without its fields.
   package let target: StoredType
-  /// Quoted; of links, if the kind has such.
+  /// Of links, if the kind has such.
+  let unquoted: String
   let table: String
 
   init(kind: Value.Kind, target: StoredType, table: String) {
-    self.kind = kind
-    self.target = target
-    self.table = table
+    (self.kind, self.target) = (kind, target)
+    (unquoted, self.table) = (table, Statements.quoted(table))
   }
 
   /// Both ends are z indexes. A link to an object that has no row is kept and not shown (L-8).
@@ -26,8 +26,6 @@ package struct StoredRelation: Sendable {
     let index = Statements.quoted(try free(unquoted + ".reverse"))
     return ["CREATE TABLE \(table) (\(columns)) WITHOUT ROWID", "CREATE INDEX \(index) ON \(table) (target, owner)"]
   }
-
-  var unquoted: String { String(table.dropFirst().dropLast()).replacing("\"\"", with: "\"") }
 
   /// Target and, of a dictionary, the key, in the order in which an instance has them.
   var select: String { "SELECT target, \(key) FROM \(table) WHERE owner = ? ORDER BY \(order)" }

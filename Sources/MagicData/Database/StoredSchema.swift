@@ -154,8 +154,15 @@ package struct StoredSchema: Sendable {
   }
 
   private func freeTable(for name: String, _ db: Database) throws -> String {
-    let reserved = ["sqlite_", "magic_"].contains { name.lowercased().hasPrefix($0) }
-    return try db.freeName(reserved ? "~" + name : name)
+    // By bytes, as SQLite looks: a mark that combines with the `_` makes no other name of it.
+    let reserved = ["sqlite_", "magic_"].contains { name.lowercased().utf8.starts(with: $0.utf8) }
+    // SQLite tells names apart by their bytes, and whoever keeps prepared statements by their text tells these apart as Swift does, which has `é` and `e` with an accent for the same.
+    func isTaken(_ name: String) -> Bool {
+      types.contains { type in
+        type.table == name || type.relations.contains { $0.map { $0.kind.isLinked && $0.unquoted == name } ?? false }
+      }
+    }
+    return try StoredType.free(reserved ? "~" + name : name) { name in try isTaken(name) || db.has(name) }
   }
 
   private static let damaged = MagicDataError(.notADatabase, "the database is damaged: its schema does not fit together")

@@ -49,7 +49,7 @@ package final class StoredType: Sendable {
     var schema = schema
     for field in fields { schema.append(field.field) }
     let relations = fields.map { field in
-      field.target.map { StoredRelation(kind: field.field.kind, target: $0, table: Statements.quoted(field.column)) }
+      field.target.map { StoredRelation(kind: field.field.kind, target: $0, table: field.column) }
     }
     return StoredType(
       id: id, schema: schema, table: table, columns: columns + fields.map(\.column), relations: self.relations + relations)

@@ -24,9 +24,12 @@ package final class OpenFile: Sendable {
       device = UInt64(truncatingIfNeeded: status.st_dev)
       number = UInt64(status.st_ino)
       length = Int(status.st_size)
-      self.written = written.tv_sec * 1_000_000_000 + written.tv_nsec
-      self.changed = changed.tv_sec * 1_000_000_000 + changed.tv_nsec
+      self.written = State.nanoseconds(written)
+      self.changed = State.nanoseconds(changed)
     }
+
+    /// Since 1970; what lies centuries from now only wraps around, and is told from others all the same.
+    private static func nanoseconds(_ time: timespec) -> Int { time.tv_sec &* 1_000_000_000 &+ time.tv_nsec }
 
     /// `nil` if there is none.
     package init?(of url: URL) {

@@ -37,6 +37,13 @@ package enum PieceReader {
     return Int(status.st_size)
   }
 
+  /// Why it cannot be told whether there is a file.
+  package static func hindrance(to file: URL) -> MagicDataError? {
+    var status = stat()
+    guard lstat(file.path, &status) != 0, errno != ENOENT, errno != ENOTDIR else { return nil }
+    return DurableFile.failure("could not be looked at", file)
+  }
+
   private static func isNoFile(_ file: URL) -> MagicDataError {
     MagicDataError(.damaged, "\(file.path) is a link, or no file at all, and was not read")
   }

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A folder of this process's own in the system's temporary folder, for as long as this lives.
+/// A folder of this process's own in the system's temporary folder, for as long as this lives and the process runs.
 ///
 /// A program that is killed leaves its folders behind. Each is locked by who made it, and the system lets go of a lock with the process that had it: so the next process
 /// that makes one takes away those which nobody has locked. Services that clear the temporary folder up by age (systemd-tmpfiles) pass over locked folders, too.
@@ -24,6 +24,7 @@ package final class ScratchFolder: Sendable {
       flock(descriptor, LOCK_EX)
       if ScratchFolder.isThere(url, descriptor) {
         (self.url, self.descriptor) = (url, descriptor)
+        ScratchFolder.kept.withLock { _ = $0.insert(url) }
         return
       }
       close(descriptor)
@@ -31,9 +32,23 @@ package final class ScratchFolder: Sendable {
   }
 
   deinit {
-    try? FileManager.default.removeItem(at: url)
+    remove()
     close(descriptor)
   }
+
+  /// Before this goes: nothing is there any more.
+  package func remove() {
+    try? FileManager.default.removeItem(at: url)
+    ScratchFolder.kept.withLock { _ = $0.remove(url) }
+  }
+
+  /// Those that are there. What a program holds in globals goes with nobody, but with the program.
+  private static let kept: Locked<Set<URL>> = {
+    atexit {
+      for url in ScratchFolder.kept.withLock({ $0 }) { try? FileManager.default.removeItem(at: url) }
+    }
+    return Locked(Set<URL>())
+  }()
 
   private static let prefix = "magic-scratch-"
   private static var place: URL { FileManager.default.temporaryDirectory }

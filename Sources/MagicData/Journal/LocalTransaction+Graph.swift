@@ -18,17 +18,20 @@ extension LocalTransaction {
     var places = GraphPlaces(places: Array(repeating: nil, count: graph.objects.count))
     var saved: [SavedObject?] = Array(repeating: nil, count: graph.objects.count)
     var deferred: [(number: Int, relation: RelationSave)] = []
-    let roots = Set(graph.roots)
+    let (roots, linked) = (Set(graph.roots), linked(graph))
     try willSave(graph.objects) { graph.types[$0] }
     for number in graph.order {
       guard let type = graph.types[number] else { continue }
       let object = graph.objects[number]
-      if !roots.contains(number), object.edited.isEmpty, let record = object.record(in: store) {
+      let isLinked = linked.contains(number)
+      if !roots.contains(number), object.edited.isEmpty, let record = object.record(in: store),
+        try !isLinked || ObjectTable(type.stored, db).last(of: record.place.zIndex, record.key) != nil
+      {
         places.places[number] = GraphPlaces.Place(key: record.key, zIndex: record.place.zIndex)
         continue
       }
       let late = object.relations.filter { $0.members.contains { places.places[$0] == nil } }
-      let done = try save(object, as: type, SavedRelations(places: places, late: Set(late.map(\.index))))
+      let done = try save(object, as: type, SavedRelations(places: places, late: Set(late.map(\.index))), isLinked: isLinked)
       places.places[number] = GraphPlaces.Place(key: done.key, zIndex: done.place.zIndex)
       saved[number] = done
       for relation in late where done.extent.hasTaken(relation.index, of: object) {
@@ -40,6 +43,23 @@ extension LocalTransaction {
       saved[number] = try link(relation, done, type, places)
     }
     return saved
+  }
+
+  /// Known objects that come into a relation in which they were not: what was removed meanwhile, by whomever, is wanted again.
+  private func linked(_ graph: GraphSave) -> Set<Int> {
+    var linked: Set<Int> = []
+    for number in graph.order {
+      let object = graph.objects[number]
+      let isKnown = object.record(in: store) != nil
+      for relation in object.relations where !isKnown || object.edited.contains(relation.index) {
+        let before = isKnown ? Set((relation.baseline ?? []).map(\.link.target)) : []
+        for member in relation.members {
+          guard let record = graph.objects[member].record(in: store), !before.contains(record.place.zIndex) else { continue }
+          linked.insert(member)
+        }
+      }
+    }
+    return linked
   }
 
   /// Objects that an `init()` puts in are for new ones. Of what is held already they change nothing, and are not stored either if nobody else holds them.

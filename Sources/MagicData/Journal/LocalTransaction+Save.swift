@@ -4,14 +4,18 @@ internal import MagicJournal
 extension LocalTransaction {
   /// Adds or updates one object.
   ///
-  /// - Parameter isTaken: whether an object of its name is known to be there.
+  /// - Parameters:
+  ///   - isTaken: whether an object of its name is known to be there.
+  ///   - isLinked: whether another object comes to hold it.
   mutating func save(
-    _ object: ObjectSave, as type: MappedType, _ relations: SavedRelations? = nil, isTaken: Bool = false
+    _ object: ObjectSave, as type: MappedType, _ relations: SavedRelations? = nil, isTaken: Bool = false, isLinked: Bool = false
   ) throws -> SavedObject {
     let type = try current(type)
     let table = ObjectTable(type.stored, db)
     willChange(type.stored)
-    if let record = object.record(in: store), let saved = try update(object, record, type, table, relations) { return saved }
+    if let record = object.record(in: store), let saved = try update(object, record, type, table, relations, isLinked) {
+      return saved
+    }
     // What was fetched from another database, or as another object, is as good as made by the app.
     let isAutomatic = object.hasForeignNumber(in: store)
     var object = object.record == nil ? object : object.allEdited
@@ -53,7 +57,8 @@ extension LocalTransaction {
 
   /// A fetched instance: what was set since is what changed (J-8). `nil` if this database never knew the object.
   private mutating func update(
-    _ object: ObjectSave, _ record: ObjectSave.Record, _ type: MappedType, _ table: ObjectTable, _ relations: SavedRelations?
+    _ object: ObjectSave, _ record: ObjectSave.Record, _ type: MappedType, _ table: ObjectTable, _ relations: SavedRelations?,
+    _ isLinked: Bool
   ) throws -> SavedObject? {
     let instance = object
     let (object, links) = try resolved(instance, against: .stored(record.place.zIndex), type, relations)
@@ -74,7 +79,7 @@ extension LocalTransaction {
     let last = try table.last(of: record.place.zIndex, key)
     guard let place = try last.map({ ObjectPlace(zIndex: record.place.zIndex, last: $0) }) ?? table.place(of: key) else {
       guard let absent = try table.absentPlace(of: key) else { return nil }
-      return try revive(instance, changes, links, key, absent, type, relations)
+      return try revive(instance, changes, links, key, absent, type, relations, isLinked)
     }
     return SavedObject(place: try write(changes, key, place, table), key: key, extent: .changes, links: links)
   }
@@ -103,16 +108,16 @@ extension LocalTransaction {
   /// The object of a fetched instance was removed meanwhile: everything as it was before, with the changes over it (J-9).
   private mutating func revive(
     _ object: ObjectSave, _ changes: [FieldValue], _ links: [Int: [Link]], _ key: ObjectKey, _ absent: ObjectPlace,
-    _ type: MappedType, _ relations: SavedRelations?
+    _ type: MappedType, _ relations: SavedRelations?, _ isLinked: Bool
   ) throws -> SavedObject {
     let reader = try reader()
     let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
-    // An instance that nobody changed does not undo what another replica removed. Nothing is known yet of relations that wait for other objects, or that the instance
+    // An instance that nobody changed does not undo what another replica removed, unless it comes to be held by another object. Nothing is known yet of relations that wait for other objects, or that the instance
     // never fetched.
     let mayDiffer = object.relations.contains {
       object.edited.contains($0.index) && ($0.baseline == nil || relations?.late.contains($0.index) ?? false)
     }
-    if changes.isEmpty, !mayDiffer, let remove, !remove.isOwn {
+    if changes.isEmpty, !mayDiffer, !isLinked, let remove, !remove.isOwn {
       return SavedObject(place: absent, key: key, extent: .changes, links: links)
     }
     let stored = reader.schema.types[type.stored.id]

@@ -92,11 +92,12 @@ extension Instance {
       )
     }
     // What `init()` puts in is stored once something is set in it.
+    let isKept = record?.database == database.id
     let isSet =
-      state.isEdited
+      try state.isEdited
       || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
-        && !isDefault(index, relation, members, names)
-    if !isSet, record?.database == database.id {
+        && !isDefault(index, relation, members, names) || isKept && isMoved(members, from: held.links ?? [], in: database)
+    if !isSet, isKept, try isAsRecorded() || held.links?.isEmpty == false {
       // Nothing was put in since; what the database does not know any more was removed, or is another database's by now, and is not made again by the way.
       let isKnown = members.map { $0.record?.database == database.id }
       if isKnown.contains(false) {
@@ -122,6 +123,14 @@ extension Instance {
         baseline: isSet ? try baseline(relation, storage, slot, isEmpty: members.isEmpty) : nil,
         hidden: hidden(index, storage, slot),
         isDefault: isDefault && !members.isEmpty))
+  }
+
+  /// Whether a member is another object by now than the one that was put in: it was given another primary value, or was removed and saved again.
+  private func isMoved(_ members: [Instance], from links: [Link], in database: Store) throws -> Bool {
+    try zip(members, links).contains { member, link in
+      guard let known = member.record, known.database == database.id else { return false }
+      return try known.place.zIndex != link.target || !member.isAsRecorded()
+    }
   }
 
   private func hidden(_ index: Int, _ storage: Storage, _ slot: Int) -> Set<Int64> {

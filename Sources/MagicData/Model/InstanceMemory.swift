@@ -131,6 +131,7 @@ extension Instance {
     switch content {
     case .new(let edited):
       // Whatever was set since was set before the save or after it. A number that was given is taken back.
+      for index in layout.properties.indices { forgetSave(of: index) }
       forget { edited.contains($0) }
     case .known(_, let properties):
       for memory in properties {
@@ -141,6 +142,7 @@ extension Instance {
           if case .held(let held) = stored { held.links = memory.links }
           storage.setStored(stored, at: slot, isEdited: isEdited)
         } else {
+          forgetSave(of: memory.index)
           storage.forget(at: slot, isEdited: isEdited)
         }
       }
@@ -162,5 +164,11 @@ extension Instance {
       let (storage, slot) = property(index)
       storage.forget(at: slot, isEdited: storage[slot].isEdited || isEdited(index))
     }
+  }
+
+  /// What a property holds was never in a database.
+  private func forgetSave(of index: Int) {
+    let (storage, slot) = property(index)
+    if case .held(let held) = storage[slot].slot { held.links = nil }
   }
 }

@@ -114,14 +114,16 @@ final class Layout: Sendable {
     }
   }
 
-  /// What tells an instance from others; `nil` if its type cannot be stored. It may be asked for by that type's `init()` while the layout is made, as by a set with members.
-  static func first<Object: MagicObject>(of object: Object) -> Storage.Part? {
+  /// What tells an instance from others; `nil` if its type cannot be stored. It may be asked for by that type's `init()` while the layout is made, as by a set with members: then there is no
+  /// more of it.
+  static func first<Object: MagicObject>(of object: Object) -> (part: Storage.Part?, instance: Instance?) {
     let type = ObjectIdentifier(Object.self)
     guard known.withLock({ $0[type] }) == nil, making.withLock({ $0.contains(Making(type: type)) }) else {
       // Why it cannot be stored says the update that comes.
-      return (try? Instance(of: object))?.first
+      let instance = try? Instance(of: object)
+      return (instance?.first, instance)
     }
-    return inOrder(wrappers(of: object)).first?.part
+    return (inOrder(wrappers(of: object)).first?.part, nil)
   }
 
   static func of(any type: any MagicObject.Type) throws -> Layout { try of(type) }

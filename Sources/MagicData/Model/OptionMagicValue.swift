@@ -12,7 +12,7 @@ public struct OptionMagicValue<Value: Magical> {
     property = PropertySlot(Place(file, line, column, type, hasValue: false))
   }
 
-  /// A value with a default, as which nil is fetched, too: where nil is to mean something, give none.
+  /// A value with a default, as which nil is fetched, too, unless it is an object: where nil is to mean something, give none.
   public init(
     wrappedValue: Value?, _ file: StaticString = #fileID, _ line: UInt32 = #line, _ column: UInt32 = #column,
     _ type: StaticString = #function

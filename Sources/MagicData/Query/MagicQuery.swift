@@ -13,7 +13,8 @@ internal import MagicJournal
 /// A query asks nothing until one of `all()`, `first()`, `count()`, `stream()` or `remove()` is called, and can be run again. Conditions,
 /// order and limit are worked out by SQLite; only the objects that are asked for are loaded. Texts are compared and sorted by their UTF-8
 /// bytes, so `é` in one scalar is not equal to `é` in two. Numbers compare as in Swift: NaN is equal to nothing, and -0.0 to 0.0. An object
-/// that was stored before its type had some property counts with that property's default.
+/// that was stored before its type had some property counts with that property's default, but for one of a property that holds an object: that is not
+/// in the database before its owner is saved again.
 ///
 /// Objects whose required values have not all arrived from other replicas, or have a value which this version's type cannot be read from, such
 /// as a case that only a newer app knows, are in no result: they are not given out, not counted, take no place of a limit, are not removed, and

@@ -129,7 +129,7 @@ extension AsyncMagical where Wrapped: AsyncMagicalCollection {
 
   /// The objects one after the other, fetched some hundred at a time; a dictionary's with their keys.
   ///
-  /// Which objects there are is settled when this is called; one that is removed before its turn is left out.
+  /// Which objects there are is settled when this is called; one that is removed before its batch is fetched is left out.
   /// - Throws: as ``count``; `next()` as well, and `CancellationError`.
   public func createAsyncStream() throws -> AsyncMagicalStream<Wrapped> {
     switch state {

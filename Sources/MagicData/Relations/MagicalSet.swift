@@ -97,10 +97,11 @@ struct Member {
   /// Of the values that copies share.
   let identity: InstanceIdentity?
   private let part: Storage.Part?
+  private let instance: Instance?
 
   init(_ object: some MagicObject) {
     // An object whose type cannot be stored is told from nothing; the update that comes says why.
-    part = Layout.first(of: object)
+    (part, instance) = Layout.first(of: object)
     identity = part?.identity
   }
 
@@ -108,9 +109,10 @@ struct Member {
     identity != nil && identity == other.identity || saved != nil && saved == other.saved
   }
 
-  /// Once it is saved. Of two databases' objects the z indexes mean nothing to each other.
+  /// Once it is saved. With another primary value it is meant as another object. Of two databases' objects the z indexes mean nothing to each other.
   var saved: SavedMember? {
-    part?.record.map { SavedMember(database: $0.database, zIndex: $0.place.zIndex) }
+    guard let record = part?.record, instance.map({ (try? $0.isAsRecorded()) ?? false }) ?? true else { return nil }
+    return SavedMember(database: record.database, zIndex: record.place.zIndex)
   }
 }
 

@@ -74,34 +74,17 @@ struct ManyCodec<Members: RelationMembers & Magical>: RelationCodec {
     do {
       let value = try Members(members: members, names: shown.map(\.name))
       guard value.count < shown.count else { return .held(HeldRelation(value, stored: shown)) }
-      let kept = try ManyCodec.distinct(shown.map(\.name), members)
+      // The others are hidden.
+      let kept = try Members.distinct(shown.map(\.name))
       let distinct = try Members(members: kept.map { members[$0] }, names: kept.map { shown[$0].name })
       return .held(HeldRelation(distinct, stored: kept.map { shown[$0] }))
     } catch let error as MagicDataError where error.code == .value {
       // What a newer app knows by a key that this one cannot read is hidden as well.
       let readable = shown.indices.filter { (try? Members(members: [members[$0]], names: [shown[$0].name])) != nil }
-      let kept = try ManyCodec.distinct(readable.map { shown[$0].name }, readable.map { members[$0] }).map { readable[$0] }
+      let kept = try Members.distinct(readable.map { shown[$0].name }).map { readable[$0] }
       shown = kept.map { shown[$0] }
       return .held(HeldRelation(try Members(members: kept.map { members[$0] }, names: shown.map(\.name)), stored: shown))
     }
-  }
-
-  /// Which of some members a dictionary has: of keys that Swift holds equal, as one text in two normal forms, the first. The others are hidden.
-  private static func distinct(_ names: [[UInt8]], _ members: [Members.Target]) throws -> [Int] {
-    func count(_ indexes: some Collection<Int>) throws -> Int {
-      try Members(members: indexes.map { members[$0] }, names: indexes.map { names[$0] }).count
-    }
-    var kept = Array(names.indices)
-    while try count(kept) < kept.count {
-      // The longest beginning in which all are different, and then the one behind it goes.
-      var (low, high) = (1, kept.count)
-      while low < high {
-        let middle = (low + high + 1) / 2
-        if try count(kept[..<middle]) == middle { low = middle } else { high = middle - 1 }
-      }
-      kept.remove(at: low)
-    }
-    return kept
   }
 }
 

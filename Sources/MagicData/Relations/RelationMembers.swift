@@ -10,6 +10,12 @@ protocol RelationMembers {
   /// Canonical JSON of a dictionary's keys (V-15); empty for the others.
   var names: [[UInt8]] { get throws }
   init(members: [Target], names: [[UInt8]]) throws
+  /// Which of some names are kept: of those that Swift holds equal, as one text in two normal forms, the first.
+  static func distinct(_ names: [[UInt8]]) throws -> [Int]
+}
+
+extension RelationMembers {
+  static func distinct(_ names: [[UInt8]]) -> [Int] { Array(names.indices) }
 }
 
 extension Array: RelationMembers where Element: MagicObject {
@@ -34,5 +40,10 @@ extension Dictionary: RelationMembers where Key: Codable, Value: MagicObject {
   init(members: [Value], names: [[UInt8]]) throws {
     self.init(minimumCapacity: members.count)
     for (name, member) in zip(names, members) { self[try CanonicalJSON.read(Key.self, from: .coded(name))] = member }
+  }
+
+  static func distinct(_ names: [[UInt8]]) throws -> [Int] {
+    var keys: Set<Key> = []
+    return try names.indices.filter { keys.insert(try CanonicalJSON.read(Key.self, from: .coded(names[$0]))).inserted }
   }
 }

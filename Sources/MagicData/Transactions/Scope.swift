@@ -41,13 +41,15 @@ enum Scope {
   /// A change of objects. Of two of one instance, the second is made when the first is done.
   nonisolated(nonsending) func write<Done, Result>(_ make: () throws -> ObjectWrite<Done, Result>) async throws -> Result {
     try await exclusively {
-      let write = try make()
-      let (work, assets) = (write.work, try await stage(write.assets))
-      return try write.finish(
-        try await change { transaction in
-          try assets.place()
-          return try work(&transaction, assets)
-        }, assets)
+      try await AssetsWentAway.retrying {
+        let write = try make()
+        let (work, assets) = (write.work, try await stage(write.assets))
+        return try write.finish(
+          try await change { [store] transaction in
+            try assets.place(in: store)
+            return try work(&transaction, assets)
+          }, assets)
+      }
     }
   }
 

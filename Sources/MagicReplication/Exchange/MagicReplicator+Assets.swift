@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 package import MagicData
 internal import MagicJournal
 
@@ -17,18 +17,19 @@ extension MagicReplicator {
   /// F-13: sends contents that rows name and that the remote lacks, and those that a merge let go of before they were sent (F-15).
   func sendAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws {
     guard remote.takesContents else { return }
-    let (before, missing) = (report.unread.count, report.missingAssets)
+    let before = report.unread.count
     let sent = try await sendPinnedAssets(remote, &report)
-    // What could not be read this time may be the only copy (F-15), and so may what was missed while the whole folder is away; what is damaged or gone by itself is lost.
-    guard report.unread[before...].allSatisfy({ $0.code == .damaged }),
-      report.missingAssets == missing || magic.store.assets.exists
+    let lacking = report.lacking
+    report.missingAssets += Set(lacking.intersection(sent.names).map(AssetContent.digits)).count
+    // What could not be read this time may be the only copy (F-15), and so may what was missed while the whole folder is away; what is damaged is lost.
+    guard report.unread[before...].allSatisfy({ $0.code == .damaged }), lacking.isEmpty || magic.store.assets.exists
     else { return }
     // A bundle may never be written, or lie where nobody looks (F-15).
     if let folder = remote as? FolderRemote, folder.isForTheTime { return }
-    guard !sent.unsent.isEmpty || sent.isNews else { return }
+    guard !sent.unsent.isSubset(of: lacking) || sent.isNews else { return }
     do {
       try await magic.store.write { db in
-        try UnsentAssets.sent(sent.unsent, through: sent.sequence, of: sent.replica, db)
+        try UnsentAssets.sent(sent.unsent, without: lacking, through: sent.sequence, of: sent.replica, db)
       }
     } catch let error as MagicDataError where [.notAllowed, .busy, .full].contains(error.code) {
       // What was to be sent is sent. That it is not noted, as in a database that may only be read, costs the next push another look.
@@ -38,7 +39,7 @@ extension MagicReplicator {
   private struct Sending: Sendable {
     let names: Set<String>
     let unsent: Set<String>
-    /// What this database has written when its names were read, and whether more than was sent before.
+    /// What this database has written when its names were read, and whether that, or what it wrote under other ids, is more than was sent before.
     let replica: ReplicaID
     let sequence: UInt64
     let isNews: Bool
@@ -47,7 +48,7 @@ extension MagicReplicator {
       (names, unsent) = (try StoredSchema(db).assetNames(db), try UnsentAssets(db).names)
       replica = try DatabaseState(db).replica
       sequence = try JournalIndex(db).frontier()[replica]
-      isNews = try UnsentAssets.sentSequence(of: replica, db) < sequence
+      isNews = try UnsentAssets.hasNews(of: replica, through: sequence, db)
     }
   }
 
@@ -230,18 +231,18 @@ private struct AssetPush {
     let target = remote.content(digits)
     if let fault = remote.checkWay(to: digits) { throw fault }
     let there = PieceReader.length(of: target)
-    let sources = names.map { assets.place(of: $0) }.filter { PieceReader.length(of: $0) != nil }
+    let sources = assets.files(of: names)
     guard !sources.isEmpty else {
-      if there == nil { report.missingAssets += 1 }
+      if there == nil { report.noteLack(of: names, in: assets) }
       return
     }
     let isWhole = try isDoubted && there != nil ? AssetContent.check(target, digits, checkCancelled) == nil : true
-    guard !isWhole || !sources.contains(where: { PieceReader.length(of: $0) == there }) else {
+    guard !isWhole || !sources.contains(where: { $0.length == there }) else {
       if isDoubted { remote.settleDoubt(digits) }
       return
     }
     try remote.makeContents(digits)
-    for source in sources {
+    for (source, _) in sources {
       switch try AssetContent.copy(source, digits, to: target, checkCancelled) {
       case .whole(let bytes):
         report.assets += 1
@@ -249,12 +250,37 @@ private struct AssetPush {
         if isDoubted { remote.settleDoubt(digits) }
         return
       case .faulty(let fault):
-        report.unread.append(
-          UnreadFile(
-            path: source.path, code: fault.code,
-            message: fault.message + "; delete it and pull from a remote that has it, or put it back from a copy"))
+        report.note(fault, of: source)
       }
     }
     if there == nil { report.missingAssets += 1 }
+  }
+}
+
+extension AssetFolder {
+  /// The files of assets of one content, and how long they are.
+  package func files(of names: [String]) -> [(file: URL, length: Int)] {
+    names.map(place).compactMap { file in PieceReader.length(of: file).map { (file, $0) } }
+  }
+}
+
+extension PushReport {
+  /// What cannot be looked at is not taken for one that is not here.
+  package mutating func noteLack(of names: [String], in assets: AssetFolder) {
+    for name in names {
+      let file = assets.place(of: name)
+      if let fault = PieceReader.hindrance(to: file) {
+        unread.append(UnreadFile(path: file.path, code: fault.code, message: fault.message))
+      } else {
+        lacking.insert(name)
+      }
+    }
+  }
+
+  package mutating func note(_ fault: MagicDataError, of asset: URL) {
+    unread.append(
+      UnreadFile(
+        path: asset.path, code: fault.code,
+        message: fault.message + "; delete it and pull from a remote that has it, or put it back from a copy"))
   }
 }

@@ -11,7 +11,7 @@ extension FolderRemote {
   /// Nobody writes to one file for longer, in seconds.
   private static let age: TimeInterval = 86_400
 
-  /// Temporary files that nobody has written to for a day, by the folder's own clock.
+  /// Temporary files, and contents that broke off on their way, that nobody has written to for a day, by the folder's own clock.
   func leftovers(isDryRun: Bool = false) throws -> [Leftover] {
     var folders = [folder, segments, assets, doubts, acks, checkpoints].filter { isOwnFolder($0) }
     if folders.contains(assets) {
@@ -20,7 +20,8 @@ extension FolderRemote {
       }
     }
     let files = try folders.flatMap { folder in
-      try listing(of: folder).sorted().filter(DurableFile.isTemporary).map { folder.appendingPathComponent($0) }
+      try listing(of: folder).sorted().filter { DurableFile.isTemporary($0) || ArrivingContent.isPart($0) }
+        .map { folder.appendingPathComponent($0) }
     }
     guard !files.isEmpty else { return [] }
     let now = try DurableFile.clock(of: folder, isGuess: isDryRun)

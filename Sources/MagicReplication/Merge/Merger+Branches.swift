@@ -4,19 +4,28 @@ internal import MagicJournal
 extension Merger {
   /// Merges a branch of an id that is closed, which may have branches of its own (J-33).
   mutating func adopt(_ branch: Adoption.Branch, _ branches: inout Branches) throws {
-    var branch = branch
-    if let limit = limits[branch.id], branch.sequence + UInt64(branch.transactions.count) - 1 > limit {
-      let common = Int(clamping: max(branch.sequence, limit + 1) - branch.sequence)
-      let rest = branch.transactions[common...]
-      if branch.sequence + UInt64(common) == limit + 1, let first = rest.first {
-        let id = branch.id.branch(at: first.0.name)
-        try branches.add(branch.id, from: limit + 1, heldAs: id, db)
-        try MemberReplica.expire(id, db)
-        try adopt(Adoption.Branch(id: id, sequence: 1, transactions: Array(rest)), &branches)
+    var open = [branch]
+    while var branch = open.popLast() {
+      if let limit = limits[branch.id], branch.sequence + UInt64(branch.transactions.count) - 1 > limit {
+        let common = Int(clamping: max(branch.sequence, limit + 1) - branch.sequence)
+        let rest = branch.transactions[common...]
+        branch.transactions = Array(branch.transactions[..<common])
+        if !branch.transactions.isEmpty { open.append(branch) }
+        if branch.sequence + UInt64(common) == limit + 1, let first = rest.first {
+          let id = branch.id.branch(at: first.0.name)
+          try branches.add(branch.id, from: limit + 1, heldAs: id, db)
+          try MemberReplica.expire(id, db)
+          open.append(Adoption.Branch(id: id, sequence: 1, transactions: Array(rest)))
+        }
+      } else if let other = try apart(branch, &branches) {
+        open.append(other)
+      } else {
+        try take(branch)
       }
-      branch.transactions = Array(branch.transactions[..<common])
     }
-    if let other = try apart(branch, &branches) { return try adopt(other, &branches) }
+  }
+
+  private mutating func take(_ branch: Adoption.Branch) throws {
     for (offset, (transaction, schema)) in branch.transactions.enumerated() {
       let sequence = branch.sequence + UInt64(offset)
       guard sequence > held[branch.id] else {

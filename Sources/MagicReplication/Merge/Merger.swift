@@ -138,7 +138,9 @@ struct Merger {
   }
 
   private mutating func accepts(_ stamp: Stamp, of replica: ReplicaID) -> Bool {
-    guard !accepted.isEmpty, accepted.contains(where: { replica.description.hasPrefix($0) }) else { return false }
+    guard !accepted.isEmpty, accepted.contains(where: { replica.description.hasPrefix($0) }),
+      stamp.milliseconds <= AcceptedTime.last
+    else { return false }
     acceptedTime = max(acceptedTime, stamp.milliseconds)
     return true
   }
@@ -353,7 +355,8 @@ struct Merger {
     }
     guard setsAll else { return false }
     let end: EntryPlace
-    if areMany, latest.place == place.last, latest.place.isLatest, latest.isInSmallRow {
+    // Behind others that came late each would be looked for through all of them.
+    if areMany || !place.last.isLatest, latest.place.isLatest, latest.isInSmallRow {
       end = try writer.append(late: entry, as: type, zIndex: place.zIndex, previous: late.previous(of: latest), db)
       try late.put(end, behind: latest, reader)
     } else {

@@ -62,7 +62,7 @@ extension MagicData {
   }
 
   private func fetchAssets(from sources: [JournalSource], _ report: inout PullReport) async throws {
-    var origins = sources.compactMap { source -> AssetOrigin? in
+    let origins = sources.compactMap { source -> AssetOrigin? in
       switch source {
       case .database(let magic): .database(magic.store.assets)
       case .fetched(let journal): .database(journal.magic.store.assets)
@@ -70,9 +70,12 @@ extension MagicData {
       case .segment, .bundle, .export: nil
       }
     }
-    // What is there may be nowhere else, and goes with the database that this one replaces.
-    if let replaced = store.replaced { origins.append(.database(replaced)) }
     for origin in origins { try await store.fetchAssets(lackingAssets(), from: origin, &report) }
+    // What is there may be nowhere else, and goes with the database that this one replaces (F-15).
+    if let replaced = store.replaced {
+      let names = try await Set(lackingAssets()).union(store.assets.lacking(replaced.unsent)).sorted()
+      try await store.fetchAssets(names, from: .database(replaced.folder), &report, areUnsent: true)
+    }
     report.missingAssets = try await lackingAssets().count
   }
 

@@ -1,5 +1,6 @@
 internal import Foundation
 package import MagicData
+internal import MagicJournal
 
 /// A content that comes in pieces, on its way into a folder. What came before a break stays, for who goes on from there.
 package final class ArrivingContent {
@@ -17,7 +18,7 @@ package final class ArrivingContent {
     try folder.makeAll()
     try folder.makeContents(digits)
     // Another name than the content's has, so that nobody takes it for that.
-    part = folder.assets.appendingPathComponent(".\(digits).part")
+    part = folder.assets.appendingPathComponent(ArrivingContent.part(of: digits))
     descriptor = open(part.path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { throw DurableFile.failure("could not be made", part) }
     // Where there are no such locks, there is nobody to wait for. Who had it may have given it its name between the one and the other.
@@ -29,6 +30,13 @@ package final class ArrivingContent {
   }
 
   deinit { close(descriptor) }
+
+  private static func part(of digits: String) -> String { ".\(digits).part" }
+
+  static func isPart(_ name: String) -> Bool {
+    let digits = String(name.dropFirst().prefix(64))
+    return name == part(of: digits) && AssetName.isValid(digits)
+  }
 
   private static func leads(_ part: URL, to descriptor: Int32) -> Bool {
     var (named, opened) = (stat(), stat())

@@ -224,10 +224,15 @@ private final class DatabaseInbox: Inbox {
     var kept = PullReport()
     try await store.fetchAssets(store.assets.lacking(named), from: .folder(contents), &kept)
     try await store.fetchAssets(unnamed.sorted(), from: .folder(contents), &kept, areUnsent: true)
+    let fault = kept.unread.first
     try await offPool { [spool] in
-      for digits in arrived { contents.forget(digits) }
+      // What could only not be read stays, for who goes on with it.
+      if fault.map({ $0.code == .damaged }) ?? true {
+        for digits in arrived { contents.forget(digits) }
+      }
       try spool.empty()
     }
+    if let fault { throw MagicDataError(fault.code, fault.message) }
     try store.checkIsInPlace()
   }
 }

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import MagicData
+internal import MagicJournal
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
@@ -87,6 +88,6 @@ enum Connector {
 
   /// For the shell at the other end.
   private static func quoted(_ text: String) -> String {
-    "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
+    "'" + text.escaping("'", as: #"'\''"#) + "'"
   }
 }

@@ -92,25 +92,27 @@ extension Session {
       let part = Array(rest.prefix(WireLimits.contents))
       rest = rest.dropFirst(WireLimits.contents)
       for ((digits, names), there) in zip(part, try await lengths(of: part.map(\.key))) {
-        let own = names.lazy.map { assets.place(of: $0) }.compactMap { file in
-          PieceReader.length(of: file).map { (file: file, length: $0) }
-        }.first
-        guard lacks(there, { $0 == own?.length ?? $0 }) else { continue }
-        guard let (file, length) = own else {
-          report.missingAssets += 1
+        let files = assets.files(of: names)
+        guard lacks(there, { there in files.isEmpty || files.contains { $0.length == there } }) else { continue }
+        guard !files.isEmpty else {
+          report.noteLack(of: names, in: assets)
           continue
         }
-        if let fault = try await offPool({ try AssetContent.check(file, digits) {} }) {
-          report.unread.append(
-            UnreadFile(
-              path: file.path, code: fault.code,
-              message: fault.message + "; delete it and pull from a remote that has it, or put it back from a copy"))
-          report.missingAssets += 1
-          continue
+        var isSent = false
+        for (file, length) in files where !isSent {
+          if let fault = try await offPool({ try AssetContent.check(file, digits) {} }) {
+            report.note(fault, of: file)
+            continue
+          }
+          report.assetBytes += try await store(digits, file, length)
+          isSent = true
         }
-        report.assetBytes += try await store(digits, file, length)
-        report.assets += 1
-        sent += 1
+        if isSent {
+          report.assets += 1
+          sent += 1
+        } else if there == nil {
+          report.missingAssets += 1
+        }
       }
     }
     if sent > 0 { try await settle(Frontier()) }

@@ -124,7 +124,7 @@ struct Status: Command {
       if transactions > 0 { counts.append(Int(clamping: transactions).counted("transaction")) }
       if assets > 0 { counts.append("the \(assets == 1 ? "content" : "contents") of \(assets.counted("asset"))") }
       guard !counts.isEmpty else { return "nothing waits \(what)" }
-      let isOne = transactions + UInt64(assets) == 1
+      let isOne = (transactions, assets) == (1, 0) || (transactions, assets) == (0, 1)
       return "\(counts.joined(separator: " and ")) \(isOne ? "waits" : "wait") \(what)"
     }
   }

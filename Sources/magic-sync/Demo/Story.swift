@@ -175,7 +175,7 @@ struct Story {
   /// A path in the demo's folder, for a shell.
   private func quoted(_ name: String) -> String {
     let path = name.isEmpty ? folder.path : folder.appendingPathComponent(name).path
-    return "'" + path.replacing("'", with: #"'\''"#) + "'"
+    return "'" + path.escaping("'", as: #"'\''"#) + "'"
   }
 
   private func edit(_ actor: Actor, _ hash: String, _ change: (Commit) -> Void) async throws {

@@ -7,6 +7,8 @@ extension String {
 
   /// What may hold what others have written, as lines for a terminal that it cannot steer.
   var withoutControls: String {
-    String(String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control && $0 != "\n" && $0 != "\t" ? "\u{fffd}" : $0 }))
+    String(
+      String.UnicodeScalarView(
+        unicodeScalars.map { $0.properties.generalCategory == .control && $0 != "\n" && $0 != "\t" ? "\u{fffd}" : $0 }))
   }
 }

@@ -26,6 +26,7 @@ extension MagicData {
     if target.file.standardizedFileURL.path.hasPrefix(assets.standardizedFileURL.path + "/") {
       throw MagicDataError(.notAllowed, "\(path.path) is among the database's own assets; name a place outside of them")
     }
+    guard !store.isClosed else { throw Accesses.closed }
     // What the snapshot names stays until it is copied.
     let pin = try await store.assets.pin()
     defer { withExtendedLifetime(pin) {} }

@@ -273,17 +273,18 @@ struct Film: MagicObject {
     let paper = Paper("a", "kept")
     try await magic.update(paper)
     let path = try #require(paper.text.path)
-    let other = try DatabaseQueue(path: folder["papers.db"].path)
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let other = try DatabaseQueue(path: folder["papers.db"].path, configuration: configuration)
     for isBlocking in [false, true] {
       try await other.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE") }
       paper.title = "\(isBlocking)"
-      let removal = Task {
-        try await Task.sleep(for: .milliseconds(300))
-        try FileManager.default.removeItem(atPath: path)
-        try await other.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
+      Thread.detachNewThread {
+        usleep(300_000)
+        unlink(path)
+        try? other.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
       }
       if isBlocking { try magic.blocking.update(paper) } else { try await magic.update(paper) }
-      try await removal.value
       #expect(FileManager.default.fileExists(atPath: path))
       #expect(try await magic.object(of: Paper.self, primary: "a").title == "\(isBlocking)")
     }
@@ -305,10 +306,11 @@ struct Film: MagicObject {
       @MagicValue var scene: AsyncMagical<MagicAsset<Scene>>
       init() {}
     }
-    let magic = try await MagicData(path: folder["films.db"])
+    let newer = try await MagicData(path: folder["films.db"])
     let film = Newer.Film()
     (film.id, film.scene) = ("f", AsyncMagical(value: MagicAsset(value: Newer.Scene())))
-    try await magic.update(film)
+    try await newer.update(film)
+    let magic = try await MagicData(path: folder["films.db"])
     let (one, other) = (try await magic.object(of: Film.self, primary: "f"), Film())
     let scene = try await one.scene.get()
     #expect(scene.value?.name == "dawn")
@@ -317,7 +319,7 @@ struct Film: MagicObject {
     one.scene.set(scene)
     try await magic.update(one)
     for id in ["f", "other"] {
-      #expect(try await magic.object(of: Newer.Film.self, primary: id).scene.get().load().light == "dim")
+      #expect(try await newer.object(of: Newer.Film.self, primary: id).scene.get().load().light == "dim")
     }
   }
 
@@ -965,6 +967,18 @@ struct Film: MagicObject {
         _ = try await MagicData(type: .memory)
         #expect(!FileManager.default.fileExists(atPath: path))
       }
+    }
+
+    /// What a program has in globals is there until it ends.
+    @Test(arguments: ["memory", "temporary"]) func aVolatileDatabaseOfAProgramThatEndsIsTakenAway(type: String) async throws {
+      let place = folder.url.path
+      await #expect(processExitsWith: .exitCode(7)) { [type, place = place as String] in
+        setenv("TMPDIR", place, 1)
+        let magic = try await MagicData(type: type == "memory" ? .memory : .temporary)
+        try await magic.update(Paper("a", "left"))
+        withExtendedLifetime(magic) { exit(7) }
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: place).filter { $0.hasPrefix("magic-scratch") } == [])
     }
 
     /// H-26: whenever a process is killed, what it was told is stored is there with its content, and no row names a file that is not.

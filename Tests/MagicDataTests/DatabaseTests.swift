@@ -51,6 +51,28 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path))
   }
 
+  @Test func aVolatileDatabaseThatIsClosedLeavesNoFile() async throws {
+    let magic = try await MagicData(type: .temporary)
+    try await magic.update(Cat("Tom", 4))
+    let path = try #require(magic.store.location?.folder).path
+    #expect(FileManager.default.fileExists(atPath: path))
+    try await magic.close()
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  /// An app and its extension start for the first time.
+  @Test func aNewDatabaseIsMadeOnceWhoeverOpensIt() async throws {
+    for round in 0..<20 {
+      let path = folder["new\(round).db"]
+      let all = try await withThrowingTaskGroup(of: MagicData.self) { group in
+        for _ in 0..<4 { group.addTask { try await MagicData(path: path) } }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      for (number, magic) in all.enumerated() { try await magic.update(Cat("\(number)", 1)) }
+      for magic in all { #expect(try await magic.count(of: Cat.self) == 4) }
+    }
+  }
+
   @Test func aFileThatIsNoDatabaseIsRefusedAndUnchanged() async throws {
     try Data("This is a letter, and no database. ".utf8 + [UInt8](repeating: 7, count: 5_000)).write(to: folder["letter.db"])
     try await DatabaseQueue(path: folder["other.sqlite"].path).write { db in

@@ -303,13 +303,13 @@ struct AssetsWentAway: Error {
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
     while true {
-      do { return try await body() } catch is AssetsWentAway {}
+      do { return try await body() } catch let error as MagicDataError where error.cause is AssetsWentAway {}
     }
   }
 
   static func retryingBlocking<Result>(_ body: () throws -> Result) throws -> Result {
     while true {
-      do { return try body() } catch is AssetsWentAway {}
+      do { return try body() } catch let error as MagicDataError where error.cause is AssetsWentAway {}
     }
   }
 }

@@ -138,7 +138,9 @@ package struct UnsentAssets {
       try search.readUnsent(of: replica)
       try keep(search.finish(), db)
     }
-    for name in names.subtracting(lacking).sorted() { try run([Statements.insertDroppedAsset, Statements.deleteUnsentAsset], name, db) }
+    for name in names.subtracting(lacking).sorted() {
+      try run([Statements.insertDroppedAsset, Statements.deleteUnsentAsset], name, db)
+    }
     try db.execute(sql: Statements.createSent)
     try run(Statements.insertSent, replica, sequence, db)
     if try db.has("magic_left") { try db.execute(sql: Statements.deleteLeft) }

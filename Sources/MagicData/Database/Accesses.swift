@@ -10,6 +10,8 @@ final class Accesses: @unchecked Sendable {
     var enders = 0
   }
 
+  static let closed = MagicDataError(.failed, "the database is closed")
+
   private let changed = NSCondition()
   private var state = State()
 
@@ -17,7 +19,7 @@ final class Accesses: @unchecked Sendable {
   func enter(isPart: @autoclosure () -> Bool) throws {
     try changed.withLock {
       guard state.enders == 0 || isPart() else {
-        throw MagicDataError(.failed, "the database is closed")
+        throw Accesses.closed
       }
       state.count += 1
     }

@@ -223,7 +223,9 @@ package final class Store: Sendable {
     while true {
       do {
         return try make()
-      } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY && start.duration(to: .now) < .seconds(Store.busySeconds) {
+      } catch let error as DatabaseError
+        where error.resultCode == .SQLITE_BUSY && start.duration(to: .now) < .seconds(Store.busySeconds)
+      {
         usleep(10_000)
       }
     }

@@ -96,7 +96,8 @@ extension Instance {
     let isSet =
       try state.isEdited
       || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
-        && !isDefault(index, relation, members, names) || isKept && isMoved(members, from: held.links ?? [], in: database)
+        && !isDefault(index, relation, members, names)
+      || isKept && isMoved(members, from: held.links ?? [], in: database)
     if !isSet, isKept, try isAsRecorded() || held.links?.isEmpty == false {
       // Nothing was put in since; what the database does not know any more was removed, or is another database's by now, and is not made again by the way.
       let isKnown = members.map { $0.record?.database == database.id }

@@ -5,7 +5,40 @@ import MagicReplication
 /// What a merge costs by what it comes to, and what a sync costs by how large the databases are. All sides are ours.
 extension Case {
   static func merges(_ sizes: Sizes) -> [Case] {
-    [losing(sizes.objects), inStep(sizes.most), tenChanges(sizes.most)] + sizes.steps.map(digest)
+    [losing(sizes.objects), losingOneByOne(), inStep(sizes.most), tenChanges(sizes.most)] + sizes.steps.map(digest)
+  }
+
+  /// A transaction for each change: of one object, or of as many.
+  private static func losingOneByOne() -> Case {
+    let count = 10_000
+    return Case(name: "merge changes of one object that lose", size: count, count: count) { workspace in
+      let replicas = try await workspace.replicas(count)
+      let fixture = try await workspace.fixture("losing-\(count)") { folder in
+        for (remote, step) in [("one", 0), ("many", 1)] {
+          let own = try workspace.newFolder()
+          let first = try await MagicData(path: try replicas.copy("first", to: own))
+          for number in 0..<count {
+            let object = try await first.object(of: Specimen.self, primary: SpecimenRow(number * step).id)
+            object.count += 1
+            try await first.update(object)
+          }
+          try FileManager.default.copyItem(at: replicas.file("remote"), to: folder.file(remote))
+          try await MagicReplicator(first, remote: FolderRemote(folder.file(remote))).push()
+        }
+        let later = try await MagicData(path: try replicas.copy("second", to: folder))
+        let objects = try await later.object(of: Specimen.self)
+        for object in objects { object.count = -1 }
+        try await later.update(contentsOf: objects)
+        try await later.close()
+      }
+      return [("of one object", "one"), ("of as many", "many")].map { name, remote in
+        Side(name) { folder in
+          let magic = try await MagicData(path: try fixture.copy("second", to: folder))
+          let replicator = MagicReplicator(magic, remote: FolderRemote(fixture.file(remote)))
+          return { try await replicator.pull().changes }
+        }
+      }
+    }
   }
 
   /// All by a pull: reading and unpacking is in it.

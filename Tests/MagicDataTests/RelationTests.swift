@@ -360,6 +360,20 @@ private final class Hoop: Circular {
     #expect(try await magic.object(of: Wagon.self).first { $0.number == 1 }?.next?.number == 2)
   }
 
+  /// What was removed is not made again by the way, also if two members have become one.
+  @Test func aRemovedMemberStaysAway() async throws {
+    let root = Twig("root")
+    let (first, second, third) = (Twig("a"), Twig("a"), Twig("c"))
+    root.children = [first, second, third]
+    try await magic.update(root)
+    try await magic.remove(third)
+    try await magic.update(root)
+    #expect(try await !magic.has(of: Twig.self, primary: "c"))
+    first.name = "b"
+    try await magic.update(root)
+    #expect(try await !magic.has(of: Twig.self, primary: "c"))
+  }
+
   /// With another primary value an instance is meant as another object, saved or not.
   @Test func aSetTellsAMemberWithAnotherPrimaryValueApart() async throws {
     try await magic.update(Twig("a"))

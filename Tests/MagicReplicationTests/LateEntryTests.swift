@@ -64,6 +64,39 @@ import Testing
     #expect(try await Dump(replicas[4].magic) == Dump(replicas[0].magic))
   }
 
+  /// Those that come one by one, too, and what they lost to may be given up before them.
+  @Test func oneByOneTheyStandBehindOne() async throws {
+    let (folder, world) = (try TemporaryFolder(), World(seed: 1))
+    let replicas = try (0..<3).map { try Replica(folder["\($0)"], folder["remote"], world) }
+    let (a, b, c) = (replicas[0], replicas[1], replicas[2])
+    func set(_ stars: Int, in replica: Replica) async throws {
+      world.advance(10)
+      let note = try await replica.magic.object(of: Note.self, primary: "n")
+      note.stars = stars
+      try await replica.magic.update(note)
+    }
+    try await a.magic.update(Note("n", "a note"))
+    try await settle(replicas)
+    for stars in 1...3 { try await set(stars, in: b) }
+    try await set(10, in: a)
+    try await a.replicator.push()
+    try await c.replicator.pull()
+    let before = try await lasts(c.magic)
+    try await b.replicator.push()
+    #expect(try await c.replicator.pull().changes == 3)
+    #expect(try await lasts(c.magic) == before)
+    // Which gives up what they lost to, and not them.
+    try await set(11, in: a)
+    try await a.replicator.push()
+    try await b.replicator.pull()
+    try await b.replicator.push()
+    try await c.replicator.pull()
+    try await c.magic.compact()
+    #expect(try await DatabaseCheck(c.magic).faults == [])
+    try await settle(replicas)
+    try await expectEqual(replicas)
+  }
+
   @Test func whereAnObjectsEntriesEndIsFoundAgain() async throws {
     let folder = try TemporaryFolder()
     let replicas = try await replicas(folder, notes: 30, others: 1)

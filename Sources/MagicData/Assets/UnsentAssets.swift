@@ -91,16 +91,16 @@ package struct UnsentAssets {
     }
   }
 
-  /// Within a transaction: no row names these, and they stay.
+  /// Within a transaction: these stay, whether rows name them or not.
   package static func keep(_ names: Set<String>, _ db: Connection) throws {
     guard !names.isEmpty else { return }
     try db.execute(sql: Statements.createUnsentAssets)
     for name in names.sorted() { try run([Statements.insertUnsentAsset, Statements.deleteDroppedAsset], name, db) }
   }
 
-  /// Whether a replica, or one that the database was before, has written since its contents were sent.
+  /// Whether a replica has written since its contents were sent.
   package static func hasNews(of replica: ReplicaID, through sequence: UInt64, _ db: Connection) throws -> Bool {
-    try sentSequence(of: replica, db) < sequence || !left(db).isEmpty
+    try sentSequence(of: replica, db) < sequence
   }
 
   /// The last of a replica's transactions of which the contents were sent.
@@ -118,7 +118,8 @@ package struct UnsentAssets {
     try run(Statements.insertLeft, replica, last, db)
   }
 
-  private static func left(_ db: Connection) throws -> [ReplicaID: UInt64] {
+  /// What the database wrote under ids that it has left, as far as no contents were sent since.
+  package static func left(_ db: Connection) throws -> [ReplicaID: UInt64] {
     guard try db.has("magic_left") else { return [:] }
     var left: [ReplicaID: UInt64] = [:]
     var select = try SQL(db, Statements.selectLeft)
@@ -126,12 +127,13 @@ package struct UnsentAssets {
     return left
   }
 
-  /// Within a transaction: these were sent, and go away unless rows name them again; and so was all that the replica's transactions name, and what was
-  /// written under other ids before.
+  /// Within a transaction: these were sent, and go away unless rows name them again; and so was all that the replica's transactions name, and what had
+  /// been written under other ids before.
   ///
   /// - Parameter lacking: but for these, which stay if the database wrote their names: they may only be away.
   package static func sent(
-    _ names: Set<String>, without lacking: Set<String>, through sequence: UInt64, of replica: ReplicaID, _ db: Connection
+    _ names: Set<String>, without lacking: Set<String>, through sequence: UInt64, of replica: ReplicaID,
+    left: [ReplicaID: UInt64], _ db: Connection
   ) throws {
     if !lacking.isEmpty {
       var search = try Search(for: lacking, db)
@@ -143,7 +145,7 @@ package struct UnsentAssets {
     }
     try db.execute(sql: Statements.createSent)
     try run(Statements.insertSent, replica, sequence, db)
-    if try db.has("magic_left") { try db.execute(sql: Statements.deleteLeft) }
+    for (replica, last) in left { try run(Statements.deleteLeft, replica, last, db) }
   }
 
   private static func names(_ statement: String, _ db: Connection) throws -> Set<String> {

@@ -192,7 +192,7 @@ enum Statements {
     "CREATE TABLE IF NOT EXISTS magic_left (replica BLOB PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID"
   static let selectLeft = "SELECT replica, sequence FROM magic_left"
   static let insertLeft = "INSERT OR REPLACE INTO magic_left (replica, sequence) VALUES (?, ?)"
-  static let deleteLeft = "DELETE FROM magic_left"
+  static let deleteLeft = "DELETE FROM magic_left WHERE replica = ? AND sequence = ?"
   static let has = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
   static let selectClaim = "SELECT birth, number FROM magic_claim WHERE type = ? AND shown = ?"
   static let selectClaims = "SELECT shown, birth, number FROM magic_claim WHERE type = ?"

@@ -97,7 +97,7 @@ extension Instance {
       try state.isEdited
       || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
         && !isDefault(index, relation, members, names)
-      || isKept && isMoved(members, from: held.links ?? [], in: database)
+      || isKept && haveMoved(members, from: held.links ?? [], in: database)
     if !isSet, isKept, try isAsRecorded() || held.links?.isEmpty == false {
       // Nothing was put in since; what the database does not know any more was removed, or is another database's by now, and is not made again by the way.
       let isKnown = members.map { $0.record?.database == database.id }
@@ -126,12 +126,15 @@ extension Instance {
         isDefault: isDefault && !members.isEmpty))
   }
 
-  /// Whether a member is another object by now than the one that was put in: it was given another primary value, or was removed and saved again.
-  private func isMoved(_ members: [Instance], from links: [Link], in database: Store) throws -> Bool {
-    try zip(members, links).contains { member, link in
-      guard let known = member.record, known.database == database.id else { return false }
-      return try known.place.zIndex != link.target || !member.isAsRecorded()
-    }
+  /// Whether a member is another object by now than the one that was put in: it was given another primary value, or was removed and saved again. Not while
+  /// there are members that the database does not know any more, of which the owner says nothing by the way.
+  private func haveMoved(_ members: [Instance], from links: [Link], in database: Store) throws -> Bool {
+    let places = members.compactMap { $0.record?.database == database.id ? $0.record?.place.zIndex : nil }
+    guard places.count == members.count else { return false }
+    let targets = links.map(\.target)
+    // A set's members may have become one.
+    let areOthers = !links.isEmpty && places != targets && Set(places) != Set(targets)
+    return try areOthers || members.contains { try !$0.isAsRecorded() }
   }
 
   private func hidden(_ index: Int, _ storage: Storage, _ slot: Int) -> Set<Int64> {

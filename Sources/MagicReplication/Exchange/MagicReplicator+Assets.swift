@@ -29,7 +29,8 @@ extension MagicReplicator {
     guard !sent.unsent.isSubset(of: lacking) || sent.isNews else { return }
     do {
       try await magic.store.write { db in
-        try UnsentAssets.sent(sent.unsent, without: lacking, through: sent.sequence, of: sent.replica, db)
+        try UnsentAssets.sent(
+          sent.unsent, without: lacking, through: sent.sequence, of: sent.replica, left: sent.left, db)
       }
     } catch let error as MagicDataError where [.notAllowed, .busy, .full].contains(error.code) {
       // What was to be sent is sent. That it is not noted, as in a database that may only be read, costs the next push another look.
@@ -42,13 +43,15 @@ extension MagicReplicator {
     /// What this database has written when its names were read, and whether that, or what it wrote under other ids, is more than was sent before.
     let replica: ReplicaID
     let sequence: UInt64
+    let left: [ReplicaID: UInt64]
     let isNews: Bool
 
     init(_ db: Connection) throws {
       (names, unsent) = (try StoredSchema(db).assetNames(db), try UnsentAssets(db).names)
       replica = try DatabaseState(db).replica
       sequence = try JournalIndex(db).frontier()[replica]
-      isNews = try UnsentAssets.hasNews(of: replica, through: sequence, db)
+      left = try UnsentAssets.left(db)
+      isNews = try !left.isEmpty || UnsentAssets.hasNews(of: replica, through: sequence, db)
     }
   }
 

@@ -28,8 +28,6 @@ struct Merger {
   private var late = LateEntries()
   /// Of an update that loses, the values that another write took the place of.
   private var differing: [LatestEntry.Difference] = []
-  /// Whether the transaction has so many entries that to write a row of the journal anew for those that lose takes less than to write their objects' rows.
-  private var areMany = false
   /// By type.
   private var kinds: [Kind]
 
@@ -54,8 +52,6 @@ struct Merger {
   private var raised: [ReplicaID: NamedFrontier.End] = [:]
   /// What waits behind such an end, since it goes on from another transaction.
   private(set) var beside: [ReplicaID: ClosedRange<UInt64>] = [:]
-
-  private static let manyEntries = 16
 
   /// To accept all: each id begins so.
   static let everyone: Set<String> = [""]
@@ -107,7 +103,7 @@ struct Merger {
       guard head.sequence <= limit else { return }
       precondition(head.sequence == held[replica] + 1, "a merge leaves no gap")
       guard !holdsBack(head) else { return }
-      try begin(head, entries: count)
+      try begin(head)
       try transaction.entries.forEachEntry { try merge($0, learnt[$0.type], head.version) }
       try finish(head, entries: count)
       held[replica] = head.sequence
@@ -223,19 +219,18 @@ struct Merger {
   }
 
   private mutating func merge(_ transaction: Transaction, _ learnt: [LearntType]) throws {
-    try begin(transaction, entries: transaction.entries.count)
+    try begin(transaction)
     for entry in transaction.entries { try merge(entry.translated(learnt), transaction.version) }
     try finish(transaction, entries: transaction.entries.count)
   }
 
-  private mutating func begin(_ transaction: Transaction, entries: Int) throws {
+  private mutating func begin(_ transaction: Transaction) throws {
     if transaction.sequence > 0 {
       try writer.begin(
         replica: transaction.replica, sequence: transaction.sequence, name: transaction.name, root: transaction.root, db)
     } else {
       try writer.beginKept(name: transaction.name, root: transaction.root, db)
     }
-    areMany = entries >= Merger.manyEntries
   }
 
   private mutating func finish(_ transaction: Transaction, entries: Int) throws {
@@ -355,8 +350,8 @@ struct Merger {
     }
     guard setsAll else { return false }
     let end: EntryPlace
-    // Behind others that came late each would be looked for through all of them.
-    if areMany || !place.last.isLatest, latest.place.isLatest, latest.isInSmallRow {
+    // In front of it, each of many would be passed by all that come after.
+    if latest.place == place.last, latest.place.isLatest, latest.isInSmallRow {
       end = try writer.append(late: entry, as: type, zIndex: place.zIndex, previous: late.previous(of: latest), db)
       try late.put(end, behind: latest, reader)
     } else {

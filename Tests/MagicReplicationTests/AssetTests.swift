@@ -51,6 +51,27 @@ struct Photo: MagicObject {
     try await other.magic.update(wanted)
   }
 
+  /// Of the second database nothing is left but a copy.
+  private func moveToCopy() async throws {
+    try await b.magic.close()
+    try FileManager.default.copyItem(at: folder["b"], to: folder["copy"])
+    try FileManager.default.removeItem(at: folder["b"])
+    world.advance(1)
+  }
+
+  /// The copy hears that its only object was removed, and sends its content all the same.
+  private func mergeIntoCopy() async throws -> Replica {
+    let copy = try Replica(folder["copy"], folder["remote"], world)
+    let path = try #require(try await photo(copy).content?.path)
+    try await copy.replicator.pull()
+    #expect(try await copy.magic.object(of: Photo.self).isEmpty)
+    try await copy.magic.update(Photo("other", "other"))
+    #expect(FileManager.default.fileExists(atPath: path))
+    #expect(try await copy.replicator.sync().push.assets == 2)
+    #expect(!FileManager.default.fileExists(atPath: path))
+    return copy
+  }
+
   /// The contents in a remote.
   private func contents(_ remote: String = "remote") throws -> [URL] {
     let assets = folder[remote].appendingPathComponent("assets")
@@ -153,21 +174,11 @@ struct Photo: MagicObject {
     try await a.magic.update(Photo("p", "first"))
     try await settle([a, b])
     try await giveContent("only here", in: b)
-    try await b.magic.close()
-    try FileManager.default.copyItem(at: folder["b"], to: folder["copy"])
-    try FileManager.default.removeItem(at: folder["b"])
-    world.advance(1)
+    try await moveToCopy()
     let late = try await photo(a)
     try await a.magic.remove(late)
     try await a.replicator.sync()
-    let copy = try Replica(folder["copy"], folder["remote"], world)
-    let path = try #require(try await photo(copy).content?.path)
-    try await copy.replicator.pull()
-    #expect(try await copy.magic.object(of: Photo.self).isEmpty)
-    try await copy.magic.update(Photo("other", "other"))
-    #expect(FileManager.default.fileExists(atPath: path))
-    #expect(try await copy.replicator.sync().push.assets == 2)
-    #expect(!FileManager.default.fileExists(atPath: path))
+    _ = try await mergeIntoCopy()
     #expect(try contents().count == 3)
   }
 
@@ -179,21 +190,11 @@ struct Photo: MagicObject {
     try FileManager.default.moveItem(at: folder["b/files"], to: folder["away"])
     #expect(try await b.replicator.push().missingAssets == 1)
     try FileManager.default.moveItem(at: folder["away"], to: folder["b/files"])
-    try await b.magic.close()
-    try FileManager.default.copyItem(at: folder["b"], to: folder["copy"])
-    try FileManager.default.removeItem(at: folder["b"])
-    world.advance(1)
+    try await moveToCopy()
     try await a.replicator.pull()
     try await a.magic.remove(try await photo(a))
     try await a.replicator.sync()
-    let copy = try Replica(folder["copy"], folder["remote"], world)
-    let path = try #require(try await photo(copy).content?.path)
-    try await copy.replicator.pull()
-    #expect(try await copy.magic.object(of: Photo.self).isEmpty)
-    try await copy.magic.update(Photo("other", "other"))
-    #expect(FileManager.default.fileExists(atPath: path))
-    #expect(try await copy.replicator.sync().push.assets == 2)
-    #expect(!FileManager.default.fileExists(atPath: path))
+    let copy = try await mergeIntoCopy()
     // What was sent once is not looked for again.
     try await copy.magic.remove(try await copy.magic.object(of: Photo.self, primary: "other"))
     #expect(try await DatabaseCheck(copy.magic).assets.orphans == [])

@@ -98,13 +98,8 @@ package struct UnsentAssets {
     for name in names.sorted() { try run([Statements.insertUnsentAsset, Statements.deleteDroppedAsset], name, db) }
   }
 
-  /// Whether a replica has written since its contents were sent.
-  package static func hasNews(of replica: ReplicaID, through sequence: UInt64, _ db: Connection) throws -> Bool {
-    try sentSequence(of: replica, db) < sequence
-  }
-
   /// The last of a replica's transactions of which the contents were sent.
-  private static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64 {
+  package static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64 {
     guard try db.has("magic_sent") else { return 0 }
     var select = try SQL(db, Statements.selectSent)
     try select.bind(replica)

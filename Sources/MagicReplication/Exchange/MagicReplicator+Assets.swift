@@ -51,7 +51,7 @@ extension MagicReplicator {
       replica = try DatabaseState(db).replica
       sequence = try JournalIndex(db).frontier()[replica]
       left = try UnsentAssets.left(db)
-      isNews = try !left.isEmpty || UnsentAssets.hasNews(of: replica, through: sequence, db)
+      isNews = try !left.isEmpty || UnsentAssets.sentSequence(of: replica, db) < sequence
     }
   }
 

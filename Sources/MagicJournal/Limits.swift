@@ -10,6 +10,8 @@ package enum Limits {
   package static let nameBytes = 255
   /// Fields of a type (J-15): SQLite allows 2,000 columns.
   package static let fieldsOfType = 1_000
+  /// Fields of a schema's types together (J-15): each is a column or a table, which every connection knows.
+  package static let fields = 8_192
   /// Types of a schema (J-15).
   package static let types = 4_096
   /// The sizes of a segment's transactions together (S-8): the largest one, and what a cut leaves before it.

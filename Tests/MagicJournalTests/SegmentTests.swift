@@ -1,6 +1,7 @@
-import MagicJournal
 import TestSupport
 import Testing
+
+@testable import MagicJournal
 
 @Suite struct SegmentTests {
   @Test(arguments: seeds(40)) func whatIsWrittenIsRead(seed: UInt64) throws {
@@ -160,6 +161,27 @@ import Testing
     #expect(
       SHA256.hash([UInt8](repeating: UInt8(ascii: "a"), count: 1_000_000)).hexadecimal
         == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
+  }
+
+  /// J-15
+  @Test func theFieldsOfASchemaAreBounded() throws {
+    func read(_ counts: [Int]) throws -> Schema {
+      let schema = Schema(
+        types: try counts.enumerated().map { number, count in
+          let fields = try (0..<count).map { TypeSchema.Field(name: try Name("f\($0)"), kind: .text) }
+          return TypeSchema(name: try Name("T\(number)"), primary: nil, fields: fields)
+        })
+      var writer = ByteWriter()
+      schema.encode(to: &writer)
+      var reader = ByteReader(writer.bytes)
+      return try Schema(from: &reader)
+    }
+    let most = Array(repeating: 1_000, count: 8) + [192]
+    #expect(try read(most).fieldCount == 8_192)
+    #expect(throws: JournalError.self) { try read([1_001]) }
+    #expect(throws: JournalError.self) { try read(most + [1]) }
+    var schema = try read(most)
+    #expect(throws: JournalError.self) { _ = try schema.learn(read([0, 0, 0, 0, 0, 0, 0, 0, 193])) }
   }
 
   /// S-7, in a transaction of any size and wherever the two stand.

@@ -130,6 +130,87 @@ import Testing
     #expect(history.blame.map(\.author) == [history.changes[1].author])
   }
 
+  /// J-14: tables, columns and what belongs to them find names, whatever other names come with them or were there, in one statement or one by one.
+  @Test func aSchemaIsTakenOverAtOnceOrBitByBit() async throws {
+    let folder = try TemporaryFolder()
+    let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
+    let plain = [
+      "T", "t", "T.x", "T.X", "magic_birth.T", "magic_T", "sqlite_t", "T.x.reverse", "T.x~4.asset", "T.z_index", "\u{e9}",
+      "E\u{301}",
+    ]
+    let (text, number) = (#"{"name":"id","kind":"text"}"#, #"{"name":"id","kind":"integer"}"#)
+    let heads =
+      plain.map { #""id":"\#($0)","name":"\#($0)","primary":\#($0 == "T" ? number : text)"# } + [#""id":"free","name":"T""#]
+    let fields = [
+      #"{"id":"t","name":"x","kind":"text"}"#, #"{"id":"r","name":"X","kind":"reference","target":"T.x"}"#,
+      #"{"id":"l","name":"x","kind":"list","target":"T"}"#, #"{"id":"s","name":"x","kind":"set","target":"t"}"#,
+      #"{"id":"a","name":"x","kind":"asset"}"#, #"{"id":"z","name":"Z_Index","kind":"real"}"#,
+      #"{"id":"d","name":"x.reverse","kind":"dictionary","target":"T.X"}"#, #"{"id":"k","name":"ID","kind":"bytes"}"#,
+    ]
+    let values = [
+      #""t":"text""#, #""r":"o""#, #""l":[1]"#, #""s":{"in":["o"],"out":[]}"#, #""a":null"#, #""z":1.5"#, #""d":[["1","o"]]"#,
+      #""k":"AA==""#,
+    ]
+    func type(_ head: String, _ fields: some Sequence<String>) -> String {
+      #"{"type":{\#(head),"fields":[\#(fields.joined(separator: ","))]}}"#
+    }
+    var (sequence, ordinary): (Int, [[String]]) = (0, [])
+    func transaction(_ entries: [String]) -> String {
+      sequence += 1
+      return
+        #"{"transaction":{"replica":"\#(root)","sequence":\#(sequence),"stamp":"\#(65_536 * sequence)","tag":1,"root":"\#(root)","entries":[\#(entries.joined(separator: ","))]}}"#
+    }
+    for value in [""] + values {
+      ordinary.append(
+        plain.map { #"{"type":"\#($0)","op":"update","object":\#($0 == "T" ? "1" : #""o""#),"fields":{\#(value)}}"# }
+          + [#"{"type":"free","op":"birth","fields":{\#(value)}}"#])
+    }
+    let transactions = ordinary.map(transaction)
+    // All of it before the first transaction, or a field of each type with each.
+    let atOnce = heads.map { type($0, []) } + heads.map { type($0, fields) } + transactions
+    let bitByBit =
+      heads.map { type($0, []) } + [transactions[0]]
+      + fields.indices.flatMap { number in heads.map { type($0, [fields[number]]) } + [transactions[number + 1]] }
+    var digests: Set<String> = []
+    for (name, lines) in [("one", atOnce), ("two", bitByBit)] {
+      let all =
+        [#"{"magicdata":"journal","format":1,"dataSet":"\#(id)"}"#] + lines + [#"{"end":{"transactions":\#(sequence)}}"#]
+      try Data((all.joined(separator: "\n") + "\n").utf8).write(to: folder[name])
+      let magic = try await MagicData(type: .temporary)
+      let report = try await magic.rebuild(from: [.export(folder[name])], RebuildPlan())
+      #expect(report.isComplete && report.transactions == sequence, "\(report)")
+      let check = try await DatabaseCheck(magic)
+      #expect(check.faults == [] && check.objects == plain.count + sequence, "\(check)")
+      digests.insert(check.digest)
+    }
+    #expect(digests.count == 1)
+  }
+
+  /// J-15: fields of all types together.
+  @Test func aSchemaHasABoundedNumberOfFields() async throws {
+    let folder = try TemporaryFolder()
+    let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
+    for (name, count) in [("most", Limits.fields), ("more", Limits.fields + 1)] {
+      let numbers = Array(0..<count)
+      let types = stride(from: 0, to: count, by: Limits.fieldsOfType).map { start in
+        let fields = numbers[start..<min(count, start + Limits.fieldsOfType)]
+          .map { #"{"id":"f\#($0)","name":"f\#($0)","kind":"integer"}"# }
+        return #"{"type":{"id":"T\#(start)","name":"T\#(start)","fields":[\#(fields.joined(separator: ","))]}}"#
+      }
+      let lines =
+        [#"{"magicdata":"journal","format":1,"dataSet":"\#(id)"}"#] + types + [
+          #"{"transaction":{"replica":"\#(root)","sequence":1,"stamp":"65536","tag":1,"root":"\#(root)","entries":[{"type":"T0","op":"birth","fields":{"f1":1}}]}}"#,
+          #"{"end":{"transactions":1}}"#,
+        ]
+      try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder[name])
+      let magic = try await MagicData(type: .temporary)
+      let report = try await magic.rebuild(from: [.export(folder[name])], RebuildPlan())
+      #expect(
+        report.isComplete == (count == Limits.fields) && report.transactions == (count == Limits.fields ? 1 : 0), "\(report)")
+      #expect(try await DatabaseCheck(magic).faults == [])
+    }
+  }
+
   /// A sign is no digit of an escape.
   @Test(arguments: [#""\u+041""#, #""\u-041""#, #""\u004""#, #""\u00é""#]) func anEscapeHasFourDigits(text: String) {
     #expect(throws: JSONValue.Failure.self) { try JSONValue(Array(text.utf8)) }

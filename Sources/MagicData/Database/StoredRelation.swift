@@ -15,16 +15,19 @@ package struct StoredRelation: Sendable {
   }
 
   /// Both ends are z indexes. A link to an object that has no row is kept and not shown (L-8).
-  /// - Parameter free: as what an index of some name is to be made.
-  func createTable(_ free: (String) throws -> String) rethrows -> [String] {
+  var createTable: String {
     let columns =
       switch kind {
       case .list: "owner INTEGER NOT NULL, position INTEGER NOT NULL, target INTEGER NOT NULL, PRIMARY KEY (owner, position)"
       case .dictionary: "owner INTEGER NOT NULL, key BLOB NOT NULL, target INTEGER NOT NULL, PRIMARY KEY (owner, key)"
       default: "owner INTEGER NOT NULL, target INTEGER NOT NULL, PRIMARY KEY (owner, target)"
       }
-    let index = Statements.quoted(try free(unquoted + ".reverse"))
-    return ["CREATE TABLE \(table) (\(columns)) WITHOUT ROWID", "CREATE INDEX \(index) ON \(table) (target, owner)"]
+    return "CREATE TABLE \(table) (\(columns)) WITHOUT ROWID"
+  }
+
+  /// - Parameter free: as what an index of some name is to be made.
+  func createIndex(_ free: (String) throws -> String) rethrows -> String {
+    "CREATE INDEX \(Statements.quoted(try free(unquoted + ".reverse"))) ON \(table) (target, owner)"
   }
 
   /// Target and, of a dictionary, the key, in the order in which an instance has them.

@@ -96,21 +96,28 @@ package struct StoredSchema: Sendable {
 
   /// Adds what is not known yet, with its tables and columns. Returns, for each type of `schema`, its id here and its fields' ids.
   package mutating func learn(_ schema: Schema, _ db: Database) throws -> [LearntType] {
+    let before = types.count
+    var names = TableNames(of: types)
     // A relation's target may come after it.
-    let learnt = try schema.types.map { type in try ids[type.identity] ?? add(type, db) }
-    return try zip(schema.types, learnt).map { type, id in
-      LearntType(
-        id: id, fields: try type.fields.map { field in try types[id].schema.index(of: field) ?? add(field, to: id, db) })
+    let learnt = try schema.types.map { type in try ids[type.identity] ?? add(type, &names, db) }
+    var added: [(type: Int, fields: Range<Int>)] = []
+    for (type, id) in zip(schema.types, learnt) {
+      let fields = try add(type.fields, to: id, &names, db)
+      if !fields.isEmpty { added.append((id, fields)) }
+    }
+    try make(types[before...], added, db)
+    return zip(schema.types, learnt).map { type, id in
+      LearntType(id: id, fields: type.fields.compactMap(types[id].schema.index))
     }
   }
 
-  private mutating func add(_ type: TypeSchema, _ db: Database) throws -> Int {
+  /// A type's id, under which it is known from now on.
+  private mutating func add(_ type: TypeSchema, _ names: inout TableNames, _ db: Database) throws -> Int {
     guard types.count < Limits.types else {
       throw MagicDataError(.tooLarge, "a database has at most \(Limits.types) types")
     }
     let stored = StoredType(
-      id: types.count, schema: TypeSchema(name: type.name, primary: type.primary), table: try freeTable(for: type.name.text, db)
-    )
+      id: types.count, schema: TypeSchema(name: type.name, primary: type.primary), table: try names.take(type.name.text, db))
     var insert = try SQL(db, Statements.insertType)
     try insert.bind(stored.id)
     try insert.bind(type.name.text)
@@ -118,34 +125,68 @@ package struct StoredSchema: Sendable {
     if let primary = type.primary { try insert.bind(primary.name.text) } else { try insert.bindNull() }
     try insert.bind(stored.table)
     try insert.run()
-    try db.execute(sql: stored.createTable(db.freeName))
     append(stored)
     return stored.id
   }
 
-  private mutating func add(_ field: TypeSchema.Field, to type: Int, _ db: Database) throws -> Int {
-    let id = types[type].schema.fields.count
-    guard id < Limits.fieldsOfType else {
-      throw MagicDataError(.tooLarge, "type \(types[type].schema.name) has at most \(Limits.fieldsOfType) fields")
+  /// The ids of those among the fields that are not known yet, under which they are from now on.
+  private mutating func add(
+    _ fields: [TypeSchema.Field], to type: Int, _ names: inout TableNames, _ db: Database
+  ) throws -> Range<Int> {
+    let stored = types[type]
+    let new = fields.filter { stored.schema.index(of: $0) == nil }
+    let first = stored.columns.count
+    guard !new.isEmpty else { return first..<first }
+    guard first + new.count <= Limits.fieldsOfType else {
+      throw MagicDataError(.tooLarge, "type \(stored.schema.name) has at most \(Limits.fieldsOfType) fields")
     }
-    let target = try field.target.map { target in
-      guard let id = ids[target] else { throw StoredSchema.damaged }
-      return id
+    guard fieldCount + new.count <= Limits.fields else {
+      throw MagicDataError(.tooLarge, "the types of a database have at most \(Limits.fields) fields together")
     }
-    let column =
-      field.kind.isLinked
-      ? try freeTable(for: "\(types[type].schema.name).\(field.name)", db) : types[type].freeColumn(for: field.name)
-    var insert = try SQL(db, Statements.insertField)
-    try insert.bind(type)
-    try insert.bind(id)
-    try insert.bind(field.name.text)
-    try insert.bind(Int64(field.kind.rawValue))
-    try insert.bind(column)
-    if let target { try insert.bind(target) } else { try insert.bindNull() }
-    try insert.run()
-    types[type] = types[type].appending([(field, column, target.map { types[$0].withoutFields })])
-    for sql in try types[type].createField(id, db.freeName) { try db.execute(sql: sql) }
-    return id
+    var columns = stored.columnNames
+    var added: [StoredType.Field] = []
+    for field in new {
+      let target = try field.target.map { target in
+        guard let id = ids[target] else { throw StoredSchema.damaged }
+        return id
+      }
+      let column =
+        try field.kind.isLinked ? names.take("\(stored.schema.name).\(field.name)", db) : columns.take(field.name.text)
+      var insert = try SQL(db, Statements.insertField)
+      try insert.bind(type)
+      try insert.bind(first + added.count)
+      try insert.bind(field.name.text)
+      try insert.bind(Int64(field.kind.rawValue))
+      try insert.bind(column)
+      if let target { try insert.bind(target) } else { try insert.bindNull() }
+      try insert.run()
+      added.append((field, column, target.map { types[$0].withoutFields }))
+    }
+    types[type] = stored.appending(added)
+    return first..<first + new.count
+  }
+
+  /// Makes tables, columns and what belongs to them.
+  ///
+  /// With each statement that changes a table SQLite reads the whole schema again: a new one is made with all its columns at once.
+  private func make(_ new: ArraySlice<StoredType>, _ added: [(type: Int, fields: Range<Int>)], _ db: Database) throws {
+    for type in new { try db.execute(sql: type.createTable()) }
+    for (type, fields) in added {
+      for field in fields {
+        if let links = types[type].createLinks(field) {
+          try db.execute(sql: links)
+        } else if type < new.startIndex {
+          try db.execute(sql: types[type].createColumn(field))
+        }
+      }
+    }
+    // Their names give way to those of tables.
+    for type in new { if let index = try type.createIndex(db.freeName) { try db.execute(sql: index) } }
+    for (type, fields) in added {
+      for field in fields {
+        for sql in try types[type].createIndexes(field, db.freeName) { try db.execute(sql: sql) }
+      }
+    }
   }
 
   private mutating func append(_ type: StoredType) {
@@ -153,31 +194,7 @@ package struct StoredSchema: Sendable {
     types.append(type)
   }
 
-  private func freeTable(for name: String, _ db: Database) throws -> String {
-    // By bytes, as SQLite looks: a mark that combines with the `_` makes no other name of it.
-    let reserved = ["sqlite_", "magic_"].contains { name.lowercased().utf8.starts(with: $0.utf8) }
-    // SQLite tells names apart by their bytes, and whoever keeps prepared statements by their text tells these apart as Swift does, which has `é` and `e` with an accent for the same.
-    func isTaken(_ name: String) -> Bool {
-      types.contains { type in
-        type.table == name || type.relations.contains { $0.map { $0.kind.isLinked && $0.unquoted == name } ?? false }
-      }
-    }
-    return try StoredType.free(reserved ? "~" + name : name) { name in try isTaken(name) || db.has(name) }
-  }
-
   private static let damaged = MagicDataError(.notADatabase, "the database is damaged: its schema does not fit together")
-}
-
-extension Connection {
-  /// `name`, or one like it: what is in a database already, a table of the app's or an index, keeps its name.
-  func freeName(_ name: String) throws -> String { try StoredType.free(name, isTaken: has) }
-
-  /// Whether there is a table, an index or something else of a name.
-  func has(_ name: String) throws -> Bool {
-    var select = try SQL(self, Statements.has)
-    try select.bind(name)
-    return try select.step()
-  }
 }
 
 extension TypeSchema.Field {

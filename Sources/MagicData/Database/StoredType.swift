@@ -69,49 +69,53 @@ package final class StoredType: Sendable {
 
   private static let reserved: Set<String> = ["z_index", "magic_birth", "magic_last"]
 
-  func freeColumn(for name: Name) -> String {
-    let taken = StoredType.reserved.union(([keyColumn] + columns).map { $0.lowercased() })
-    return StoredType.free(name.text) { taken.contains($0.lowercased()) }
-  }
-
-  /// `name`, or `name~2`, `name~3` and so on.
-  static func free(_ name: String, isTaken: (String) throws -> Bool) rethrows -> String {
-    guard try isTaken(name) else { return name }
-    var number = 2
-    while try isTaken("\(name)~\(number)") { number += 1 }
-    return "\(name)~\(number)"
-  }
+  /// Those of its columns, and of those that it has without fields.
+  var columnNames: TakenNames { TakenNames(StoredType.reserved.union([keyColumn]).union(columns)) }
 
   // MARK: SQL
 
-  /// - Parameter free: as what an index of some name is to be made.
-  func createTable(_ free: (String) throws -> String) rethrows -> String {
-    if schema.hasNumbers {
-      return """
-        CREATE TABLE \(quotedTable) (
-          z_index INTEGER PRIMARY KEY, \(quotedKey) INTEGER UNIQUE, magic_birth BLOB, magic_last INTEGER NOT NULL);
-        CREATE UNIQUE INDEX \(Statements.quoted(try free("magic_birth.\(table)"))) ON \(quotedTable) (magic_birth) WHERE magic_birth IS NOT NULL
-        """
-    }
-    let key = schema.primary == nil ? "BLOB" : keyKind.columnType
+  /// The table with the columns of all fields.
+  func createTable() -> String {
+    let key =
+      schema.hasNumbers
+      ? "INTEGER UNIQUE, magic_birth BLOB" : "\(schema.primary == nil ? "BLOB" : keyKind.columnType) NOT NULL UNIQUE"
+    let fields = schema.fields.indices.filter { !schema.fields[$0].kind.isLinked }.map { ", \(column($0))" }.joined()
     return """
       CREATE TABLE \(quotedTable) (
-        z_index INTEGER PRIMARY KEY, \(quotedKey) \(key) NOT NULL UNIQUE, magic_last INTEGER NOT NULL)
+        z_index INTEGER PRIMARY KEY, \(quotedKey) \(key), magic_last INTEGER NOT NULL\(fields))
       """
   }
 
-  /// The statements that make room for a field.
+  /// What finds objects by what names them, where the table does not.
+  ///
+  /// - Parameter free: as what an index of some name is to be made.
+  func createIndex(_ free: (String) throws -> String) rethrows -> String? {
+    guard schema.hasNumbers else { return nil }
+    let index = Statements.quoted(try free("magic_birth.\(table)"))
+    return "CREATE UNIQUE INDEX \(index) ON \(quotedTable) (magic_birth) WHERE magic_birth IS NOT NULL"
+  }
+
+  /// A field's table of links, if it has one.
+  func createLinks(_ field: Int) -> String? {
+    relations[field].flatMap { $0.kind.isLinked ? $0.createTable : nil }
+  }
+
+  /// Adds a field's column.
+  func createColumn(_ field: Int) -> String { "ALTER TABLE \(quotedTable) ADD COLUMN \(column(field))" }
+
+  private func column(_ field: Int) -> String { "\(quotedColumns[field]) \(schema.fields[field].kind.columnType)" }
+
+  /// What a field has beside its column or table.
   ///
   /// - Parameter free: as what an index or a trigger of some name is to be made.
-  func createField(_ field: Int, _ free: (String) throws -> String) rethrows -> [String] {
-    if let relation = relations[field], relation.kind.isLinked { return try relation.createTable(free) }
+  func createIndexes(_ field: Int, _ free: (String) throws -> String) rethrows -> [String] {
     let column = quotedColumns[field]
-    let add = "ALTER TABLE \(quotedTable) ADD COLUMN \(column) \(schema.fields[field].kind.columnType)"
-    if schema.fields[field].kind == .asset { return [add] + (try watchAsset(column, "\(table).\(columns[field])", free)) }
-    guard relations[field] != nil else { return [add] }
+    if schema.fields[field].kind == .asset { return try watchAsset(column, "\(table).\(columns[field])", free) }
+    guard let relation = relations[field] else { return [] }
+    if relation.kind.isLinked { return [try relation.createIndex(free)] }
     // A reverse is a look-up.
     let index = Statements.quoted(try free("\(table).\(columns[field])"))
-    return [add, "CREATE INDEX \(index) ON \(quotedTable) (\(column)) WHERE \(column) IS NOT NULL"]
+    return ["CREATE INDEX \(index) ON \(quotedTable) (\(column)) WHERE \(column) IS NOT NULL"]
   }
 
   /// Whoever names an asset is found by a look-up, and a name that a row lets go of, on whatever way, is noted in the same transaction.

@@ -16,8 +16,7 @@ extension QueryText {
 
   /// - Returns: the name in quotes, and what stands behind `FROM`.
   private mutating func named(_ quoted: String, _ table: String) -> (name: String, table: String) {
-    let name = StoredType.free(table) { name in names.contains { $0.lowercased() == name.lowercased() } }
-    names.append(name)
+    let name = names.take(table)
     return name == table ? (quoted, quoted) : (Statements.quoted(name), "\(quoted) AS \(Statements.quoted(name))")
   }
 

@@ -11,7 +11,7 @@ struct QueryText {
   var isShared: Bool { !hasLongList && values.count <= QueryText.mostShared }
   var hasLongList = false
   /// The names of the tables in whose scope the text is.
-  var names: [String] = []
+  var names = TakenNames()
 
   /// SQLite's own limit on question marks (https://sqlite.org/limits.html, 9).
   static let mostValues = 32_766

@@ -27,13 +27,17 @@ extension Schema {
         if types[id].index(of: field) == nil { types[id].append(field) }
         fields.append(types[id].index(of: field) ?? 0)
       }
-      guard types.count <= Limits.types, types[id].fields.count <= Limits.fieldsOfType else {
-        throw JournalError(.tooLarge, "more types or fields than a schema may have")
-      }
+      guard types.count <= Limits.types, types[id].fields.count <= Limits.fieldsOfType else { throw Schema.tooLarge }
       learnt.append(LearntType(id: id, fields: fields))
     }
+    guard fieldCount <= Limits.fields else { throw Schema.tooLarge }
     return learnt
   }
+
+  /// Of all types.
+  package var fieldCount: Int { types.reduce(0) { $0 + $1.fields.count } }
+
+  private static let tooLarge = JournalError(.tooLarge, "more types or fields than a schema may have")
 }
 
 extension Entry {

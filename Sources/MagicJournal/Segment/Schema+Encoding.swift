@@ -24,12 +24,14 @@ extension Schema {
     var known: Set<TypeSchema.Identity> = []
     var fields: [[EncodedField]] = []
     let count = try reader.count(of: 4, atMost: Limits.types)
+    var left = Limits.fields
     for _ in 0..<count {
       let start = reader
       let type = try TypeSchema(from: &reader)
       guard known.insert(type.identity).inserted else { throw start.damaged("type \(type.name) stands twice") }
       types.append(type)
-      fields.append(try EncodedField.all(from: &reader, types: count))
+      fields.append(try EncodedField.all(from: &reader, atMost: min(left, Limits.fieldsOfType), types: count))
+      left -= fields[fields.count - 1].count
     }
     // A target may be a type that comes later.
     let targets = types.map(\.identity)
@@ -46,9 +48,9 @@ private struct EncodedField {
   let kind: Value.Kind
   let target: Int?
 
-  static func all(from reader: inout ByteReader, types: Int) throws(JournalError) -> [EncodedField] {
+  static func all(from reader: inout ByteReader, atMost limit: Int, types: Int) throws(JournalError) -> [EncodedField] {
     var fields: [EncodedField] = []
-    for _ in 0..<(try reader.count(of: 3, atMost: Limits.fieldsOfType)) {
+    for _ in 0..<(try reader.count(of: 3, atMost: limit)) {
       fields.append(try EncodedField(from: &reader, types: types))
     }
     return fields

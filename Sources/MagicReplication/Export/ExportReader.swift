@@ -8,6 +8,7 @@ final class ExportReader {
   /// Of its source, in milliseconds; 0 if the first line has none.
   let clock: Int64
   private(set) var schema = Schema()
+  private var fieldCount = 0
   private let path: String
   private let troubles: Troubles
   private let file: FileHandle
@@ -148,9 +149,12 @@ final class ExportReader {
         target = schema.types[type].identity
       }
       let stored = TypeSchema.Field(name: name, kind: kind, target: target)
-      guard schema.types[index].index(of: stored) == nil, schema.types[index].fields.count < Limits.fieldsOfType else {
+      guard schema.types[index].index(of: stored) == nil, schema.types[index].fields.count < Limits.fieldsOfType,
+        fieldCount < Limits.fields
+      else {
         throw damaged("field \(key.text) of type \(id.text) stands twice, or there are too many")
       }
+      fieldCount += 1
       fields[index][key] = schema.types[index].fields.count
       schema.types[index].append(stored)
     }

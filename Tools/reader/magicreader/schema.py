@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from .cursor import Cursor, FormatError
-from .journal import CLAIMS, FIELD_LIMIT, REMOVES, TYPE_LIMIT, Operation, checked_name
+from .journal import CLAIMS, FIELD_LIMIT, REMOVES, SCHEMA_LIMIT, TYPE_LIMIT, Operation, checked_name
 from .values import RELATIONS, Kind, Target
 
 PRIMARY_KINDS = (Kind.NULL, Kind.INTEGER, Kind.TEXT)
@@ -64,6 +64,8 @@ class KnownSchema:
                 raise SchemaError(f"type {type.name} comes to more than {FIELD_LIMIT} fields")
         if len(types) > TYPE_LIMIT:
             raise SchemaError(f"the schema comes to more than {TYPE_LIMIT} types")
+        if sum(len(fields) for fields in types.values()) > SCHEMA_LIMIT:
+            raise SchemaError(f"the types come to more than {SCHEMA_LIMIT} fields together")
         self.types = types
 
 
@@ -72,6 +74,7 @@ def read_schema(cursor: Cursor) -> Tuple[Type, ...]:
     fields: List[List[EncodedField]] = []
     known: Set[Target] = set()
     count = read_count(cursor, TYPE_LIMIT, "types")
+    left = SCHEMA_LIMIT
     for _ in range(count):
         offset = cursor.offset
         name = checked_name(cursor.string(), offset)
@@ -83,7 +86,8 @@ def read_schema(cursor: Cursor) -> Tuple[Type, ...]:
         primary_name = "" if kind == Kind.NULL else checked_name(cursor.string(), offset)
         heads.append((name, kind, primary_name))
         fields.append([read_field(cursor, count) for _ in
-                       range(read_count(cursor, FIELD_LIMIT, "fields"))])
+                       range(read_count(cursor, min(left, FIELD_LIMIT), "fields"))])
+        left -= len(fields[-1])
     # A target may be a type that comes later.
     targets = [(name, kind) for name, kind, _ in heads]
     return tuple(Type(*head, known_fields(encoded, targets)) for head, encoded in zip(heads, fields))

@@ -163,7 +163,10 @@ class FolderTests(FolderFixture):
         fields = tuple(Field(f"f{index}", Kind.TEXT) for index in range(1000))
         known.learn((Type("A", Kind.NULL, "", fields),))
         known.learn((Type("A", Kind.NULL, "", fields[:1]), Type("A", Kind.TEXT, "id", fields[:2])))
-        known.learn(tuple(Type(f"T{index}", Kind.NULL, "", ()) for index in range(4094)))
+        known.learn(tuple(Type(f"T{index}", Kind.NULL, "", fields if index < 7 else ()) for index in range(4094)))
+        known.learn((Type("T7", Kind.NULL, "", fields[:190]),))
+        with self.assertRaisesRegex(SchemaError, "together"):
+            known.learn((Type("T8", Kind.NULL, "", fields[:1]),))
         with self.assertRaisesRegex(SchemaError, "fields"):
             known.learn((Type("A", Kind.NULL, "", (Field("f0", Kind.REAL),)),))
         with self.assertRaisesRegex(SchemaError, "types"):

@@ -160,6 +160,8 @@ class SegmentTests(unittest.TestCase):
         self.refuse_schema((note_type, Type("A", Kind.NULL, "", twice)), "field stands twice")
         many = tuple(Field(f"f{index}", Kind.TEXT) for index in range(1001))
         self.refuse_schema((note_type, Type("A", Kind.NULL, "", many)), "1001 fields")
+        full = tuple(Type(f"T{index}", Kind.NULL, "", many[:1000]) for index in range(8))
+        self.refuse_schema((note_type,) + full + (Type("A", Kind.NULL, "", many[:193]),), "193 fields")
         types = tuple(Type(f"T{index}", Kind.NULL, "", ()) for index in range(4096))
         self.refuse_schema((note_type,) + types, "4097 types")
 

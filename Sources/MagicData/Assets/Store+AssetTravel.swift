@@ -10,10 +10,25 @@ extension StoredSchema {
   ///
   /// - Complexity: O(rows with assets), along the index of their names.
   package func assetNames(_ db: Database) throws -> Set<String> {
+    try assetNames { try SQL(db, $0.selectAssets($1)) }
+  }
+
+  /// The same of those that begin with some digits: look-ups.
+  package func assetNames(of digits: String, _ db: Database) throws -> Set<String> {
+    try assetNames { type, field in
+      var select = try SQL(db, type.selectAssetsOfDigits(field))
+      try select.bind(digits)
+      // Behind all digits.
+      try select.bind(digits + "g")
+      return select
+    }
+  }
+
+  private func assetNames(_ select: (StoredType, Int) throws -> SQL) throws -> Set<String> {
     var names: Set<String> = []
     for type in types {
       for field in type.assets {
-        var select = try SQL(db, type.selectAssets(field))
+        var select = try select(type, field)
         while try select.step() {
           let name = select.text(0)
           if AssetName.isValid(name) { names.insert(name) }

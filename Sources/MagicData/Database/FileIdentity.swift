@@ -1,8 +1,8 @@
-internal import Foundation
+package import Foundation
 internal import MagicJournal
 
 /// Which file a path leads to, whatever it is called.
-struct FileIdentity: Hashable {
+package struct FileIdentity: Hashable, Sendable {
   let device: UInt64
   let number: UInt64
 
@@ -15,7 +15,7 @@ struct FileIdentity: Hashable {
   var token: Identifier { Identifier(device, number) }
 
   /// `nil` if there is none, or nobody may know.
-  init?(of file: URL) {
+  package init?(of file: URL) {
     var status = stat()
     guard stat(file.path, &status) == 0 else { return nil }
     self.init(device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))

@@ -193,6 +193,15 @@ enum Statements {
   static let selectLeft = "SELECT replica, sequence FROM magic_left"
   static let insertLeft = "INSERT OR REPLACE INTO magic_left (replica, sequence) VALUES (?, ?)"
   static let deleteLeft = "DELETE FROM magic_left WHERE replica = ? AND sequence = ?"
+  /// Conditions with AND between them: halves within halves, since SQLite takes expressions of a depth of 1,000.
+  static func all(_ conditions: [String]) -> String {
+    guard conditions.count > mostInRow else { return conditions.joined(separator: " AND ") }
+    let middle = conditions.count / 2
+    return "(\(all(Array(conditions[..<middle])))) AND (\(all(Array(conditions[middle...]))))"
+  }
+
+  static let mostInRow = 64
+
   static let has = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
   static let selectClaim = "SELECT birth, number FROM magic_claim WHERE type = ? AND shown = ?"
   static let selectClaims = "SELECT shown, birth, number FROM magic_claim WHERE type = ?"

@@ -210,6 +210,7 @@ extension Store {
     // A statement of a task that is cancelled ends with an error of SQLite's.
     let isInterrupted = (error as? DatabaseError)?.resultCode == .SQLITE_INTERRUPT && Task.isCancelled
     if error is CancellationError || isInterrupted { return CancellationError() }
+    if let tooDeep = MagicDataError(tooDeep: error) { return tooDeep }
     let failure = MagicDataError(error, doing)
     guard (error as? JournalError)?.code == .damaged else { return failure }
     return MagicDataError(
@@ -224,5 +225,18 @@ extension Store {
     } catch {
       throw failure(error, doing)
     }
+  }
+}
+
+extension MagicDataError {
+  /// SQLite's own limits, which depend on how it was built.
+  fileprivate init?(tooDeep error: any Error) {
+    guard let error = error as? DatabaseError, error.resultCode == .SQLITE_ERROR, let message = error.message,
+      message.hasPrefix("parser stack overflow") || message.hasPrefix("Expression tree is too large")
+    else { return nil }
+    self.init(
+      .tooLarge,
+      "a query has too many conditions or relations within each other for SQLite: some take eight relations one behind another; ask for less at once",
+      cause: error)
   }
 }

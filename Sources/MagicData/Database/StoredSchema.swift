@@ -96,6 +96,8 @@ package struct StoredSchema: Sendable {
 
   /// Adds what is not known yet, with its tables and columns. Returns, for each type of `schema`, its id here and its fields' ids.
   package mutating func learn(_ schema: Schema, _ db: Database) throws -> [LearntType] {
+    let known = schema.types.compactMap(find)
+    if known.count == schema.types.count { return known.map { LearntType(id: $0.id, fields: $1) } }
     let before = types.count
     var names = TableNames(of: types)
     // A relation's target may come after it.
@@ -168,7 +170,8 @@ package struct StoredSchema: Sendable {
 
   /// Makes tables, columns and what belongs to them.
   ///
-  /// With each statement that changes a table SQLite reads the whole schema again: a new one is made with all its columns at once.
+  /// With each statement that changes a table SQLite reads the whole schema again: a new one is made with all its columns at once. To look for a name it reads all of
+  /// them.
   private func make(_ new: ArraySlice<StoredType>, _ added: [(type: Int, fields: Range<Int>)], _ db: Database) throws {
     for type in new { try db.execute(sql: type.createTable()) }
     for (type, fields) in added {
@@ -181,10 +184,11 @@ package struct StoredSchema: Sendable {
       }
     }
     // Their names give way to those of tables.
-    for type in new { if let index = try type.createIndex(db.freeName) { try db.execute(sql: index) } }
+    var names = try TakenNames(String.fetchAll(db, sql: "SELECT name FROM sqlite_master"))
+    for type in new { if let index = type.createIndex({ names.take($0) }) { try db.execute(sql: index) } }
     for (type, fields) in added {
       for field in fields {
-        for sql in try types[type].createIndexes(field, db.freeName) { try db.execute(sql: sql) }
+        for sql in types[type].createIndexes(field, { names.take($0) }) { try db.execute(sql: sql) }
       }
     }
   }

@@ -142,6 +142,11 @@ package final class StoredType: Sendable {
     "SELECT 1 FROM \(quotedTable) WHERE \(quotedColumns[field]) = ? COLLATE NOCASE LIMIT 1"
   }
 
+  func selectAssetsOfDigits(_ field: Int) -> String {
+    let column = "\(quotedColumns[field]) COLLATE NOCASE"
+    return "SELECT \(quotedColumns[field]) FROM \(quotedTable) WHERE \(column) >= ? AND \(column) < ?"
+  }
+
   func selectAssets(_ field: Int) -> String {
     "SELECT DISTINCT \(quotedColumns[field]) FROM \(quotedTable) WHERE \(quotedColumns[field]) IS NOT NULL"
   }
@@ -173,7 +178,8 @@ package final class StoredType: Sendable {
   /// The objects that hold another in a field, and have one of each group of `required`: a look-up in an index from the target.
   func selectOwners(_ field: Int, _ relation: StoredRelation, required: [[Int]]) -> String {
     texts[.owners(field, required: required)] {
-      let complete = shown(required, in: "o.").map { "AND \($0) " }.joined()
+      let shown = shown(required, in: "o.")
+      let complete = shown.isEmpty ? "" : "AND \(Statements.all(shown)) "
       guard relation.kind.isLinked else {
         return "SELECT o.z_index FROM \(quotedTable) o WHERE o.\(quotedColumns[field]) = ? AND o.z_index > ? \(complete)"
           + "ORDER BY o.z_index LIMIT ?"

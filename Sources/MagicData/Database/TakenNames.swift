@@ -38,7 +38,8 @@ struct TableNames {
 
   mutating func take(_ name: String, _ db: Database) throws -> String {
     // By bytes, as SQLite looks: a mark that combines with the `_` makes no other name of it.
-    let isReserved = ["sqlite_", "magic_"].contains { name.lowercased().utf8.starts(with: $0.utf8) }
+    // `pragma_page_count` and others are SQLite's own where no table is named so.
+    let isReserved = ["sqlite_", "pragma_", "magic_"].contains { name.lowercased().utf8.starts(with: $0.utf8) }
     return try taken.take(isReserved ? "~" + name : name, isTaken: db.has)
   }
 }

@@ -32,6 +32,7 @@ extension Store {
   ) async throws -> (news: News, state: State)? {
     var state = state
     do {
+      try checkIsInPlace()
       while !commits.isClosed, !Task.isCancelled {
         let ticket = commits.ticket
         let (news, after, seen) = try await readBriefly { [state] db in
@@ -57,8 +58,13 @@ extension Store {
   /// Whether other processes, or other openings in this one, may write to the same file.
   private var isShared: Bool { location != nil }
 
+  /// In a file that is not in its place nothing is ever committed again, by anybody else.
+  ///
   /// `PRAGMA data_version` would be as cheap, and means something only if the same connection is asked each time; GRDB's pool gives any.
   private var poll: @Sendable () async throws -> Int64 {
-    { [self] in try await readBriefly { db in try JournalPosition(db).row } }
+    { [self] in
+      try checkIsInPlace()
+      return try await readBriefly { db in try JournalPosition(db).row }
+    }
   }
 }

@@ -100,7 +100,7 @@ enum Comparison: String, Sendable {
     switch (left, right) {
     case (.integer(let left), .integer(let right)): holds(left, right)
     case (.real(let left), .real(let right)): holds(left, right)
-    case (.text(let left), .text(let right)): holds(Array(left.utf8), Array(right.utf8))
+    case (.text(let left), .text(let right)), (.asset(let left), .asset(let right)): holds(Array(left.utf8), Array(right.utf8))
     case (.bytes(let left), .bytes(let right)), (.coded(let left), .coded(let right)): holds(left, right)
     default: false
     }

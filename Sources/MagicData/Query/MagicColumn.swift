@@ -22,7 +22,10 @@ public struct MagicReference<Compared: Magical>: Sendable {
       guard comparison == .equal || Compared.magicKind != .coded else {
         throw MagicDataError(.query, "a \(Compared.self) is stored as JSON, which has no order; ask for it with == or !=")
       }
-      return .compares(property, [Condition.Bound(comparison, try value.magicValue)])
+      let value = try value.magicValue
+      // An empty asset.
+      if case .null = value { return .isNil(property) }
+      return .compares(property, [Condition.Bound(comparison, value)])
     }
   }
 

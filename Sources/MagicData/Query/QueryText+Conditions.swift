@@ -53,18 +53,19 @@ extension QueryText {
     }
   }
 
-  /// Halves within halves: SQLite takes expressions of a depth of 1,000. The ANDs of the root stay in a row, as one with what is before them.
+  /// Halves within halves: SQLite takes expressions of a depth of 1,000. The ANDs of the root, if they are not so many, stay in a row, as one with what is before them.
   private mutating func appendAll(
     _ parts: ArraySlice<(Condition, isFound: Bool)>, _ word: String, none: String, of subject: Subject, isRoot: Bool
   ) {
     guard let first = parts.first else { return add(none) }
     guard parts.count > 1 else { return append(first.0, of: subject, isFound: first.isFound) }
     let middle = parts.startIndex + parts.count / 2
-    if !isRoot { add("(") }
+    let isInRow = isRoot && parts.count <= Statements.mostInRow
+    if !isInRow { add("(") }
     appendAll(parts[..<middle], word, none: none, of: subject, isRoot: isRoot)
     add(word)
     appendAll(parts[middle...], word, none: none, of: subject, isRoot: isRoot)
-    if !isRoot { add(")") }
+    if !isInRow { add(")") }
   }
 
   private mutating func appendComparison(_ property: Int, _ bounds: [Condition.Bound], of subject: Subject) {

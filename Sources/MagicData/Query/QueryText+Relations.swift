@@ -79,21 +79,26 @@ extension QueryText {
   mutating func appendShown(_ subject: Subject) {
     let stored = subject.type.stored
     // One whose claim has not arrived has no number (M-19).
-    if stored.schema.hasNumbers { add("+\(subject.name).\(Statements.quoted(stored.keyColumn)) IS NOT NULL AND ") }
-    for group in subject.type.required {
-      let columns = group.map { "+\(subject.name).\(Statements.quoted(stored.columns[$0])) IS NOT NULL" }
-      add("(" + columns.joined(separator: " OR ") + ") AND ")
-    }
+    let shown =
+      (stored.schema.hasNumbers ? ["+\(subject.name).\(Statements.quoted(stored.keyColumn)) IS NOT NULL"] : [])
+      + subject.type.required.map { group in
+        "("
+          + group.map { "+\(subject.name).\(Statements.quoted(stored.columns[$0])) IS NOT NULL" }.joined(separator: " OR ")
+          + ")"
+      }
+    if !shown.isEmpty { add(Statements.all(shown) + " AND ") }
   }
 
   /// After a condition, that an object's required values can be read as their types, as far as that is in doubt.
   mutating func appendReadable(_ subject: Subject) {
     let (type, stored) = (subject.type, subject.type.stored)
-    for (index, property) in type.layout.properties.enumerated() {
-      guard let reader = property.reader else { continue }
-      let former = (type.formerFields[index] ?? []).map { ", \(subject.name).\(Statements.quoted(stored.columns[$0]))" }
-      add(" AND magic_reads(\(reader), \(subject.column(index))\(former.joined()))")
+    let readable = type.layout.properties.enumerated().compactMap { index, property in
+      property.reader.map { reader in
+        let former = (type.formerFields[index] ?? []).map { ", \(subject.name).\(Statements.quoted(stored.columns[$0]))" }
+        return "magic_reads(\(reader), \(subject.column(index))\(former.joined()))"
+      }
     }
+    if !readable.isEmpty { add(" AND " + Statements.all(readable)) }
   }
 
   // MARK: Values

@@ -80,14 +80,15 @@ struct AckFile: Equatable, Sendable {
   func news(
     among members: some Sequence<MemberReplica>, closings: [ReplicaID: UInt64], acceptedTime: Int64, _ dataSet: DataSetID
   ) throws -> [Data] {
-    var files = members.sorted { $0.replica < $1.replica }.compactMap { member -> AckFile? in
-      var known = self.members[member.replica] ?? MemberReplica(member.replica)
-      return known.learn(member) ? AckFile(replica: member.replica, members: [member.replica: member]) : nil
-    }
-    // Whoever says them.
+    var files: [AckFile] = []
+    // Whoever says them. They come first: what there is no room for is left out.
     let lower = closings.filter { $0.value < self.closings[$0.key] ?? .max }
     if !lower.isEmpty || acceptedTime > self.acceptedTime {
       files.append(AckFile(replica: replica, members: [:], closings: lower, acceptedTime: acceptedTime))
+    }
+    files += members.sorted { $0.replica < $1.replica }.compactMap { member in
+      var known = self.members[member.replica] ?? MemberReplica(member.replica)
+      return known.learn(member) ? AckFile(replica: member.replica, members: [member.replica: member]) : nil
     }
     return try files.map { try $0.bytes(dataSet) }
   }

@@ -25,9 +25,12 @@ struct Members {
     for member in try MemberReplica.all(db) { all[member.replica] = member }
   }
 
+  /// So many ids are remembered, whatever somebody says: who is not among them is waited for by nobody, and gets a checkpoint (K-8).
+  static let most = 10_000
+
   /// Takes what is later than what is known (K-7).
   mutating func learn(_ members: some Sequence<MemberReplica>) {
-    for member in members {
+    for member in members where all[member.replica] != nil || all.count < Members.most || member.replica == own {
       var known = all[member.replica] ?? MemberReplica(member.replica)
       guard known.learn(member) else { continue }
       all[member.replica] = known

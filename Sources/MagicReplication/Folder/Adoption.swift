@@ -1,3 +1,4 @@
+internal import Foundation
 internal import MagicData
 internal import MagicJournal
 
@@ -117,6 +118,13 @@ extension FolderListing {
         else {
           waiting.append(
             .init(replica: replica.description, sequences: limit + 1...max(limit + 1, file.header.first - 1)))
+          continue
+        }
+        do {
+          try merger.learn(schemasOf: branch)
+        } catch let error as MagicDataError where error.code == .tooLarge {
+          // Of this branch alone (J-15, H-21).
+          reject(file, MagicDataError(.tooLarge, "\(file.url.path): \(error.message)"))
           continue
         }
         if branch.sequence == 1 {

@@ -82,7 +82,9 @@ struct FolderMembers: Sendable {
   }
 
   fileprivate mutating func learn(_ file: AckFile) {
-    for member in file.members.values { _ = all[member.replica, default: MemberReplica(member.replica)].learn(member) }
+    for member in file.members.values where all[member.replica] != nil || all.count < Members.most {
+      _ = all[member.replica, default: MemberReplica(member.replica)].learn(member)
+    }
     closings.merge(file.closings, uniquingKeysWith: min)
     acceptedTime = max(acceptedTime, file.acceptedTime)
   }

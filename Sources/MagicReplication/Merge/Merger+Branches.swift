@@ -25,6 +25,15 @@ extension Merger {
     }
   }
 
+  /// Makes room for all of them.
+  mutating func learn(schemasOf branch: Adoption.Branch) throws {
+    var known: Schema?
+    for (_, schema) in branch.transactions where schema != known {
+      try learn(schema)
+      known = schema
+    }
+  }
+
   private mutating func take(_ branch: Adoption.Branch) throws {
     for (offset, (transaction, schema)) in branch.transactions.enumerated() {
       let sequence = branch.sequence + UInt64(offset)

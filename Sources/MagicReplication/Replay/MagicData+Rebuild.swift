@@ -163,13 +163,16 @@ private struct Rebuilder {
   }
 
   private mutating func merge(_ transaction: Transaction, _ schema: SourceSchema) throws {
-    let types: [LearntType]
+    var types: [LearntType]
     if let known = learnt[ObjectIdentifier(schema)] {
       types = known.types
     } else {
       if learnt.count >= Rebuilder.maxSchemas { learnt = [:] }
       do {
-        types = try merger.learn(schema.schema)
+        let (part, kept) = self.types.part(of: schema.schema)
+        // Nothing is asked of the others.
+        types = Array(repeating: LearntType(id: 0, fields: []), count: schema.schema.types.count)
+        for (index, type) in zip(kept, try merger.learn(part)) { types[index] = type }
       } catch let error as MagicDataError where error.code == .tooLarge && transaction.sequence > 0 && shuffled == nil {
         // As with a pull, what others wrote is taken all the same (J-15, F-10). Of what is shuffled something later may be there already.
         stopped.insert(transaction.replica)

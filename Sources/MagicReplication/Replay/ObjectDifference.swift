@@ -23,15 +23,17 @@ package struct ObjectDifference: Sendable {
     guard before != after, let object = after ?? before else { return nil }
     (type, self.object) = (object.type, object.object)
     kind = before == nil ? .added : after == nil ? .removed : .changed
-    func values(_ object: ObjectAt?) -> [String: Value] {
-      var values = Dictionary((object?.fields ?? []).map { ($0.name, $0.value) }) { $1 }
-      if let number = object?.number { values[""] = .integer(number) }
+    // By the names' bytes (L-3).
+    func values(_ object: ObjectAt?) -> [[UInt8]: Value] {
+      var values = Dictionary((object?.fields ?? []).map { (Array($0.name.utf8), $0.value) }) { $1 }
+      if let number = object?.number { values[[]] = .integer(number) }
       return values
     }
     let (old, new) = (values(before), values(after))
-    fields = Set(old.keys).union(new.keys).sorted().filter { old[$0] != new[$0] }.map {
+    let differing = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }
+    fields = differing.sorted { $0.lexicographicallyPrecedes($1) }.map {
       // An automatic number is in no field, and a merge may change it.
-      Field(name: $0.isEmpty ? "#" : $0, before: old[$0], after: new[$0])
+      Field(name: $0.isEmpty ? "#" : String(decoding: $0, as: UTF8.self), before: old[$0], after: new[$0])
     }
     // The same fields in another order are no difference.
     if fields.isEmpty, kind == .changed { return nil }

@@ -30,6 +30,21 @@ struct TypeSelection {
     return part
   }
 
+  /// What is left of a schema, and which types those are: of one that only relations lead to the name.
+  func part(of schema: Schema) -> (schema: Schema, kept: [Int]) {
+    guard !types.isEmpty else { return (schema, Array(schema.types.indices)) }
+    let chosen = schema.types.map { types.contains($0.name.text) }
+    let targets = Set(zip(schema.types, chosen).flatMap { type, isChosen in isChosen ? type.fields.compactMap(\.target) : [] })
+    let kept = schema.types.indices.filter { chosen[$0] || targets.contains(schema.types[$0].identity) }
+    return (
+      Schema(
+        types: kept.map { index in
+          let type = schema.types[index]
+          return chosen[index] ? type : TypeSchema(name: type.name, primary: type.primary)
+        }), kept
+    )
+  }
+
   private func renamed(_ entry: Entry) -> Entry {
     var entry = entry
     entry.key = renamed(entry.key)

@@ -221,14 +221,14 @@ private struct Undoer {
     _ change: ObjectChange.Kind
   ) {
     // By name: a property that was converted has a field of each kind, and a value in one of them.
-    func byName(_ row: [FieldValue]) -> [String: FieldValue] {
-      Dictionary(row.map { (type.schema.fields[$0.field].name.text, $0) }) { $1 }
+    func byName(_ row: [FieldValue]) -> [Name: FieldValue] {
+      Dictionary(row.map { (type.schema.fields[$0.field].name, $0) }) { $1 }
     }
     let (old, new) = (byName(before), byName(after))
     let fields = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.map {
       (field: (old[$0] ?? new[$0])?.field ?? 0, name: $0)
-    }.sorted { ($0.field, $0.name) < ($1.field, $1.name) }.map {
-      UndoPlan.Field(name: $0.name, before: old[$0.name]?.value.shownJSON, after: new[$0.name]?.value.shownJSON)
+    }.sorted { $0.field < $1.field }.map {
+      UndoPlan.Field(name: $0.name.text, before: old[$0.name]?.value.shownJSON, after: new[$0.name]?.value.shownJSON)
     }
     made.changes.append(.init(kind: kind, type: type.schema.name.text, object: key.text, fields: fields))
     made.objects.append(ObjectChange(type: type.id, key: key, change))

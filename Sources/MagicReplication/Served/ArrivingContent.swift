@@ -48,7 +48,13 @@ package final class ArrivingContent {
   package func abandon() { unlink(part.path) }
 
   package func append(_ piece: UnsafeRawBufferPointer) throws {
-    offset += try DurableFile.append(piece, to: descriptor, part)
+    do {
+      offset += try DurableFile.append(piece, to: descriptor, part)
+    } catch let error as MagicDataError where error.code == .full {
+      // What does not fit takes the room of all others, also where nobody ever goes on with it.
+      unlink(part.path)
+      throw error
+    }
   }
 
   /// Begins anew: what is there is longer than it should be.

@@ -95,8 +95,8 @@ extension Session {
       return "did not keep \(what): its folder was changed meanwhile. The next push sends them again"
     }
     return """
-      does not take \(what) yet: by its clock they are from the future. Set right the clock that is wrong, or let its database pull with \
-      --accept \(replica.description.prefix(8))
+      does not take \(what) yet: by its clock they are from the future, or it has no room for their types and fields. Set right the clock that is wrong, or let its \
+      database pull with --accept \(replica.description.prefix(8)), which also says what there is no room for
       """
   }
 

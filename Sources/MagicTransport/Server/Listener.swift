@@ -77,8 +77,10 @@ struct Listener: Sendable {
       throw Listener.refusal(endpoint.text, error)
     }
     channel.closeFuture.whenComplete { _ in continuation.finish() }
+    let socket = if case .unix(let path) = endpoint { FileIdentity(of: URL(fileURLWithPath: path)) } else { FileIdentity?.none }
     return Bound(
-      endpoint: endpoint.with(port: channel.localAddress?.port), channel: channel, connections: connections, tls: tls)
+      endpoint: endpoint.with(port: channel.localAddress?.port), channel: channel, socket: socket, connections: connections,
+      tls: tls)
   }
 
   static func refusal(_ address: String, _ error: any Error) -> MagicDataError {
@@ -132,6 +134,8 @@ struct Listener: Sendable {
 struct Bound: Sendable {
   let endpoint: Endpoint
   let channel: any Channel
+  /// The file of a socket that has one.
+  let socket: FileIdentity?
   /// Those that came and are not read from yet; none is lost when the listener closes.
   let connections: AsyncStream<any Channel>
   let tls: NIOSSLContext?
@@ -140,7 +144,8 @@ struct Bound: Sendable {
 
   func close() async {
     try? await channel.close()
-    if case .unix(let path) = endpoint { unlink(path) }
+    // Somebody else may listen there by now.
+    if case .unix(let path) = endpoint, FileIdentity(of: URL(fileURLWithPath: path)) == socket { unlink(path) }
   }
 
   private func address(of connection: any Channel) -> String {

@@ -223,8 +223,9 @@ extension Frame {
       // What is beyond is said by who said it, in another exchange: it keeps history where it is, and nothing else.
       var rest = WireLimits.frameBytes - 16
       let blocks = blocks.filter { block in
+        guard block.count + 8 <= rest else { return false }
         rest -= block.count + 8
-        return rest >= 0
+        return true
       }
       writer.varint(blocks.count)
       for block in blocks { writer.block(Array(block)) }

@@ -108,6 +108,21 @@ private func cats(_ magic: MagicData) -> Elements<[String]> {
     }
   }
 
+  @Test(arguments: [true, false]) func anObservationOfAFileThatIsNotInItsPlaceEnds(isReplaced: Bool) async throws {
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(Cat("Tom", 1))
+    let file = folder["db/default.sqlite3"]
+    var iterator = magic.observe(of: Cat.self).makeAsyncIterator()
+    #expect(try await iterator.next()?.count == 1)
+    if isReplaced {
+      try FileManager.default.moveItem(at: file, to: folder["aside"])
+      try Data().write(to: file)
+    } else {
+      try FileManager.default.removeItem(at: file)
+    }
+    await #expect { _ = try await iterator.next()?.count } throws: { ($0 as? MagicDataError)?.code == .notFound }
+  }
+
   @Test func cancellingEndsTheSequenceWithoutAnError() async throws {
     let magic = try await MagicData(path: folder["db"])
     let seen = cats(magic)

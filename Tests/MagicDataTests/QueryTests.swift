@@ -195,6 +195,19 @@ import Testing
     #expect(
       try await query.where { fields in (0..<201).map { fields.pages != $0 }.reduce(fields.year != 0) { $0 && $1 } }.count()
         == 4)
+    #expect(
+      try await query.where { fields in (0..<3_000).map { fields.pages != $0 }.reduce(fields.year != 0) { $0 && $1 } }.count()
+        == 0)
+    // What is within something else has a limit, which is SQLite's.
+    await #expect {
+      try await query.where { fields in
+        (0..<500).reduce(fields.pages > 0) { inner, number in
+          number % 2 == 0 ? fields.year != number && !inner : fields.year == number || inner
+        }
+      }.count()
+    } throws: {
+      ($0 as? MagicDataError)?.code == .tooLarge
+    }
     // A stream asks for its batches beside what it is asked.
     let most = query.where { $0.pages.isIn(Array(0..<32_764)) }
     for long in [most, most.sorted(by: \.title)] {
@@ -372,6 +385,11 @@ import Testing
 
   @Test func twoLongListsFitOneQuery() async throws {
     try await shelve([Book("a", year: 7, pages: 9)])
+    #expect(try await magic.query(of: Pamphlet.self).where { $0.$text == MagicAsset() }.count() == 0)
+    try await magic.update(contentsOf: [Pamphlet("empty", MagicAsset()), Pamphlet("full", MagicAsset(value: "x"))])
+    let pamphlets = magic.query(of: Pamphlet.self)
+    #expect(try await pamphlets.where { $0.$text == MagicAsset() }.all().map(\.id) == ["empty"])
+    #expect(try await pamphlets.where { $0.$text != MagicAsset() }.all().map(\.id) == ["full"])
     let long = Array(0..<10_000)
     #expect(try await titles(magic.query(of: Book.self).where { $0.pages.isIn(long) && $0.year.isIn(long) }) == ["a"])
   }
@@ -384,6 +402,13 @@ private struct Posting: MagicObject {
   var jobTitle: String { job.title }
   var preview: String { text.value ?? "" }
   init() {}
+}
+
+private struct Pamphlet: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var text: MagicAsset<String>
+  init() {}
+  init(_ id: String, _ text: MagicAsset<String>) { (self.id, self.text) = (id, text) }
 }
 
 private struct Owner: MagicObject {

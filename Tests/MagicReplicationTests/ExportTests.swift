@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import MagicJournal
 import MagicReplication
@@ -135,7 +136,8 @@ import Testing
     let folder = try TemporaryFolder()
     let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
     let plain = [
-      "T", "t", "T.x", "T.X", "magic_birth.T", "magic_T", "sqlite_t", "T.x.reverse", "T.x~4.asset", "T.z_index", "\u{e9}",
+      "T", "t", "T.x", "T.X", "magic_birth.T", "magic_T", "sqlite_t", "pragma_page_count", "T.x.reverse", "T.x~4.asset",
+      "T.z_index", "\u{e9}",
       "E\u{301}",
     ]
     let (text, number) = (#"{"name":"id","kind":"text"}"#, #"{"name":"id","kind":"integer"}"#)
@@ -182,6 +184,7 @@ import Testing
       let check = try await DatabaseCheck(magic)
       #expect(check.faults == [] && check.objects == plain.count + sequence, "\(check)")
       digests.insert(check.digest)
+      #expect(try await magic.statistics().bytes > 0)
     }
     #expect(digests.count == 1)
   }
@@ -209,6 +212,58 @@ import Testing
         report.isComplete == (count == Limits.fields) && report.transactions == (count == Limits.fields ? 1 : 0), "\(report)")
       #expect(try await DatabaseCheck(magic).faults == [])
     }
+  }
+
+  /// M-1: an object that is folded anew, and refers to one of its type that has not come yet, keeps its z index to itself.
+  @Test(arguments: 0..<12 as Range<UInt64>) func anObjectThatIsFoldedAnewKeepsItsPlace(seed: UInt64) async throws {
+    let folder = try TemporaryFolder()
+    func line(_ replica: String, _ stamp: Int, _ object: String, _ fields: String) -> String {
+      let id = String(repeating: replica, count: 32)
+      return
+        #"{"transaction":{"replica":"\#(id)","sequence":1,"stamp":"\#(stamp * 65_536)","tag":\#(stamp),"root":"\#(id)","entries":[{"type":"Node","op":"update","object":"\#(object)","fields":{\#(fields)}}]}}"#
+    }
+    let lines = [
+      #"{"magicdata":"journal","format":1,"dataSet":"\#(String(repeating: "1", count: 32))"}"#,
+      #"{"type":{"id":"Node","name":"Node","primary":{"name":"id","kind":"text"},"fields":[]}}"#,
+      #"{"type":{"id":"Node","name":"Node","fields":[{"id":"title","name":"title","kind":"text"},{"id":"next","name":"next","kind":"reference","target":"Node"}]}}"#,
+      line("3", 4, "b", #""title":"b""#), line("2", 5, "a", #""next":"b""#), line("1", 10, "a", #""title":"a""#),
+      #"{"end":{"transactions":3}}"#,
+    ]
+    try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder["export.jsonl"])
+    let magic = try await MagicData(type: .temporary)
+    var plan = RebuildPlan()
+    plan.seed = seed
+    let report = try await magic.rebuild(from: [.export(folder["export.jsonl"])], plan)
+    #expect(report.isComplete && report.transactions == 3, "\(report)")
+    let check = try await DatabaseCheck(magic)
+    #expect(check.faults == [] && check.objects == 2, "\(check)")
+  }
+
+  /// J-15: what is not chosen needs no room.
+  @Test func typesThatAreNotChosenAreNotLearnt() async throws {
+    let folder = try TemporaryFolder()
+    func line(_ number: Int) -> [String] {
+      let id = String(repeating: "\(number + 2)", count: 32)
+      let fields = (number * 600..<number * 600 + 600).map { #"{"id":"f\#($0)","name":"f\#($0)","kind":"integer"}"# }
+      return [
+        #"{"type":{"id":"T","name":"T","primary":{"name":"id","kind":"text"},"fields":[\#(number == 0 ? fields.joined(separator: ",") : "")]}}"#,
+        #"{"type":{"id":"N","name":"N","primary":{"name":"id","kind":"text"},"fields":[{"id":"owner","name":"owner","kind":"reference","target":"T"}]}}"#,
+        #"{"transaction":{"replica":"\#(id)","sequence":1,"stamp":"\#((number + 1) * 65_536)","tag":1,"root":"\#(id)","entries":[{"type":"N","op":"update","object":"n\#(number)","fields":{"owner":"t"}}]}}"#,
+      ]
+    }
+    let lines =
+      [#"{"magicdata":"journal","format":1,"dataSet":"\#(String(repeating: "1", count: 32))"}"#] + line(0) + line(1)
+      + [#"{"end":{"transactions":2}}"#]
+    try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder["export.jsonl"])
+    let magic = try await MagicData(path: folder["db"])
+    var plan = RebuildPlan()
+    plan.types = ["N"]
+    let report = try await magic.rebuild(from: [.export(folder["export.jsonl"])], plan)
+    #expect(report.isComplete && report.transactions == 2, "\(report)")
+    #expect(try await DatabaseCheck(magic).faults == [])
+    try await magic.close()
+    let columns = try await DatabaseQueue(path: folder["db/default.sqlite3"].path).read { try $0.columns(in: "T").count }
+    #expect(columns == 3)
   }
 
   /// A sign is no digit of an escape.

@@ -223,6 +223,8 @@ package struct ObjectTable {
   /// - Parameter claim: what the object has claimed, if it is named by its birth.
   package func replace(_ key: ObjectKey, _ fields: [FieldValue], claim: Int64?, _ place: ObjectPlace) throws {
     let number = try number(of: key, claim: claim)
+    // While it has no row, its z index could be given to an object that it refers to.
+    _ = try columns(fields, of: key, at: place.zIndex)
     var delete = try SQL(db, type.delete)
     try delete.bind(place.zIndex)
     try delete.run()

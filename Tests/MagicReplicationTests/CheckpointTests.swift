@@ -287,6 +287,30 @@ import Testing
     try await expectEqual([a, c])
   }
 
+  /// C-5: what is kept under a floor is no way round the bound of stamps.
+  @Test func aCheckpointWhoseEntriesAreLaterThanItsFloorIsDamaged() async throws {
+    let hours: Int64 = 3_600_000
+    let ahead = try Replica(folder["ahead"], folder["remote"], world, skew: 48 * hours)
+    try await ahead.magic.update(Note("n", "later than all"))
+    try await ahead.magic.update(Note("m", "later than all"))
+    try await ahead.replicator.sync()
+    try await ahead.replicator.compact()
+    let file = folder["remote/checkpoints"].appendingPathComponent(try #require(try names("remote/checkpoints").first))
+    let header = try checkpointHeader(of: file)
+    var floor = NamedFrontier()
+    for replica in header.floor.replicas {
+      let end = try #require(header.floor[replica])
+      floor[replica] = .init(sequence: end.sequence, name: TransactionName(stamp: Stamp(1 << 40), tag: end.name.tag))
+    }
+    let forged = CheckpointHeader(dataSet: header.dataSet, writer: header.writer, digest: header.digest, floor: floor)
+    try (Data(forged.bytes) + Data(contentsOf: file).dropFirst(header.bytes.count)).write(to: file)
+    let c = try replica("c")
+    let report = try await c.replicator.pull()
+    #expect(report.unread.map(\.code) == [.damaged] && report.checkpoints == 0, "\(report)")
+    #expect(try await c.notes().isEmpty)
+    #expect(try await DatabaseCheck(c.magic).faults == [])
+  }
+
   /// Whoever is stopped between the checkpoint and the last segment that it replaces leaves a folder from which everybody gets everything.
   @Test func eachStepOfCuttingAFolderLeavesItWhole() async throws {  // H-26, H-29
     let (a, b) = try await twoWithHistory(4)

@@ -22,7 +22,8 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
   }
 
   /// How many objects hold it. Asks the database at once, on the caller's thread; 0 if it is no longer open or cannot be read, where
-  /// the sequence throws. One with a value that cannot be read counts, and is not in the sequence. In memory it sees what an open transaction has written.
+  /// the sequence throws. One with a value that cannot be read counts, and is not in the sequence. In memory it sees what an open transaction has written,
+  /// and waits while another thread is within a blocking one.
   ///
   /// - Complexity: O(*n*) in the owners, whatever the size of their table.
   public var count: Int { (try? zIndexes().count) ?? 0 }

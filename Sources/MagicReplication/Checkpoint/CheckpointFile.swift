@@ -181,9 +181,18 @@ struct CheckpointReader: Sendable {
 
 extension FolderListing {
   /// Reads a whole checkpoint; one that turns out to be damaged counts no more.
-  mutating func isWhole(_ checkpoint: CheckpointFile) throws -> Bool {
+  /// - Parameter latest: milliseconds up to which stamps are taken (C-5). Nothing that is kept is later than all that the floor ends with, so that beyond both is what would keep
+  ///   everybody from writing.
+  mutating func isWhole(_ checkpoint: CheckpointFile, latest: Int64 = .max) throws -> Bool {
+    let latest = max(latest, checkpoint.header.highest.milliseconds)
     do {
-      try checkpoint.read()
+      try checkpoint.read { part in
+        guard part.transactions.allSatisfy({ $0.name.stamp.milliseconds <= latest }) else {
+          throw MagicDataError(
+            .damaged,
+            "\(checkpoint.url.path) keeps what is later than all that it stands for; its writer was damaged. Delete it")
+        }
+      }
       return true
     } catch let error as MagicDataError {
       reject(checkpoint, error)

@@ -91,7 +91,7 @@ extension FolderListing {
         waiting.insert(checkpoint.url)
         continue
       }
-      guard try isWhole(checkpoint) else { continue }
+      guard try isWhole(checkpoint, latest: merger.latest) else { continue }
       let (first, held) = (merger.nextRow, merger.held)
       report.inflatedBytes += checkpoint.bytes
       do {

@@ -7,7 +7,7 @@ struct Merger {
   private var schema: StoredSchema
   private var writer: JournalWriter
   /// Beyond it a stamp is held back (C-5). Fixed at the start, or a row of stamps could creep on without bound.
-  private let latest: Int64
+  let latest: Int64
   /// The highest time beyond it that was not held back, since its replica is accepted.
   private var acceptedTime: Int64 = 0
   /// How the ids of replicas begin of which no stamp is held back.

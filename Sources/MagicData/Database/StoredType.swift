@@ -308,7 +308,7 @@ package final class StoredType: Sendable {
   }
 
   /// Of the objects that can be shown. One whose claim has not arrived has no number (M-19).
-  private func shown(_ required: [[Int]], in prefix: String = "") -> [String] {
+  func shown(_ required: [[Int]], in prefix: String = "") -> [String] {
     (schema.hasNumbers ? ["\(prefix)\(quotedKey) IS NOT NULL"] : []) + required.map { isThere($0, in: prefix) }
   }
 

@@ -77,15 +77,7 @@ extension QueryText {
 
   /// That an object can be shown, followed by AND (M-6); the plus keeps SQLite from looking for what is not null in an index.
   mutating func appendShown(_ subject: Subject) {
-    let stored = subject.type.stored
-    // One whose claim has not arrived has no number (M-19).
-    let shown =
-      (stored.schema.hasNumbers ? ["+\(subject.name).\(Statements.quoted(stored.keyColumn)) IS NOT NULL"] : [])
-      + subject.type.required.map { group in
-        "("
-          + group.map { "+\(subject.name).\(Statements.quoted(stored.columns[$0])) IS NOT NULL" }.joined(separator: " OR ")
-          + ")"
-      }
+    let shown = subject.type.stored.shown(subject.type.required, in: "+\(subject.name).")
     if !shown.isEmpty { add(Statements.all(shown) + " AND ") }
   }
 

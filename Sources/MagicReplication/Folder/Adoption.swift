@@ -1,4 +1,3 @@
-internal import Foundation
 internal import MagicData
 internal import MagicJournal
 
@@ -120,13 +119,7 @@ extension FolderListing {
             .init(replica: replica.description, sequences: limit + 1...max(limit + 1, file.header.first - 1)))
           continue
         }
-        do {
-          try merger.learn(schemasOf: branch)
-        } catch let error as MagicDataError where error.code == .tooLarge {
-          // Of this branch alone (J-15, H-21).
-          reject(file, MagicDataError(.tooLarge, "\(file.url.path): \(error.message)"))
-          continue
-        }
+        guard try hasRoom(for: file, { try merger.learn(schemasOf: branch) }) else { continue }
         if branch.sequence == 1 {
           try branches.add(replica, from: first.0.sequence, heldAs: branch.id, db)
           try MemberReplica.expire(branch.id, db)

@@ -118,17 +118,22 @@ extension FolderListing {
       guard let segment = try orReject(file, { try ahead.take($0) }) else { continue }
       // Read while this one is merged.
       if let file = next(after: file.name.last, of: replica) ?? following(replica, merger.held) { ahead.read(file) }
-      do {
-        try merger.learn(segment.schema)
-      } catch let error as MagicDataError where error.code == .tooLarge {
-        // Of this file alone: the others go on (H-21).
-        reject(file, MagicDataError(.tooLarge, "\(file.url.path): \(error.message)"))
-        continue
-      }
+      guard try hasRoom(for: file, { try merger.learn(segment.schema) }) else { continue }
       // It waits, and all after it.
       guard !merger.isBeside(segment) else { return }
       try merger.merge(segment) { try meter.moved(changes: $0) }
       report.count(segment.header)
+    }
+  }
+
+  /// Whether a database takes what a file speaks of (J-15); if not, the file is rejected, and the others go on (H-21).
+  mutating func hasRoom(for file: File, _ learn: () throws -> Void) throws -> Bool {
+    do {
+      try learn()
+      return true
+    } catch let error as MagicDataError where error.code == .tooLarge {
+      reject(file, MagicDataError(.tooLarge, "\(file.url.path): \(error.message)"))
+      return false
     }
   }
 

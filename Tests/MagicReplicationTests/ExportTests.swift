@@ -108,6 +108,25 @@ import Testing
     #expect(accepted.transactions == 1 && accepted.isComplete, "\(accepted)")
   }
 
+  /// X-10, C-5: a clock that is at the end of time takes nothing that would leave nobody a time to write at.
+  @Test func anExportsClockAtTheEndOfTimeTakesNothingThere() async throws {
+    let folder = try TemporaryFolder()
+    let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
+    let lines = [
+      #"{"magicdata":"journal","format":1,"dataSet":"\#(id)","clock":\#(Stamp.latest.milliseconds)}"#,
+      #"{"type":{"id":"T","name":"T","primary":{"name":"id","kind":"text"},"fields":[]}}"#,
+      #"{"transaction":{"replica":"\#(root)","sequence":1,"stamp":"\#(Stamp.latest.bits)","tag":1,"root":"\#(root)","entries":"#
+        + #"[{"type":"T","op":"update","object":"o"}]}}"#,
+      #"{"end":{"transactions":1}}"#, "",
+    ]
+    try Data(lines.joined(separator: "\n").utf8).write(to: folder["export"])
+    let magic = try await MagicData(type: .temporary)
+    let report = try await magic.rebuild(from: [.export(folder["export"])], RebuildPlan())
+    #expect(report.transactions == 0 && !report.pull.heldBack.isEmpty, "\(report)")
+    try await magic.update(Note("later", "written"))
+    #expect(try await magic.query(of: Note.self).count() == 1)
+  }
+
   /// M-14: of two fields of one name the one that was written last shows, in the place of what the other one holds.
   @Test func whatAnotherFieldOfItsNameHidesIsReplaced() async throws {
     let folder = try TemporaryFolder()

@@ -97,6 +97,32 @@ import Testing
     try await expectEqual(replicas)
   }
 
+  /// Behind an entry that is too large to be written anew there stand none: they are folded at once, and each is told.
+  @Test func manyMayLoseToALargeOne() async throws {
+    let (folder, world) = (try TemporaryFolder(), World(seed: 1))
+    let replicas = try (0..<2).map { try Replica(folder["\($0)"], folder["remote"], world) }
+    let large = String(repeating: "a long text, ", count: 1_000)
+    try await replicas[0].magic.update(Note("n", "a note"))
+    try await settle(replicas)
+    for number in 1...50 {
+      world.advance(10)
+      let note = try await replicas[0].magic.object(of: Note.self, primary: "n")
+      note.title = "\(number)"
+      try await replicas[0].magic.update(note)
+    }
+    world.advance(10)
+    let note = try await replicas[1].magic.object(of: Note.self, primary: "n")
+    note.title = large
+    try await replicas[1].magic.update(note)
+    try await replicas[0].replicator.push()
+    let report = try await replicas[1].replicator.pull()
+    #expect(report.changes == 50 && report.conflicts == 50)
+    #expect(try await replicas[1].magic.object(of: Note.self, primary: "n").title == large)
+    #expect(try await DatabaseCheck(replicas[1].magic).faults == [])
+    try await settle(replicas)
+    try await expectEqual(replicas)
+  }
+
   @Test func whereAnObjectsEntriesEndIsFoundAgain() async throws {
     let folder = try TemporaryFolder()
     let replicas = try await replicas(folder, notes: 30, others: 1)

@@ -292,7 +292,7 @@ struct Merger {
       }
     } else if let place = try table.absentPlace(of: entry.key) {
       try number(entry, place, table)
-      if entry.operation.code == .purge, entry.fields.isEmpty, !place.last.isNone {
+      if entry.operation.code == .purge, entry.fields.isEmpty, !place.last.isNone, place.last.isLatest {
         // What is removed stays so, and of many none need be kept in mind.
         let isLatest = try reader.highestStamp(from: place.last) < stamp
         return try table.setLast(entry.key, append(entry, place, isLatest: isLatest))
@@ -342,6 +342,8 @@ struct Merger {
     guard !entry.hasElements,
       try kinds[type.id].isLosing || version.stamp < reader.highestStamp(from: place.last),
       let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, latest.head.operation.isLife,
+      // Behind others, each of many would pass all that came before it: they are folded at once.
+      latest.place == place.last,
       // A place that was changed by SQL may lead to another object.
       latest.head.type == type.id, latest.head.zIndex == place.zIndex
     else { return false }
@@ -350,8 +352,7 @@ struct Merger {
     }
     guard setsAll else { return false }
     let end: EntryPlace
-    // In front of it, each of many would be passed by all that come after.
-    if latest.place == place.last, latest.place.isLatest, latest.isInSmallRow {
+    if latest.place.isLatest, latest.isInSmallRow {
       end = try writer.append(late: entry, as: type, zIndex: place.zIndex, previous: late.previous(of: latest), db)
       try late.put(end, behind: latest, reader)
     } else {

@@ -21,6 +21,12 @@ package struct SQL: ~Copyable {
     sqlite3_reset(pointer)
   }
 
+  /// A statement that somebody keeps for a connection.
+  init(_ db: Database, _ statement: Statement) {
+    (self.db, self.statement, pointer) = (db, statement, statement.sqliteStatement)
+    sqlite3_reset(pointer)
+  }
+
   deinit {
     sqlite3_reset(pointer)
     sqlite3_clear_bindings(pointer)
@@ -249,7 +255,7 @@ package struct SQL: ~Copyable {
   private func error() -> DatabaseError {
     DatabaseError(
       resultCode: ResultCode(rawValue: sqlite3_extended_errcode(db.sqliteConnection)), message: db.lastErrorMessage,
-      sql: statement.sql)
+      sql: sqlite3_sql(pointer).map { String(cString: $0) })
   }
 
   // SQLite's SQLITE_TRANSIENT, a macro that Swift does not import: it copies what is bound.

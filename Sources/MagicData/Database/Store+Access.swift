@@ -93,16 +93,16 @@ extension Store {
   }
 
   /// For one statement that takes microseconds, and sees one moment by itself.
-  @inline(never) @concurrent func lookUp<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
-    -> Result
-  {
+  @inline(never) @concurrent func lookUp<Result: Sendable>(
+    _ sql: String, _ body: @Sendable @escaping (consuming SQL) throws -> Result
+  ) async throws -> Result {
     let failed = "the database could not be read"
     await turns.take()
     guard let lookUps else {
-      return try await exclusively { try Store.failing(failed) { try accessing { try database.read(body) } } }
+      return try await exclusively { try Store.failing(failed) { try accessing { try database.read { try body(SQL($0, sql)) } } } }
     }
-    if let result = try Store.failing(failed, { try lookUps.read(body) }) { return result }
-    return try await read(body)
+    if let result = try Store.failing(failed, { try lookUps.read(sql, body) }) { return result }
+    return try await read { db in try body(SQL(db, sql)) }
   }
 
   /// `nil` if its statements took longer, or there is no connection.

@@ -58,8 +58,14 @@ final class FetchedRows: @unchecked Sendable {
 
   /// The object with a key, if it can be shown, or is asked for whether it can or not.
   convenience init(_ type: MappedType, _ db: Database, key: ObjectKey, mayBeIncomplete: Bool = false) throws {
+    try self.init(type, SQL(db, type.selectByKey), key: key, mayBeIncomplete: mayBeIncomplete)
+  }
+
+  /// The same.
+  ///
+  /// - Parameter select: the type's `selectByKey`.
+  convenience init(_ type: MappedType, _ select: consuming SQL, key: ObjectKey, mayBeIncomplete: Bool = false) throws {
     self.init()
-    var select = try SQL(db, type.selectByKey)
     try select.bind(key.value)
     try self.select(select, type, last: type.last, mayBeIncomplete: mayBeIncomplete)
   }

@@ -9,8 +9,8 @@ internal import MagicJournal
 /// Of types whose instances can be put together of a row and hold nothing that has to be fetched as well (`Layout.isComposed`).
 final class InstanceBuffer {
   private static let mostShared = 16
-  /// Of the texts of a row that shares its storage, in bytes.
-  private static let mostText = 256
+  /// Of the texts of a row that shares its storage, in bytes: one with more needs one of its own.
+  static let mostText = 256
 
   private let layout: Layout
   private let place: Place
@@ -33,15 +33,6 @@ final class InstanceBuffer {
     storages.append(storage)
     if layout.isScalar { room = min(room * 4, InstanceBuffer.mostShared) }
     return storage
-  }
-
-  /// Whether a row needs a storage of its own.
-  func isLong(_ row: UnsafeMutablePointer<Storage.Property>) -> Bool {
-    var bytes = 0
-    for index in 0..<layout.fetches.count {
-      if case .text(let text) = row[index].slot { bytes += text.utf8.count }
-    }
-    return bytes > InstanceBuffer.mostText
   }
 
   /// Gives the last row a storage of its own. The next ones want another.

@@ -34,7 +34,14 @@ struct RowReading {
   private var room: Storage.Room?
   /// In which each row has to come after the one before it.
   private let order: RowOrder?
-  private var before: (slot: Slot, zIndex: Int64) = (.unset, .min)
+  private var before: (mark: Mark, zIndex: Int64) = (.none, .min)
+
+  /// What the row before has where rows are to rise.
+  private enum Mark {
+    case none, other
+    case integer(Int64)
+    case real(Double)
+  }
 
   /// - Parameters:
   ///   - reads: those of the type; they have to stay for as long as there is something to read.
@@ -71,10 +78,11 @@ struct RowReading {
     guard let vacancy = room else { preconditionFailure("rows have a storage") }
     let properties = vacancy.vacant
     // Both are asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
-    var (isIncomplete, isHeld) = (false, true)
+    var (isIncomplete, isHeld, text) = (false, true, 0)
     for index in 0..<reads.count {
       let column = Int(reads[index].column)
       let (slot, isPlain) = column < 0 ? (.null, false) : reads[index].slot(values[column])
+      if case .text(let string) = slot { text += string.utf8.count }
       if !isPlain {
         if case .null = slot, reads[index].isRequired { isIncomplete = true }
         if !fetches[index].holds(slot) { isHeld = false }
@@ -83,7 +91,7 @@ struct RowReading {
     }
     if hasFormer {
       readFormer(properties, values)
-      (isIncomplete, isHeld) = (isWithoutRequired(properties), type.layout.holds(properties))
+      (isIncomplete, isHeld, text) = (isWithoutRequired(properties), type.layout.holds(properties), bytesOfText(properties))
     }
     vacancy.take(database.map { Record(database: $0, keeper: nil, place: place, birth: born) })
     if case .property(let index) = order, !isNext(properties[index].slot, zIndex) {
@@ -97,7 +105,7 @@ struct RowReading {
       rows.add(storage, place, born, isNamed: birth >= 0)
     } else if !isHeld {
       takeApart()
-    } else if instances?.isLong(properties) == true {
+    } else if instances != nil, text > InstanceBuffer.mostText {
       instances?.isolateLast()
       room = nil
     }
@@ -109,11 +117,17 @@ struct RowReading {
   }
 
   private mutating func isNext(_ slot: Slot, _ zIndex: Int64) -> Bool {
-    defer { before = (slot, zIndex) }
-    return switch (before.slot, slot) {
+    let mark: Mark =
+      switch slot {
+      case .integer(let number): .integer(Int64(number))
+      case .real(let number): .real(number)
+      default: .other
+      }
+    defer { before = (mark, zIndex) }
+    return switch (before.mark, mark) {
     case (.integer(let before), .integer(let now)): now > before || now == before && zIndex > self.before.zIndex
     case (.real(let before), .real(let now)): now > before || now == before && zIndex > self.before.zIndex
-    case (.unset, .integer), (.unset, .real): true
+    case (.none, .integer), (.none, .real): true
     default: false
     }
   }
@@ -133,6 +147,10 @@ struct RowReading {
       if case .null = row[index].slot { return true }
     }
     return false
+  }
+
+  private func bytesOfText(_ row: UnsafeMutablePointer<Storage.Property>) -> Int {
+    (0..<reads.count).reduce(0) { if case .text(let string) = row[$1].slot { $0 + string.utf8.count } else { $0 } }
   }
 
   private func readFormer(_ row: UnsafeMutablePointer<Storage.Property>, _ values: UnsafePointer<OpaquePointer?>) {

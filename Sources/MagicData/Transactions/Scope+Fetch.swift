@@ -63,7 +63,9 @@ extension Scope {
   nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
-    if key != nil, types.isEmpty { return try await lookUp { [store] db in try Fetched(type, [], db, in: store, key: key) } }
+    if let key, types.isEmpty {
+      return try await lookUp(type.selectByKey) { select in .rows(try FetchedRows(type, select, key: key), type.layout) }
+    }
     return try await read(isOneStatement: types.isEmpty, pace: key == nil ? type.pace : nil) { [store] db in
       try Fetched(type, types, db, in: store, key: key)
     }

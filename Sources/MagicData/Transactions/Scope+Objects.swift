@@ -205,6 +205,6 @@ extension Scope {
   nonisolated(nonsending) func has<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) async throws -> Bool {
     let key = try key(of: Object.self, primary)
     guard let type = try await mappedForReading(Object.self) else { return false }
-    return try await lookUp { db in try FetchedRows(type, db, key: key).count == 1 }
+    return try await lookUp(type.selectByKey) { select in try FetchedRows(type, select, key: key).count == 1 }
   }
 }

@@ -76,10 +76,10 @@ enum Scope {
 
   /// One statement that takes microseconds.
   nonisolated(nonsending) func lookUp<Result: Sendable>(
-    _ body: @Sendable @escaping (Connection) throws -> Result
+    _ sql: String, _ body: @Sendable @escaping (consuming SQL) throws -> Result
   ) async throws -> Result {
-    guard case .database(let store) = self else { return try await read(body) }
-    let result = try await store.lookUp(body)
+    guard case .database(let store) = self else { return try await read { db in try body(SQL(db, sql)) } }
+    let result = try await store.lookUp(sql, body)
     try Task.checkCancellation()
     return result
   }

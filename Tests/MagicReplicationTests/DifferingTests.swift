@@ -52,6 +52,18 @@ import Testing
     try await expectAlarm(a, from: b)
     #expect(try await a.notes().values.map(\.title).sorted() == ["one", "other"])
     #expect(try await b.notes()["2"]?.title == "other")
+    // Nobody gives up what may tell which is right.
+    let segments = try FileManager.default.subpathsOfDirectory(atPath: folder["remote"].path).filter {
+      $0.hasSuffix(".segment")
+    }
+    for isDryRun in [true, false] {
+      let error = await #expect(throws: MagicDataError.self) { try await a.replicator.compact(isDryRun: isDryRun) }
+      #expect(error?.code == .failed && error?.message.contains("magic-replay diff") == true)
+    }
+    await #expect(throws: MagicDataError.self) { try await a.magic.compact() }
+    #expect(try await a.magic.store.read { db in try JournalReader(db).floor().isEmpty })
+    let left = try FileManager.default.subpathsOfDirectory(atPath: folder["remote"].path).filter { $0.hasSuffix(".segment") }
+    #expect(left == segments)
     // It goes with what is written, and comes again after a day.
     try await a.magic.update(Note("3", "three"))
     for replica in [a, b, a] { try await replica.replicator.sync() }

@@ -1,10 +1,10 @@
 package import GRDB
 internal import GRDBSQLite
 
-/// As GRDB's own, which compile their statements anew each time: a tenth of a short transaction. Where one begins and ends, GRDB tells its observers, of which there are none.
+/// As GRDB's own, which compile their statements anew each time: a tenth of a short transaction.
 extension Database {
-  func beginWriting() throws { try SQL(self, "BEGIN IMMEDIATE").run() }
-  func endWriting() throws { try SQL(self, "COMMIT").run() }
+  func beginWriting() throws { try cachedStatement(sql: "BEGIN IMMEDIATE").execute() }
+  func endWriting() throws { try cachedStatement(sql: "COMMIT").execute() }
 
   /// If SQLite has not done so by itself.
   func undoWriting() throws {
@@ -20,7 +20,7 @@ extension Database {
 
   /// Runs statements that see the same moment.
   func atOneMoment<Result>(_ body: (Database) throws -> Result) throws -> Result {
-    try SQL(self, "BEGIN").run()
+    try cachedStatement(sql: "BEGIN").execute()
     return try committed(body)
   }
 

@@ -99,7 +99,9 @@ extension Store {
     let failed = "the database could not be read"
     await turns.take()
     guard let lookUps else {
-      return try await exclusively { try Store.failing(failed) { try accessing { try database.read { try body(SQL($0, sql)) } } } }
+      return try await exclusively {
+        try Store.failing(failed) { try accessing { try database.read { try body(SQL($0, sql)) } } }
+      }
     }
     if let result = try Store.failing(failed, { try lookUps.read(sql, body) }) { return result }
     return try await read { db in try body(SQL(db, sql)) }

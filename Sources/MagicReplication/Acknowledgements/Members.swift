@@ -87,6 +87,13 @@ struct Members {
     }.map(\.replica).sorted()
   }
 
+  /// History that is given up tells nobody any more which of two is right (K-18).
+  func checkAgreement() throws {
+    guard let said = all[own]?.acknowledged else { return }
+    let differing = differing(at: said.frontier)
+    guard differing.isEmpty else { throw MagicDataError.differing(from: differing.map(\.description)) }
+  }
+
   mutating func expire(_ replica: ReplicaID, at now: Int64) {
     var member = all[replica] ?? MemberReplica(replica)
     member.expired = max(now, member.acknowledged?.time ?? now)

@@ -143,7 +143,8 @@ extension MagicReplicator {
   /// - Parameters:
   ///   - keeping: history that is younger than this stays.
   ///   - isDryRun: counts, and changes nothing. It takes the database's size once more in the temporary folder.
-  /// - Throws: `MagicDataError` as ``pull()`` and ``push()`` do, and `fork` if a replica has acknowledged other transactions than are held here. What was done before stays, and is whole.
+  /// - Throws: `MagicDataError` as ``pull()`` and ``push()`` do, `fork` if a replica has acknowledged other transactions than are held here, and `failed` if one has said that it holds the same and comes to something
+  ///   else. What was done before stays, and is whole.
   @discardableResult
   public func compact(
     keeping: Duration = .zero, isDryRun: Bool = false

@@ -15,7 +15,7 @@ extension MagicData {
   /// - Parameters:
   ///   - keeping: history that is younger than this stays, by the stamps of its transactions.
   ///   - isDryRun: counts, and changes nothing.
-  /// - Throws: `MagicDataError` with `fork` if a replica has acknowledged other transactions than are held here, `busy`, `full`; the database is as it was then. `CancellationError`, which may come
+  /// - Throws: `MagicDataError` with `fork` if a replica has acknowledged other transactions than are held here, `failed` if one has said that it holds the same and comes to something else, `busy`, `full`; the database is as it was then. `CancellationError`, which may come
   ///   when history is gone and its space in the file is being given back.
   /// - Complexity: O(journal).
   @discardableResult
@@ -33,6 +33,7 @@ extension MagicData {
     let compacted: @Sendable (Connection) throws -> CompactionReport = { db in
       var report = counted
       let members = try Members(db, hearing: said)
+      try members.checkAgreement()
       let floor = try report.floor(db, members, oldest)
       if let floor {
         var compaction = try JournalCompaction(db, to: floor)

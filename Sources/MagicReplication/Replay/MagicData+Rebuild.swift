@@ -17,7 +17,8 @@ extension MagicData {
       try store.writeInTurnBlocking { db in
         guard try DatabaseState(db).lastRow == 0 else { throw MagicDataError(.exists, "the database holds a journal already") }
         let merger = try Merger(
-          db, milliseconds: max(now, min(journal.clock, AcceptedTime.last)), accepted: plan.isForShow ? Array(Merger.everyone) : plan.accepted)
+          db, milliseconds: max(now, min(journal.clock, AcceptedTime.last)),
+          accepted: plan.isForShow ? Array(Merger.everyone) : plan.accepted)
         var rebuilder = try Rebuilder(plan, journal, merger)
         try rebuilder.run(journal, checkCancelled)
         // What lies at or below the sources' floor is kept as it is there.

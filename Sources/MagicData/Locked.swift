@@ -4,7 +4,8 @@ internal import Foundation
 // @unchecked: `state` is touched only while `lock` is held.
 package final class Locked<State>: @unchecked Sendable {
   private let lock = NSLock()
-  private var state: State
+  // Exclusive by the lock; to check it with each access takes as long as the lock.
+  @exclusivity(unchecked) private var state: State
 
   package init(_ state: State) {
     self.state = state

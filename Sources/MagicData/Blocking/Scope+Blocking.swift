@@ -40,15 +40,15 @@ extension Scope {
   func blockingObject<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Object {
     let key = try key(of: Object.self, primary)
     guard let type = try blockingMappedForReading(Object.self),
-      let object = try first(Object.self, try blockingFetch(type, key: key))
+      let found = try blockingFind(type, key)
     else { throw missing(Object.self) }
-    return object
+    return try object(Object.self, found)
   }
 
   func blockingHas<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) throws -> Bool {
     let key = try key(of: Object.self, primary)
     guard let type = try blockingMappedForReading(Object.self) else { return false }
-    return try blockingRead { db in try FetchedRows(type, db, key: key).count == 1 }
+    return try blockingRead { db in try FetchedRow.find(key, type, db) != nil }
   }
 
   func blockingObjects<Object: MagicObject>(_ query: MagicQuery<Object>) throws -> [Object] {
@@ -87,9 +87,14 @@ extension Scope {
     return QueryTypes(query.plan, type, related: related, in: store)
   }
 
-  private func blockingFetch(_ type: MappedType, key: ObjectKey? = nil) throws -> Fetched {
+  private func blockingFetch(_ type: MappedType) throws -> Fetched {
     let types = type.layout.hasRelations ? try blockingTypesForReading(of: type) : []
-    return try blockingRead { [store] db in try Fetched(type, types, db, in: store, key: key) }
+    return try blockingRead { [store] db in try Fetched(type, types, db, in: store) }
+  }
+
+  private func blockingFind(_ type: MappedType, _ key: ObjectKey) throws -> Found? {
+    let types = type.layout.hasRelations ? try blockingTypesForReading(of: type) : []
+    return try blockingRead { db in try Found(key, type, types, db) }
   }
 
   // MARK: Access

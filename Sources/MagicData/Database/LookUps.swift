@@ -46,7 +46,8 @@ final class LookUps: @unchecked Sendable {
 
   private let open: @Sendable () throws -> DatabaseQueue
   private let changed = NSCondition()
-  private var state = State()
+  // As in `Locked`.
+  @exclusivity(unchecked) private var state = State()
 
   /// More than Swift's pool has threads, but on the largest of machines.
   private static let most = 64

@@ -92,19 +92,19 @@ extension Store {
     return try await read { db in try pace.noting(longerThan: brief) { try body(db) } }
   }
 
-  /// For one statement that takes microseconds, and sees one moment by itself.
-  @inline(never) @concurrent func lookUp<Result: Sendable>(
-    _ sql: String, _ body: @Sendable @escaping (consuming SQL) throws -> Result
-  ) async throws -> Result {
+  /// An object's row. It takes microseconds, and one statement sees one moment by itself.
+  @inline(never) @concurrent func row(_ type: MappedType, _ key: ObjectKey) async throws -> FetchedRow? {
     let failed = "the database could not be read"
     await turns.take()
     guard let lookUps else {
       return try await exclusively {
-        try Store.failing(failed) { try accessing { try database.read { try body(SQL($0, sql)) } } }
+        try Store.failing(failed) { try accessing { try database.read { db in try FetchedRow.find(key, type, db) } } }
       }
     }
-    if let result = try Store.failing(failed, { try lookUps.read(sql, body) }) { return result }
-    return try await read { db in try body(SQL(db, sql)) }
+    if let row = try Store.failing(failed, { try lookUps.read(type.selectByKey) { try FetchedRow.find(key, type, $0) } }) {
+      return row
+    }
+    return try await read { db in try FetchedRow.find(key, type, db) }
   }
 
   /// `nil` if its statements took longer, or there is no connection.

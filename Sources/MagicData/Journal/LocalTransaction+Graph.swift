@@ -73,7 +73,7 @@ extension LocalTransaction {
       // The first one of a name makes it for the others.
       let isFirst = named[type.stored.id, default: []].insert(primary).inserted
       guard object.relations.contains(where: \.isDefault),
-        try !isFirst || FetchedRows(type, db, key: .primary(primary), mayBeIncomplete: true).count > 0
+        try !isFirst || FetchedRow.find(.primary(primary), type, db, mayBeIncomplete: true) != nil
       else { continue }
       graph.objects[number] = object.with { content in
         for relation in content.relations where relation.isDefault { content.present.remove(relation.index) }

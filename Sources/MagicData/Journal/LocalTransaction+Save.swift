@@ -145,19 +145,18 @@ extension LocalTransaction {
   private mutating func meet(
     _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable, _ relations: SavedRelations?
   ) throws -> SavedObject? {
-    let row = try FetchedRows(type, db, key: key, mayBeIncomplete: true)
-    guard row.count == 1 else { return nil }
-    let stored = try row.stored(0)
+    guard let row = try FetchedRow.find(key, type, db, mayBeIncomplete: true) else { return nil }
+    let stored = try row.stored()
     // Whoever has the number is meant (J-28).
-    let key = row.birth(0).map { .birth($0) } ?? key
+    let key = row.birth.map { .birth($0) } ?? key
     let edited = object.edited
-    let (object, links) = try resolved(object, against: .row(row.places[0].zIndex), type, relations)
+    let (object, links) = try resolved(object, against: .row(row.place.zIndex), type, relations)
     var changed = PropertySet()
     for index in object.values.indices where object.edited.contains(index) {
       // Of objects only what differs from the row is left.
       if type.layout.properties[index].relation != nil || object.values[index] != stored[index] { changed.insert(index) }
     }
-    let place = try write(type.fields(of: changed, object), key, row.places[0], table)
+    let place = try write(type.fields(of: changed, object), key, row.place, table)
     return SavedObject(place: place, key: key, extent: .edits(row: stored, edited: edited), links: links)
   }
 

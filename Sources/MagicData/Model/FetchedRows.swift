@@ -25,15 +25,8 @@ final class FetchedRows: @unchecked Sendable {
   /// Takes the instances that all rows are, if they are.
   func takeInstances() -> InstanceBuffer? { instances.take() }
 
-  func birth(_ row: Int) -> Birth? { births.isEmpty ? nil : births[row] }
-
-  /// A row's storage. What it has by property may be moved out if something else is left in its place.
-  subscript(row: Int) -> Storage { storages[row] }
-
-  /// A row's values, of which none was taken.
-  func stored(_ row: Int) throws -> [Value] {
-    let storage = storages[row]
-    return try (0..<storage.header.count).map { try storage[$0].slot.value() ?? .null }
+  subscript(row: Int) -> FetchedRow {
+    FetchedRow(storage: storages[row], place: places[row], birth: births.isEmpty ? nil : births[row])
   }
 
   /// The same rows in the order of some z indexes, among which theirs are.
@@ -41,7 +34,7 @@ final class FetchedRows: @unchecked Sendable {
     guard count > 1 else { return self }
     let rows = Dictionary(uniqueKeysWithValues: places.enumerated().map { ($1.zIndex, $0) })
     let ordered = FetchedRows()
-    for row in order.compactMap({ rows[$0] }) { ordered.add(storages[row], places[row], birth(row), isNamed: !births.isEmpty) }
+    for row in order.compactMap({ rows[$0] }) { ordered.add(self[row], isNamed: !births.isEmpty) }
     return ordered
   }
 
@@ -56,18 +49,10 @@ final class FetchedRows: @unchecked Sendable {
     try select(SQL(db, type.selectAll), type, asInstancesIn: database)
   }
 
-  /// The object with a key, if it can be shown, or is asked for whether it can or not.
-  convenience init(_ type: MappedType, _ db: Database, key: ObjectKey, mayBeIncomplete: Bool = false) throws {
-    try self.init(type, SQL(db, type.selectByKey), key: key, mayBeIncomplete: mayBeIncomplete)
-  }
-
-  /// The same.
-  ///
-  /// - Parameter select: the type's `selectByKey`.
-  convenience init(_ type: MappedType, _ select: consuming SQL, key: ObjectKey, mayBeIncomplete: Bool = false) throws {
+  /// The object with a key, if it can be shown.
+  convenience init(_ type: MappedType, _ db: Database, key: ObjectKey) throws {
     self.init()
-    try select.bind(key.value)
-    try self.select(select, type, last: type.last, mayBeIncomplete: mayBeIncomplete)
+    if let row = try FetchedRow.find(key, type, db) { add(row, isNamed: type.birth != nil) }
   }
 
   /// The objects that a query asks for, in its order.
@@ -115,12 +100,11 @@ final class FetchedRows: @unchecked Sendable {
 
   /// Reads the rows of a statement that gives them out one by one, in the order that is asked for.
   private func select(
-    _ select: consuming SQL, _ type: MappedType, last: Int32? = nil, mayBeIncomplete: Bool = false,
-    of batch: ZIndexBatch? = nil, asInstancesIn database: Store? = nil
+    _ select: consuming SQL, _ type: MappedType, of batch: ZIndexBatch? = nil, asInstancesIn database: Store? = nil
   ) throws {
     let instances = database.flatMap { InstanceBuffer(type.layout, in: $0) }
     try type.reads.withUnsafeBufferPointer { reads in
-      var reading = RowReading(self, type, reads, instances, last: last, mayBeIncomplete: mayBeIncomplete, of: batch)
+      var reading = RowReading(self, type, reads, instances, of: batch)
       try select.forEachRow { values in try reading.read(values) }
       self.instances = reading.instances
     }
@@ -200,9 +184,9 @@ final class FetchedRows: @unchecked Sendable {
     births.removeLast(max(births.count - count, 0))
   }
 
-  func add(_ storage: Storage, _ place: ObjectPlace, _ birth: Birth?, isNamed: Bool) {
-    storages.append(storage)
-    places.append(place)
-    if isNamed { births.append(birth) }
+  func add(_ row: FetchedRow, isNamed: Bool) {
+    storages.append(row.storage)
+    places.append(row.place)
+    if isNamed { births.append(row.birth) }
   }
 }

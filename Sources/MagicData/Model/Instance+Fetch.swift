@@ -4,18 +4,18 @@ extension Instance {
   /// Makes an instance of a row. A value that cannot be read as its property's type counts as not arrived
   /// (L-8, M-6): a property that can be absent is left as it is, for another the error is thrown.
   static func make<Object: MagicObject>(
-    _ object: UnsafeMutablePointer<Object>, _ layout: Layout, _ rows: FetchedRows, _ row: Int, in database: Store
+    _ object: UnsafeMutablePointer<Object>, _ layout: Layout, _ row: FetchedRow, in database: Store
   ) throws {
     let record = Record(
-      database: database.id, keeper: layout.asks ? database : nil, place: rows.places[row], birth: rows.birth(row))
-    if layout.holds(rows[row]) {
-      rows[row].part(of: 0).record = record
-      layout.compose(UnsafeMutableRawPointer(object), of: rows[row])
+      database: database.id, keeper: layout.asks ? database : nil, place: row.place, birth: row.birth)
+    if layout.holds(row.storage) {
+      row.storage.part(of: 0).record = record
+      layout.compose(UnsafeMutableRawPointer(object), of: row.storage)
       return
     }
     object.initialize(to: Object())
     do {
-      try fill(object, layout, rows[row], record, in: database)
+      try fill(object, layout, row.storage, record, in: database)
     } catch {
       object.deinitialize(count: 1)
       throw error

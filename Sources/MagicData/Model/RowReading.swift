@@ -12,9 +12,10 @@ enum RowOrder {
 /// Rows come in another order than they are asked for.
 struct RowsOutOfOrder: Error {}
 
-/// Makes storages of a statement's rows, one after the other, and adds them to the rows of a fetch.
+/// Makes storages of a statement's rows, one after the other.
 struct RowReading {
-  private let rows: FetchedRows
+  /// To which they are added; `nil` for one row alone.
+  private let rows: FetchedRows?
   private let type: MappedType
   private let reads: UnsafeBufferPointer<ColumnRead>
   private let fetches: UnsafeBufferPointer<Layout.Fetch>
@@ -29,6 +30,8 @@ struct RowReading {
   private var batch: ZIndexBatch?
   /// What the rows become, if all of them can, and where they are then.
   private(set) var instances: InstanceBuffer?
+  /// The row that was read last, if there are no rows to which it could be added.
+  private(set) var row: FetchedRow?
   private let database: Identifier?
   private var open: Storage?
   private var room: Storage.Room?
@@ -48,7 +51,7 @@ struct RowReading {
   ///   - last: where the last entry is, if it is there.
   ///   - order: to be looked after; `nil` if the statement does.
   init(
-    _ rows: FetchedRows, _ type: MappedType, _ reads: UnsafeBufferPointer<ColumnRead>, _ instances: InstanceBuffer?,
+    _ rows: FetchedRows?, _ type: MappedType, _ reads: UnsafeBufferPointer<ColumnRead>, _ instances: InstanceBuffer?,
     in order: RowOrder? = nil, last: Int32? = nil, mayBeIncomplete: Bool = false, of batch: ZIndexBatch? = nil
   ) {
     (self.rows, self.type, self.reads, self.instances, self.batch) = (rows, type, reads, instances, batch)
@@ -102,7 +105,7 @@ struct RowReading {
       // One that has not all it needs is not shown (M-6).
       vacancy.dropLast()
     } else if instances == nil, let storage = open {
-      rows.add(storage, place, born, isNamed: birth >= 0)
+      add(FetchedRow(storage: storage, place: place, birth: born))
     } else if !isHeld {
       takeApart()
     } else if instances != nil, text > InstanceBuffer.mostText {
@@ -119,7 +122,7 @@ struct RowReading {
   private mutating func isNext(_ slot: Slot, _ zIndex: Int64) -> Bool {
     let mark: Mark =
       switch slot {
-      case .integer(let number): .integer(Int64(number))
+      case .integer(let number): .integer(number)
       case .real(let number): .real(number)
       default: .other
       }
@@ -138,8 +141,13 @@ struct RowReading {
     (instances, room) = (nil, nil)
     for storage in storages {
       guard let record = storage.part(of: 0).record else { preconditionFailure("an instance of a row has a record") }
-      rows.add(storage, record.place, record.birth, isNamed: birth >= 0)
+      add(FetchedRow(storage: storage, place: record.place, birth: record.birth))
     }
+  }
+
+  private mutating func add(_ row: FetchedRow) {
+    guard let rows else { return self.row = row }
+    rows.add(row, isNamed: birth >= 0)
   }
 
   private func isWithoutRequired(_ row: UnsafeMutablePointer<Storage.Property>) -> Bool {

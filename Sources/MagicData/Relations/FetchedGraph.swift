@@ -73,7 +73,7 @@ struct FetchedGraph: Sendable {
         let isOne = relation.codec.isAsync && !relation.stored.kind.isLinked
         for row in first..<types[index].rows.count {
           var links: [Link] = []
-          if isOne, case .integer(let zIndex) = types[index].rows[row][relation.index].slot { links = [Link(target: zIndex)] }
+          if isOne, case .integer(let zIndex) = types[index].rows[row].storage[relation.index].slot { links = [Link(target: zIndex)] }
           types[index].links[number].append(links)
         }
         continue
@@ -82,7 +82,7 @@ struct FetchedGraph: Sendable {
       var links: [[Link]] = Array(repeating: [], count: types[index].rows.count - first)
       if !relation.stored.kind.isLinked {
         for row in links.indices {
-          guard case .integer(let zIndex) = types[index].rows[first + row][relation.index].slot else { continue }
+          guard case .integer(let zIndex) = types[index].rows[first + row].storage[relation.index].slot else { continue }
           links[row] = [Link(target: zIndex)]
         }
       } else if links.count == 1 {

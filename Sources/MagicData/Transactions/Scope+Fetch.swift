@@ -9,21 +9,29 @@ extension Scope {
     case graph(FetchedGraph)
 
     /// - Parameter types: where the types of all objects are that a graph may have; the first is `type`.
-    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, in store: Store, key: ObjectKey? = nil) throws {
-      let rows =
-        try key.map { try FetchedRows(type, db, key: $0) }
-        ?? FetchedRows(all: type, db, asInstancesIn: store)
-      self = try Fetched(rows, type, types, db)
+    init(_ type: MappedType, _ types: [MappedType], _ db: Connection, in store: Store) throws {
+      self = try Fetched(FetchedRows(all: type, db, asInstancesIn: store), type, types, db)
     }
 
     init(_ rows: FetchedRows, _ type: MappedType, _ types: [MappedType], _ db: Connection) throws {
       self = type.layout.hasRelations ? .graph(try FetchedGraph(rows, types, db)) : .rows(rows, type.layout)
     }
+  }
 
-    var count: Int {
-      switch self {
-      case .rows(let rows, _): rows.count
-      case .graph(let graph): graph.count
+  /// What a look-up finds, likewise.
+  enum Found: Sendable {
+    case row(FetchedRow, Layout)
+    case graph(FetchedGraph)
+
+    /// - Parameter types: as of what is fetched.
+    init?(_ key: ObjectKey, _ type: MappedType, _ types: [MappedType], _ db: Connection) throws {
+      if type.layout.hasRelations {
+        let rows = try FetchedRows(type, db, key: key)
+        guard rows.count > 0 else { return nil }
+        self = .graph(try FetchedGraph(rows, types, db))
+      } else {
+        guard let row = try FetchedRow.find(key, type, db) else { return nil }
+        self = .row(row, type.layout)
       }
     }
   }
@@ -49,26 +57,37 @@ extension Scope {
   }
 
   /// The one that was looked for; what makes it unreadable is thrown.
-  func first<Object: MagicObject>(_: Object.Type, _ fetched: Fetched) throws -> Object? {
-    guard fetched.count > 0 else { return nil }
-    switch fetched {
+  func object<Object: MagicObject>(_: Object.Type, _ found: Found) throws -> Object {
+    switch found {
     case .graph(let graph):
       let objects: [Object] = try make(graph, first: true)
-      return objects.first
-    case .rows(let rows, let layout):
-      return try make(rows, 0, layout, in: store)
+      guard let object = objects.first else { throw missing(Object.self) }
+      return object
+    case .row(let row, let layout):
+      let object = UnsafeMutablePointer<Object>.allocate(capacity: 1)
+      defer { object.deallocate() }
+      try make(object, row, layout, in: store)
+      return object.move()
     }
   }
 
-  nonisolated(nonsending) func fetch(_ type: MappedType, key: ObjectKey? = nil) async throws -> Fetched {
+  nonisolated(nonsending) func fetch(_ type: MappedType) async throws -> Fetched {
     let types = type.layout.hasRelations ? try await typesForReading(of: type) : []
     // One statement sees one moment by itself.
-    if let key, types.isEmpty {
-      return try await lookUp(type.selectByKey) { select in .rows(try FetchedRows(type, select, key: key), type.layout) }
+    return try await read(isOneStatement: types.isEmpty, pace: type.pace) { [store] db in
+      try Fetched(type, types, db, in: store)
     }
-    return try await read(isOneStatement: types.isEmpty, pace: key == nil ? type.pace : nil) { [store] db in
-      try Fetched(type, types, db, in: store, key: key)
-    }
+  }
+
+  /// The object with a primary value; `nil` if there is none that can be shown.
+  nonisolated(nonsending) func find<Object: MagicObject>(_: Object.Type, _ primary: some MagicalPrimary) async throws -> Found? {
+    var type = store.known(Object.self)
+    let key = try type?.layout.key(primary) ?? key(of: Object.self, primary)
+    if type == nil { type = try await mappedForReading(Object.self) }
+    guard let type else { return nil }
+    guard type.layout.hasRelations else { return try await row(type, key).map { .row($0, type.layout) } }
+    let types = try await typesForReading(of: type)
+    return try await read { db in try Found(key, type, types, db) }
   }
 
   /// The objects of rows that are read by whoever asks.
@@ -96,7 +115,7 @@ extension Scope {
     var count = 0
     for row in 0..<rows.count {
       do {
-        try make(objects + count, rows, row, layout, in: store)
+        try make(objects + count, rows[row], layout, in: store)
         count += 1
       } catch let error as MagicDataError where error.code == .value {
         continue
@@ -109,9 +128,9 @@ extension Scope {
   }
 
   private func make<Object: MagicObject>(
-    _ object: UnsafeMutablePointer<Object>, _ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store
+    _ object: UnsafeMutablePointer<Object>, _ row: FetchedRow, _ layout: Layout, in store: Store
   ) throws {
-    try Instance.make(object, layout, rows, row, in: store)
+    try Instance.make(object, layout, row, in: store)
     try remember(object, layout, in: store)
   }
 
@@ -121,14 +140,6 @@ extension Scope {
   ) throws {
     guard case .transaction(let place, _) = self, place.open.changes > 0 else { return }
     place.open.remember(try Instance(at: object, layout).memory(ofFetchIn: store, after: place.open.changes))
-  }
-
-  private func make<Object: MagicObject>(_ rows: FetchedRows, _ row: Int, _ layout: Layout, in store: Store) throws -> Object {
-    try withUnsafeTemporaryAllocation(of: Object.self, capacity: 1) { object in
-      guard let object = object.baseAddress else { throw MagicDataError(.failed, "there was no memory for an object") }
-      try make(object, rows, row, layout, in: store)
-      return object.move()
-    }
   }
 
   /// The objects of a graph that were asked for, of those that can be read.
@@ -160,7 +171,7 @@ extension Scope {
     for row in 0..<ofType.rows.count {
       try made.add { object in
         do {
-          try make(object, ofType.rows, row, layout, in: store)
+          try make(object, ofType.rows[row], layout, in: store)
           return true
         } catch let error as MagicDataError where error.code == .value && !(first && row == 0) {
           return false

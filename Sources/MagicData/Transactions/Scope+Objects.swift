@@ -188,23 +188,13 @@ extension Scope {
   nonisolated(nonsending) func object<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Object {
-    guard let object = try await find(Object.self, primary) else { throw missing(Object.self) }
-    return object
-  }
-
-  nonisolated(nonsending) func find<Object: MagicObject>(_: Object.Type, _ primary: some MagicalPrimary) async throws -> Object?
-  {
-    if let type = store.known(Object.self) {
-      return try first(Object.self, try await fetch(type, key: type.layout.key(primary)))
-    }
-    let key = try key(of: Object.self, primary)
-    guard let type = try await mappedForReading(Object.self) else { return nil }
-    return try first(Object.self, try await fetch(type, key: key))
+    guard let found = try await find(Object.self, primary) else { throw missing(Object.self) }
+    return try object(Object.self, found)
   }
 
   nonisolated(nonsending) func has<Object: MagicObject>(of: Object.Type, _ primary: some MagicalPrimary) async throws -> Bool {
     let key = try key(of: Object.self, primary)
     guard let type = try await mappedForReading(Object.self) else { return false }
-    return try await lookUp(type.selectByKey) { select in try FetchedRows(type, select, key: key).count == 1 }
+    return try await row(type, key) != nil
   }
 }

@@ -74,14 +74,12 @@ enum Scope {
     return result
   }
 
-  /// One statement that takes microseconds.
-  nonisolated(nonsending) func lookUp<Result: Sendable>(
-    _ sql: String, _ body: @Sendable @escaping (consuming SQL) throws -> Result
-  ) async throws -> Result {
-    guard case .database(let store) = self else { return try await read { db in try body(SQL(db, sql)) } }
-    let result = try await store.lookUp(sql, body)
+  /// An object's row, which one statement finds within microseconds.
+  nonisolated(nonsending) func row(_ type: MappedType, _ key: ObjectKey) async throws -> FetchedRow? {
+    guard case .database(let store) = self else { return try await read { db in try FetchedRow.find(key, type, db) } }
+    let row = try await store.row(type, key)
     try Task.checkCancellation()
-    return result
+    return row
   }
 
   /// The type's place in the database; makes its table, or the columns that are new, if need be.

@@ -59,7 +59,8 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   /// - Throws: ``MagicDataError`` with `value` if a stored value cannot be read as its property's type, `model` if the model has no primary value or one of another
   ///   kind; else as ``MagicData/object(of:)``; what the conversion throws.
   @concurrent public func fetch(primary: some MagicalPrimary) async throws -> Converted? {
-    try await scope.find(Converted.Model.self, primary).map(Converted.init)
+    guard let found = try await scope.find(Converted.Model.self, primary) else { return nil }
+    return try Converted(scope.object(Converted.Model.self, found))
   }
 
   /// How many objects there are.

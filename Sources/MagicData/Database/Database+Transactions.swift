@@ -3,7 +3,11 @@ internal import GRDBSQLite
 
 /// As GRDB's own, which compile their statements anew each time: a tenth of a short transaction.
 extension Database {
-  func beginWriting() throws { try cachedStatement(sql: "BEGIN IMMEDIATE").execute() }
+  func beginWriting() throws {
+    // GRDB asks SQLite itself whether a transaction is open: only of its end it has to be told, for those who wait for that.
+    let begin = try SQL(self, "BEGIN IMMEDIATE")
+    try begin.run()
+  }
   func endWriting() throws { try cachedStatement(sql: "COMMIT").execute() }
 
   /// If SQLite has not done so by itself.

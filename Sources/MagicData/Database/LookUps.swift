@@ -16,7 +16,8 @@ final class LookUps: @unchecked Sendable {
     let queue: DatabaseQueue
     /// For statements that are kept here, with which no other than SQLite's own calls are made: these do not ask in which queue they are.
     let db: Connection
-    private var kept: [(sql: String, statement: Statement)] = []
+    // Of the thread that has it.
+    @exclusivity(unchecked) private var kept: [(sql: String, statement: Statement)] = []
 
     /// What an app looks up again and again is of few types.
     private static let most = 8

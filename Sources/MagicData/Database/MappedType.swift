@@ -59,13 +59,13 @@ final class MappedType: Sendable {
     // Before the fields stand the z index and the key.
     var column: Int32 = 1
     let reads = zip(layout.properties, fields).map { property, field -> ColumnRead in
-      if property.kind.isLinked { return ColumnRead(column: -1, kind: property.kind, property.codec, isRequired: false) }
+      if property.kind.isLinked { return ColumnRead(column: -1, kind: property.kind, property, isRequired: false) }
       // An object whose claim has not arrived has no number (M-19).
       guard field != nil else {
-        return ColumnRead(column: 1, kind: stored.keyKind, property.codec, isRequired: stored.schema.hasNumbers)
+        return ColumnRead(column: 1, kind: stored.keyKind, property, isRequired: stored.schema.hasNumbers)
       }
       column += 1
-      return ColumnRead(column: column, kind: property.kind, property.codec, isRequired: !property.canBeAbsent)
+      return ColumnRead(column: column, kind: property.kind, property, isRequired: !property.canBeAbsent)
     }
     columnNames = stored.columns(columns)
     selectAll = stored.select(columns)

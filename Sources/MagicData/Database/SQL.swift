@@ -15,10 +15,7 @@ package struct SQL: ~Copyable {
 
   /// - Parameter isKept: whether the connection keeps the statement, as it does for good, for whoever asks the same again.
   package init(_ db: Database, _ sql: String, isKept: Bool = true) throws {
-    self.db = db
-    statement = isKept ? try db.cachedStatement(sql: sql) : try db.makeStatement(sql: sql)
-    pointer = statement.sqliteStatement
-    sqlite3_reset(pointer)
+    self.init(db, isKept ? try db.cachedStatement(sql: sql) : try db.makeStatement(sql: sql))
   }
 
   /// A statement that somebody keeps for a connection.
@@ -135,6 +132,18 @@ package struct SQL: ~Copyable {
         bytes.isEmpty
           ? sqlite3_bind_zeroblob(pointer, bound, 0)
           : sqlite3_bind_blob(pointer, bound, bytes.baseAddress, Int32(bytes.count), nil))
+    }
+  }
+
+  /// Binds a value while `body` runs, which is all that the statement is for: a text is not copied.
+  mutating func withBound<Result>(_ value: Value, _ body: (inout SQL) throws -> Result) throws -> Result {
+    guard case .text(var text) = value else {
+      try bind(value)
+      return try body(&self)
+    }
+    return try text.withUTF8 { bytes in
+      try bind(.text(UnsafeRawBufferPointer(bytes)) as Value.Encoded)
+      return try body(&self)
     }
   }
 

@@ -27,11 +27,12 @@ struct FetchedRow: @unchecked Sendable {
   static func find(
     _ key: ObjectKey, _ type: MappedType, _ select: consuming SQL, mayBeIncomplete: Bool = false
   ) throws -> FetchedRow? {
-    try select.bind(key.value)
-    return try type.reads.withUnsafeBufferPointer { reads in
-      var reading = RowReading(nil, type, reads, nil, last: type.last, mayBeIncomplete: mayBeIncomplete)
-      try select.forEachRow { values in try reading.read(values) }
-      return reading.row
+    try select.withBound(key.value) { select in
+      try type.reads.withUnsafeBufferPointer { reads in
+        var reading = RowReading(nil, type, reads, nil, last: type.last, mayBeIncomplete: mayBeIncomplete)
+        try select.forEachRow { values in try reading.read(values) }
+        return reading.row
+      }
     }
   }
 }

@@ -38,7 +38,6 @@ final class Layout: Sendable {
     let slot: Int
     /// Whether nil is as good a value as any, and what `init()` leaves.
     let mayBeNull: Bool
-    let initialEdits: UInt32
 
     func holds(_ slot: Slot) -> Bool {
       if case .null = slot, mayBeNull { true } else { codec.takes(slot) }
@@ -247,9 +246,7 @@ final class Layout: Sendable {
     self.offsets = offsets.map { Layout.forGood($0.enumerated().map { ($1, $0 < slots.count ? Int32(slots[$0]) : nil) }) }
     fetches = Layout.forGood(
       zip(properties, slots).map {
-        Fetch(
-          codec: $0.codec, slot: $1, mayBeNull: $0.role == .optional && $0.initialEdits == 0 && $0.relation == nil,
-          initialEdits: $0.initialEdits)
+        Fetch(codec: $0.codec, slot: $1, mayBeNull: $0.role == .optional && $0.initialEdits == 0 && $0.relation == nil)
       })
     self.firstPlace = firstPlace
     isClass = type is AnyClass

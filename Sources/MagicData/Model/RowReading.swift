@@ -13,7 +13,7 @@ enum RowOrder {
 struct RowsOutOfOrder: Error {}
 
 /// Makes storages of a statement's rows, one after the other.
-struct RowReading {
+struct RowReading: ~Copyable {
   /// To which they are added; `nil` for one row alone.
   private let rows: FetchedRows?
   private let type: MappedType
@@ -81,34 +81,39 @@ struct RowReading {
     guard let vacancy = room else { preconditionFailure("rows have a storage") }
     let properties = vacancy.vacant
     // Both are asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
-    var (isIncomplete, isHeld, text) = (false, true, 0)
+    var state = RowState()
+    var property = properties
     for index in 0..<reads.count {
-      let column = Int(reads[index].column)
-      let (slot, isPlain) = column < 0 ? (.null, false) : reads[index].slot(values[column])
-      if case .text(let string) = slot { text += string.utf8.count }
-      if !isPlain {
-        if case .null = slot, reads[index].isRequired { isIncomplete = true }
-        if !fetches[index].holds(slot) { isHeld = false }
+      let edits = reads[index].initialEdits
+      let value = reads[index].column < 0 ? nil : values[Int(reads[index].column)]
+      // Each where it is known what it is: a slot that may be any is put together first and taken apart again.
+      switch reads[index].plainType(of: value) {
+      case SQLITE_INTEGER:
+        property.initialize(to: Storage.Property(slot: .integer(sqlite3_value_int64(value)), isStored: true, edits: edits))
+      case SQLITE_FLOAT:
+        property.initialize(to: Storage.Property(slot: .real(sqlite3_value_double(value)), isStored: true, edits: edits))
+      case SQLITE_TEXT:
+        let string = Value.text(value)
+        state.text &+= string.utf8.count
+        property.initialize(to: Storage.Property(slot: .text(string), isStored: true, edits: edits))
+      default: readApart(property, index, value, &state)
       }
-      (properties + index).initialize(to: Storage.Property(slot: slot, isStored: true, edits: fetches[index].initialEdits))
+      property += 1
     }
-    if hasFormer {
-      readFormer(properties, values)
-      (isIncomplete, isHeld, text) = (isWithoutRequired(properties), type.layout.holds(properties), bytesOfText(properties))
-    }
+    if hasFormer { readFormer(properties, values, &state) }
     vacancy.take(database.map { Record(database: $0, keeper: nil, place: place, birth: born) })
     if case .property(let index) = order, !isNext(properties[index].slot, zIndex) {
       vacancy.dropLast()
       throw RowsOutOfOrder()
     }
-    if isIncomplete, !mayBeIncomplete {
+    if state.isIncomplete, !mayBeIncomplete {
       // One that has not all it needs is not shown (M-6).
       vacancy.dropLast()
     } else if instances == nil, let storage = open {
       add(FetchedRow(storage: storage, place: place, birth: born))
-    } else if !isHeld {
+    } else if !state.isHeld {
       takeApart()
-    } else if instances != nil, text > InstanceBuffer.mostText {
+    } else if instances != nil, state.text > InstanceBuffer.mostText {
       instances?.isolateLast()
       room = nil
     }
@@ -135,8 +140,35 @@ struct RowReading {
     }
   }
 
+  /// What a row turns out to be.
+  private struct RowState {
+    var isIncomplete = false
+    var isHeld = true
+    /// In bytes.
+    var text = 0
+
+    mutating func add(_ slot: Slot, isRequired: Bool, isHeld: Bool) {
+      switch slot {
+      case .null: if isRequired { isIncomplete = true }
+      case .text(let string): text += string.utf8.count
+      default: break
+      }
+      if !isHeld { self.isHeld = false }
+    }
+  }
+
+  // These are of few rows, and each would take registers from all others.
+
+  @inline(never) private func readApart(
+    _ property: UnsafeMutablePointer<Storage.Property>, _ index: Int, _ value: OpaquePointer?, _ state: inout RowState
+  ) {
+    let slot = value == nil ? .null : reads[index].slot(value)
+    state.add(slot, isRequired: reads[index].isRequired, isHeld: fetches[index].holds(slot))
+    property.initialize(to: Storage.Property(slot: slot, isStored: true, edits: reads[index].initialEdits))
+  }
+
   /// One row cannot be an instance as it is: then all of them become instances later.
-  private mutating func takeApart() {
+  @inline(never) private mutating func takeApart() {
     let storages = instances?.takeStorages() ?? []
     (instances, room) = (nil, nil)
     for storage in storages {
@@ -150,23 +182,19 @@ struct RowReading {
     rows.add(row, isNamed: birth >= 0)
   }
 
-  private func isWithoutRequired(_ row: UnsafeMutablePointer<Storage.Property>) -> Bool {
-    for index in 0..<reads.count where reads[index].isRequired {
-      if case .null = row[index].slot { return true }
-    }
-    return false
-  }
-
-  private func bytesOfText(_ row: UnsafeMutablePointer<Storage.Property>) -> Int {
-    (0..<reads.count).reduce(0) { if case .text(let string) = row[$1].slot { $0 + string.utf8.count } else { $0 } }
-  }
-
-  private func readFormer(_ row: UnsafeMutablePointer<Storage.Property>, _ values: UnsafePointer<OpaquePointer?>) {
+  @inline(never) private func readFormer(
+    _ properties: UnsafeMutablePointer<Storage.Property>, _ values: UnsafePointer<OpaquePointer?>, _ state: inout RowState
+  ) {
     for (index, kinds) in type.former {
       for (column, kind) in kinds {
-        guard case .null = row[index].slot else { break }
-        row[index].slot = Slot(stored: kind.readable(Value(stored: values[Int(column)], kind.kind)))
+        guard case .null = properties[index].slot else { break }
+        properties[index].slot = Slot(stored: kind.readable(Value(stored: values[Int(column)], kind.kind)))
       }
+    }
+    state = RowState()
+    for index in 0..<reads.count {
+      let slot = properties[index].slot
+      state.add(slot, isRequired: reads[index].isRequired, isHeld: fetches[index].holds(slot))
     }
   }
 }
@@ -181,9 +209,12 @@ struct ColumnRead: Sendable {
   let isRequired: Bool
   /// SQLite's type of values that the property's slot holds whatever they are; 0, which is none, if it has to be looked at them.
   let plain: Int32
+  /// Of the property, in an instance that was read.
+  let initialEdits: UInt32
 
-  init(column: Int32, kind: Value.Kind, _ codec: Codec, isRequired: Bool) {
-    (self.column, self.kind, self.isRequired) = (column, kind, isRequired)
+  init(column: Int32, kind: Value.Kind, _ property: Layout.Property, isRequired: Bool) {
+    (self.column, self.kind, self.isRequired, initialEdits) = (column, kind, isRequired, property.initialEdits)
+    let codec = property.codec
     isUUID = if case .uuid = codec { true } else { false }
     plain =
       switch codec {
@@ -194,19 +225,15 @@ struct ColumnRead: Sendable {
       }
   }
 
-  /// A value in the form in which an instance holds it, and whether that is what the property's slot holds in any case.
-  @inline(__always) fileprivate func slot(_ value: OpaquePointer?) -> (slot: Slot, isPlain: Bool) {
-    let type = sqlite3_value_type(value)
-    guard type == plain else { return (slot(value, type), false) }
-    return switch type {
-    case SQLITE_INTEGER: (.integer(sqlite3_value_int64(value)), true)
-    case SQLITE_FLOAT: (.real(sqlite3_value_double(value)), true)
-    default: (.text(Value.text(value)), true)
-    }
+  /// SQLite's type of a value that the property's slot holds whatever it is; 0 of any other.
+  @inline(__always) fileprivate func plainType(of value: OpaquePointer?) -> Int32 {
+    guard let value, sqlite3_value_type(value) == plain else { return 0 }
+    return plain
   }
 
-  private func slot(_ value: OpaquePointer?, _ type: Int32) -> Slot {
-    switch type {
+  /// A value in the form in which an instance holds it.
+  fileprivate func slot(_ value: OpaquePointer?) -> Slot {
+    switch sqlite3_value_type(value) {
     case SQLITE_INTEGER: .integer(sqlite3_value_int64(value))
     case SQLITE_FLOAT: .real(sqlite3_value_double(value))
     case SQLITE_NULL: .null

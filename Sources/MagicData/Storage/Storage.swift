@@ -270,7 +270,7 @@ struct InstanceIdentity: Hashable {
   /// Whether a slot is the first of an instance.
   func isFirst(_ slot: Int) -> Bool { slot == 0 || slot % header.count == 0 }
 
-  private func number(of slot: Int) -> Int { header.room == 1 ? 0 : slot / header.count }
+  private func number(of slot: Int) -> Int { slot == 0 || header.room == 1 ? 0 : slot / header.count }
 
   /// Of a storage that somebody holds: it stays where it is.
   private func head(of number: Int) -> UnsafeMutablePointer<Head> {

@@ -59,10 +59,7 @@ extension Scope {
   /// The one that was looked for; what makes it unreadable is thrown.
   func object<Object: MagicObject>(_: Object.Type, _ found: Found) throws -> Object {
     switch found {
-    case .graph(let graph):
-      let objects: [Object] = try make(graph, first: true)
-      guard let object = objects.first else { throw missing(Object.self) }
-      return object
+    case .graph(let graph): return try first(graph)
     case .row(let row, let layout):
       let object = UnsafeMutablePointer<Object>.allocate(capacity: 1)
       defer { object.deallocate() }
@@ -106,6 +103,12 @@ extension Scope {
   }
 
   // MARK: Instances
+
+  private func first<Object: MagicObject>(_ graph: FetchedGraph) throws -> Object {
+    let objects: [Object] = try make(graph, first: true)
+    guard let object = objects.first else { throw missing(Object.self) }
+    return object
+  }
 
   /// Makes the objects of rows one behind the other, without those that have a value which cannot be read.
   /// - Returns: how many they are; if it throws, there is none.

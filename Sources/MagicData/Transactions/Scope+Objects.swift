@@ -185,7 +185,7 @@ extension Scope {
     try await exclusively { try await change { transaction in try transaction.removeAll(of: type) } }
   }
 
-  nonisolated(nonsending) func object<Object: MagicObject>(
+  @inline(__always) nonisolated(nonsending) func object<Object: MagicObject>(
     of: Object.Type, primary: some MagicalPrimary
   ) async throws -> Object {
     guard let found = try await find(Object.self, primary) else { throw missing(Object.self) }

@@ -75,7 +75,7 @@ enum Scope {
   }
 
   /// An object's row, which one statement finds within microseconds.
-  nonisolated(nonsending) func row(_ type: MappedType, _ key: ObjectKey) async throws -> FetchedRow? {
+  @inline(__always) nonisolated(nonsending) func row(_ type: MappedType, _ key: ObjectKey) async throws -> FetchedRow? {
     guard case .database(let store) = self else { return try await read { db in try FetchedRow.find(key, type, db) } }
     let row = try await store.row(type, key)
     try Task.checkCancellation()

@@ -420,26 +420,8 @@ import Testing
   /// H-21, J-15: more fields than one type, or all types together, can have keep back who wrote them, and nobody else.
   @Test(arguments: [[600], Array(repeating: 600, count: 7)])
   func whatIsMoreThanADatabaseMayHaveKeepsNothingElseBack(counts: [Int]) async throws {
-    let dataSet = String(repeating: "1", count: 32)
     for (number, name) in ["one", "two"].enumerated() {
-      let (replica, first) = (String(repeating: "\(number + 2)", count: 32), number * 600)
-      let types = counts.indices.map { counts.count == 1 ? "T" : "T\(number * counts.count + $0)" }
-      let schema = zip(types, counts).map { type, count in
-        let fields = (first..<first + count).map { #"{"id":"f\#($0)","name":"f\#($0)","kind":"integer"}"# }
-        return
-          #"{"type":{"id":"\#(type)","name":"\#(type)","primary":{"name":"id","kind":"text"},"fields":[\#(fields.joined(separator: ","))]}}"#
-      }
-      // A segment tells of the fields that its entries have.
-      let entries = zip(types, counts).map { type, count in
-        let values = (first..<first + count).map { #""f\#($0)":1"# }
-        return #"{"type":"\#(type)","op":"update","object":"\#(name)","fields":{\#(values.joined(separator: ","))}}"#
-      }
-      let lines =
-        [#"{"magicdata":"journal","format":1,"dataSet":"\#(dataSet)"}"#] + schema + [
-          #"{"transaction":{"replica":"\#(replica)","sequence":1,"stamp":"\#(65_536 * (number + 1))","tag":1,"root":"\#(replica)","entries":[\#(entries.joined(separator: ","))]}}"#,
-          #"{"end":{"transactions":1}}"#,
-        ]
-      try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder["\(name).jsonl"])
+      try WideExport(counts, number: number, object: name).data.write(to: folder["\(name).jsonl"])
       let magic = try await MagicData(path: folder[name])
       _ = try await magic.rebuild(from: [.export(folder["\(name).jsonl"])], RebuildPlan())
       try await MagicReplicator(magic, remote: FolderRemote(folder["remote-\(name)"])).push()

@@ -2,6 +2,7 @@ import Foundation
 import MagicData
 import MagicJournal
 import MagicReplication
+import MagicTransport
 import TestSupport
 import Testing
 
@@ -143,6 +144,28 @@ import Testing
     }
     let server = try #require(place.server)
     await #expect { try await server.finished() } throws: { error in (error as? MagicDataError)?.code == .notFound }
+  }
+
+  /// J-15: what a served database has no room for ends nobody's push, and keeps back nobody else.
+  @Test func whatThereIsNoRoomForEndsNoPush() async throws {
+    let folder = try TemporaryFolder()
+    var databases: [MagicData] = []
+    for number in 0..<2 {
+      let magic = try await MagicData(path: folder["\(number)"])
+      try WideExport(Array(repeating: 600, count: 7), number: number, object: "1").data.write(to: folder["\(number).jsonl"])
+      _ = try await magic.rebuild(from: [.export(folder["\(number).jsonl"])], RebuildPlan())
+      databases.append(magic)
+    }
+    let server = try await RunningServer(MagicServer(databases[0], at: ["tcp://127.0.0.1:0"], options: RunningServer.quiet))
+    let remote = try SocketRemote(server.address)
+    try await MagicReplicator(databases[1], remote: remote).push()
+    let c = try await MagicData(path: folder["c"])
+    try await c.update(Note("1", "one"))
+    let (pull, push) = try await MagicReplicator(c, remote: remote).sync()
+    #expect((pull.transactions, push.transactions) == (1, 1))
+    #expect(try await databases[0].object(of: Note.self, primary: "1").title == "one")
+    #expect(try await DatabaseCheck(databases[0]).faults == [])
+    try await server.stop()
   }
 
   /// W-5, W-13: a hub without a data set takes that of who comes first, and tells it to who comes second. Without one it answers nothing else, and with one

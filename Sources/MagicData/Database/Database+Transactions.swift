@@ -4,7 +4,8 @@ internal import GRDBSQLite
 /// As GRDB's own, which compile their statements anew each time: a tenth of a short transaction.
 extension Database {
   func beginWriting() throws {
-    // GRDB asks SQLite itself whether a transaction is open: only of its end it has to be told, for those who wait for that.
+    // GRDB asks SQLite itself whether a transaction is open; of its end it has to be told, for those who wait for that. What else it notes of a beginning (its date, and whether
+    // the app has suspended its databases) is not used here.
     let begin = try SQL(self, "BEGIN IMMEDIATE")
     try begin.run()
   }

@@ -80,14 +80,15 @@ struct RowReading: ~Copyable {
     }
     guard let vacancy = room else { preconditionFailure("rows have a storage") }
     let properties = vacancy.vacant
-    // Both are asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
+    // What is lacking, and what is no slot's as it is, is asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
     var state = RowState()
     var property = properties
     for index in 0..<reads.count {
       let edits = reads[index].initialEdits
       let value = reads[index].column < 0 ? nil : values[Int(reads[index].column)]
+      let type = value == nil ? SQLITE_NULL : sqlite3_value_type(value)
       // Each where it is known what it is: a slot that may be any is put together first and taken apart again.
-      switch reads[index].plainType(of: value) {
+      switch type == reads[index].plain ? type : SQLITE_NULL {
       case SQLITE_INTEGER:
         property.initialize(to: Storage.Property(slot: .integer(sqlite3_value_int64(value)), isStored: true, edits: edits))
       case SQLITE_FLOAT:
@@ -96,7 +97,7 @@ struct RowReading: ~Copyable {
         let string = Value.text(value)
         state.text &+= string.utf8.count
         property.initialize(to: Storage.Property(slot: .text(string), isStored: true, edits: edits))
-      default: readApart(property, index, value, &state)
+      default: readApart(property, index, value, type, &state)
       }
       property += 1
     }
@@ -157,12 +158,13 @@ struct RowReading: ~Copyable {
     }
   }
 
-  // These are of few rows, and each would take registers from all others.
+  // What is apart from here on would take registers from the columns that need nothing of it.
 
   @inline(never) private func readApart(
-    _ property: UnsafeMutablePointer<Storage.Property>, _ index: Int, _ value: OpaquePointer?, _ state: inout RowState
+    _ property: UnsafeMutablePointer<Storage.Property>, _ index: Int, _ value: OpaquePointer?, _ type: Int32,
+    _ state: inout RowState
   ) {
-    let slot = value == nil ? .null : reads[index].slot(value)
+    let slot = reads[index].slot(value, type)
     state.add(slot, isRequired: reads[index].isRequired, isHeld: fetches[index].holds(slot))
     property.initialize(to: Storage.Property(slot: slot, isStored: true, edits: reads[index].initialEdits))
   }
@@ -178,8 +180,7 @@ struct RowReading: ~Copyable {
   }
 
   private mutating func add(_ row: FetchedRow) {
-    guard let rows else { return self.row = row }
-    rows.add(row, isNamed: birth >= 0)
+    if let rows { rows.add(row, isNamed: birth >= 0) } else { self.row = row }
   }
 
   @inline(never) private func readFormer(
@@ -225,15 +226,9 @@ struct ColumnRead: Sendable {
       }
   }
 
-  /// SQLite's type of a value that the property's slot holds whatever it is; 0 of any other.
-  @inline(__always) fileprivate func plainType(of value: OpaquePointer?) -> Int32 {
-    guard let value, sqlite3_value_type(value) == plain else { return 0 }
-    return plain
-  }
-
   /// A value in the form in which an instance holds it.
-  fileprivate func slot(_ value: OpaquePointer?) -> Slot {
-    switch sqlite3_value_type(value) {
+  fileprivate func slot(_ value: OpaquePointer?, _ type: Int32) -> Slot {
+    switch type {
     case SQLITE_INTEGER: .integer(sqlite3_value_int64(value))
     case SQLITE_FLOAT: .real(sqlite3_value_double(value))
     case SQLITE_NULL: .null

@@ -73,7 +73,8 @@ struct FetchedGraph: Sendable {
         let isOne = relation.codec.isAsync && !relation.stored.kind.isLinked
         for row in first..<types[index].rows.count {
           var links: [Link] = []
-          if isOne, case .integer(let zIndex) = types[index].rows[row].storage[relation.index].slot { links = [Link(target: zIndex)] }
+          let stored = types[index].rows[row].storage
+          if isOne, case .integer(let zIndex) = stored[relation.index].slot { links = [Link(target: zIndex)] }
           types[index].links[number].append(links)
         }
         continue

@@ -2,14 +2,13 @@ public import Foundation
 
 /// What another app's replica could bring: one object of each of some types, which have as many fields.
 public struct WideExport {
-  public static let dataSet = String(repeating: "1", count: 32)
-
   public let data: Data
 
   /// - Parameters:
   ///   - number: of the replica, from 0 on: each has other fields, and other types if there are several.
   ///   - object: its primary value.
   public init(_ counts: [Int], number: Int, object: String) {
+    let dataSet = String(repeating: "1", count: 32)
     let (replica, first) = (String(repeating: "\(number + 2)", count: 32), number * 600)
     let types = counts.indices.map { counts.count == 1 ? "T" : "T\(number * counts.count + $0)" }
     let schema = zip(types, counts).map { type, count in
@@ -23,7 +22,7 @@ public struct WideExport {
       return #"{"type":"\#(type)","op":"update","object":"\#(object)","fields":{\#(values.joined(separator: ","))}}"#
     }
     let lines =
-      [#"{"magicdata":"journal","format":1,"dataSet":"\#(WideExport.dataSet)"}"#] + schema + [
+      [#"{"magicdata":"journal","format":1,"dataSet":"\#(dataSet)"}"#] + schema + [
         #"{"transaction":{"replica":"\#(replica)","sequence":1,"stamp":"\#(65_536 * (number + 1))","tag":1,"root":"\#(replica)","entries":[\#(entries.joined(separator: ","))]}}"#,
         #"{"end":{"transactions":1}}"#,
       ]

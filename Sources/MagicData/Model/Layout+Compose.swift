@@ -1,9 +1,7 @@
 /// Instances put together of rows.
 extension Layout {
   /// Whether each of a row's values is what its property's slot holds, so that the row is an instance as it stands in its storage.
-  func holds(_ row: Storage) -> Bool { withExtendedLifetime(row) { holds(row.properties) } }
-
-  func holds(_ row: UnsafeMutablePointer<Storage.Property>) -> Bool {
+  func holds(_ row: Storage) -> Bool {
     firstPlace != nil && fetches.indices.allSatisfy { fetches[$0].holds(row[$0].slot) }
   }
 

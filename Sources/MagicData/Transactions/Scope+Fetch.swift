@@ -79,6 +79,7 @@ extension Scope {
   /// The object with a primary value; `nil` if there is none that can be shown.
   nonisolated(nonsending) func find<Object: MagicObject>(_: Object.Type, _ primary: some MagicalPrimary) async throws -> Found?
   {
+    // A type that is known is asked for once, and without a call that may wait.
     var type = store.known(Object.self)
     let key = try type?.layout.key(primary) ?? key(of: Object.self, primary)
     if type == nil { type = try await mappedForReading(Object.self) }

@@ -74,6 +74,7 @@ struct Benchmarks: AsyncParsableCommand {
   private func measure(_ cases: [Case], in workspace: Workspace) async throws -> Report {
     let runner = Runner(workspace: workspace, rounds: rounds)
     var report = Report(objects: objects, rounds: rounds)
+    show(report.heading(withMemory: memory))
     for (index, given) in cases.enumerated() {
       log("\(index + 1) of \(cases.count): \(given.label)")
       do {
@@ -86,6 +87,7 @@ struct Benchmarks: AsyncParsableCommand {
           }
         }
         report.cases.append(measured)
+        show(report.lines(of: measured))
       } catch {
         // One that fails is no reason to lose what an hour has measured.
         log("\(given.label) failed: \(error)")
@@ -106,10 +108,14 @@ struct Benchmarks: AsyncParsableCommand {
 
   private func publish(_ report: Report) throws {
     if let plot { try report.plot(to: URL(fileURLWithPath: plot, isDirectory: true)) }
-    print(report.table)
     if check { print("\n" + report.verdicts) }
     if !report.failed.isEmpty { print("\nFailed: \(report.failed.joined(separator: "; "))") }
     if !report.failed.isEmpty || check && !report.isMet { throw ExitCode(1) }
+  }
+
+  /// At once, as a run takes hours and may be stopped.
+  private func show(_ text: String) {
+    FileHandle.standardOutput.write(Data((text + "\n").utf8))
   }
 
   private func log(_ text: String) {

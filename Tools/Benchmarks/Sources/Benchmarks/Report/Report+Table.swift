@@ -8,30 +8,29 @@ struct Report: Codable {
   /// The names of cases that could not be measured.
   var failed: [String] = []
 
-  /// A table in Markdown: a line for each side that ours is compared with.
-  var table: String {
-    var lines = [
+  /// What a table in Markdown begins with.
+  func heading(withMemory: Bool) -> String {
+    [
       "Times are microseconds for each thing done, or bytes; medians of \(rounds) rounds in turn. The ratio is ours to the other's.",
       "",
-      line("case", "ours", "other", "", "ratio", "spread", "target") + (hasMemory ? " peak MB, ours and other |" : ""),
-      "|---|---|---|---|---|---|---|" + (hasMemory ? "---|" : ""),
-    ]
-    for measured in cases {
-      let ours = measured.sides[0]
-      if measured.comparisons.isEmpty {
-        lines.append(
-          line(measured.label, figure(ours.median), ours.name, "", "", "", verdict(measured)) + memory(ours, nil))
-      }
-      for (index, comparison) in measured.comparisons.enumerated() {
-        let other = measured.sides[index + 1]
-        lines.append(
-          line(
-            index == 0 ? measured.label : "", index == 0 ? figure(ours.median) : "", other.name, figure(other.median),
-            String(format: "%.2f", comparison.ratio), String(format: "%.2f-%.2f", comparison.least, comparison.most),
-            index == 0 ? verdict(measured) : "") + memory(index == 0 ? ours : nil, other))
-      }
+      line("case", "ours", "other", "", "ratio", "spread", "target") + (withMemory ? " peak MB, ours and other |" : ""),
+      "|---|---|---|---|---|---|---|" + (withMemory ? "---|" : ""),
+    ].joined(separator: "\n")
+  }
+
+  /// The table's lines for one case: one for each side that ours is compared with.
+  func lines(of measured: Measurement) -> String {
+    let ours = measured.sides[0]
+    if measured.comparisons.isEmpty {
+      return line(measured.label, figure(ours.median), ours.name, "", "", "", verdict(measured)) + memory(ours)
     }
-    return lines.joined(separator: "\n")
+    return measured.comparisons.enumerated().map { index, comparison in
+      let other = measured.sides[index + 1]
+      return line(
+        index == 0 ? measured.label : "", index == 0 ? figure(ours.median) : "", other.name, figure(other.median),
+        String(format: "%.2f", comparison.ratio), String(format: "%.2f-%.2f", comparison.least, comparison.most),
+        index == 0 ? verdict(measured) : "") + (index == 0 ? memory(ours, other) : memory(other))
+    }.joined(separator: "\n")
   }
 
   /// The targets alone, one a line.
@@ -47,8 +46,6 @@ struct Report: Codable {
 
   var isMet: Bool { cases.allSatisfy { $0.verdict?.isMet ?? true } }
 
-  private var hasMemory: Bool { cases.contains { $0.sides.contains { $0.memory != nil } } }
-
   private func line(_ cells: String...) -> String {
     let widths = [62, 9, 26, 9, 6, 11, 12]
     return "| "
@@ -62,11 +59,11 @@ struct Report: Codable {
 
   private func figure(_ value: Double) -> String { String(format: value < 1_000 ? "%.2f" : "%.0f", value) }
 
-  private func memory(_ ours: Measurement.Side?, _ other: Measurement.Side?) -> String {
-    guard hasMemory else { return "" }
-    let parts = [ours, other].compactMap { $0?.memory }.map { use in
+  /// Empty where memory was not measured.
+  private func memory(_ sides: Measurement.Side...) -> String {
+    let parts = sides.compactMap(\.memory).map { use in
       String(format: "%.0f (%.0f before)", Double(use.peak) / 1_048_576, Double(use.before) / 1_048_576)
     }
-    return " " + parts.joined(separator: ", ") + " |"
+    return parts.isEmpty ? "" : " " + parts.joined(separator: ", ") + " |"
   }
 }

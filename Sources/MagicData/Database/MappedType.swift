@@ -17,8 +17,6 @@ final class MappedType: Sendable {
   let (selectByZIndexes, selectByZIndexRange): (String, String)
   /// The same, of all objects and of some, for `RowFunction`; `nil` if there are too many columns.
   let (takeAll, takeByZIndexes, takeByZIndexRange): (String?, String?, String?)
-  /// Of a type with numbers, those of which z indexes and numbers run side by side.
-  let takeParallel: String?
   /// How many ranges of numbers are not worth a try to read them so, since the last one had gaps.
   let gaps = Locked(0)
   /// Statements for `RowFunction` of which rows came in another order than they were asked for.
@@ -77,7 +75,6 @@ final class MappedType: Sendable {
     takeByZIndexes = stored.take(columns, by: .zIndexes(asRange: false))
     takeByZIndexRange = stored.take(columns, by: .zIndexes(asRange: true))
     hasNumbers = stored.schema.hasNumbers
-    takeParallel = hasNumbers ? stored.take(columns, by: .parallel) : nil
     birth = stored.schema.hasBirths ? hasNumbers ? Int32(2 + columns.count) : 1 : nil
     last = Int32(2 + columns.count + (stored.schema.hasNumbers ? 1 : 0))
     relations = layout.properties.enumerated().compactMap { index, property in

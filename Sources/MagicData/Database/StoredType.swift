@@ -271,8 +271,6 @@ package final class StoredType: Sendable {
     case nothing, key, zIndex
     /// Those of a `ZIndexBatch`.
     case zIndexes(asRange: Bool)
-    /// From one z index to another, of which each is as far from its number.
-    case parallel
 
     fileprivate func sql(_ quotedKey: String) -> String {
       switch self {
@@ -281,7 +279,6 @@ package final class StoredType: Sendable {
       case .zIndex: " WHERE z_index = ?"
       case .zIndexes(asRange: false): " WHERE z_index IN (\(ZIndexBatch.marks))"
       case .zIndexes(asRange: true): " WHERE z_index BETWEEN ? AND ?"
-      case .parallel: " WHERE z_index BETWEEN ? AND ? AND +\(quotedKey) = z_index - ?"
       }
     }
   }

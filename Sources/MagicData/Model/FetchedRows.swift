@@ -60,7 +60,7 @@ final class FetchedRows: @unchecked Sendable {
     self.init()
     if let numbers = types.numbers(plan), try takeParallel(numbers, types.type, db, asInstancesIn: database) { return }
     if let order = types.rowOrder(plan) {
-      let query = try QueryText.taken(plan, types, db)
+      let query = try QueryText.taken(plan, types, in: order, db)
       let (sql, isKept) = (query.sql, query.isShared)
       if try take(sql, types.type, db, isKept: isKept, in: order, asInstancesIn: database, query.bind) { return }
     }
@@ -120,16 +120,25 @@ final class FetchedRows: @unchecked Sendable {
     asInstancesIn database: Store? = nil, _ bind: (inout SQL) throws -> Void
   ) throws -> Bool {
     guard let sql, !type.disordered.withLock({ $0.contains(sql) }) else { return false }
+    var statement = try SQL(db, sql, isKept: isKept)
+    try bind(&statement)
+    if try take(&statement, type, db, in: order, of: batch, asInstancesIn: database) { return true }
+    if isKept { type.disordered.withLock { _ = $0.insert(sql) } }
+    return false
+  }
+
+  /// - Returns: `false` if the rows come in another order: then nothing was read.
+  private func take(
+    _ statement: inout SQL, _ type: MappedType, _ db: Database, in order: RowOrder, of batch: ZIndexBatch? = nil,
+    asInstancesIn database: Store?
+  ) throws -> Bool {
     let instances = database.flatMap { InstanceBuffer(type.layout, in: $0) }
     let before = storages.count
     return try type.reads.withUnsafeBufferPointer { reads in
       var reading = RowReading(self, type, reads, instances, in: order, of: batch)
       do {
-        var statement = try SQL(db, sql, isKept: isKept)
-        try bind(&statement)
-        try RowFunction.run(statement, db, &reading)
+        try RowFunction.run(&statement, db, &reading)
       } catch is RowsOutOfOrder {
-        if isKept { type.disordered.withLock { _ = $0.insert(sql) } }
         keepFirst(before)
         return false
       }
@@ -139,14 +148,14 @@ final class FetchedRows: @unchecked Sendable {
   }
 
   /// Reads the objects that have each number of a range, if their z indexes follow each other as the numbers do, as those do that the database gave: without the numbers' index, which costs as much as
-  /// the rows. Whatever is there when it reads them, as many rows with numbers of the range are all that can be.
+  /// the rows. Between the first and the last of them, as many rows as there are numbers, with rising ones, are all that can be.
   ///
   /// - Returns: `false` if they do not, or there are too few for it to be worth it: then nothing was read.
   private func takeParallel(
     _ numbers: ClosedRange<Int64>, _ type: MappedType, _ db: Database, asInstancesIn database: Store?
   ) throws -> Bool {
     let (distance, isFar) = numbers.upperBound.subtractingReportingOverflow(numbers.lowerBound)
-    guard !isFar, distance >= FetchedRows.fewestParallel,
+    guard !isFar, distance >= FetchedRows.fewestParallel, let number = type.layout.primary, let sql = type.takeByZIndexRange,
       type.gaps.withLock({ gaps in
         defer { gaps = max(gaps - 1, 0) }
         return gaps == 0
@@ -158,17 +167,12 @@ final class FetchedRows: @unchecked Sendable {
       return try select.step() ? select.integer(0) : nil
     }
     guard let first = try zIndex(numbers.lowerBound), let last = try zIndex(numbers.upperBound),
-      last.subtractingReportingOverflow(first) == (distance, false),
-      case (let offset, let isBeyond) = first.subtractingReportingOverflow(numbers.lowerBound), !isBeyond,
-      try take(
-        type.takeParallel, type, db, asInstancesIn: database,
-        {
-          try $0.bind(first)
-          try $0.bind(last)
-          try $0.bind(offset)
-        })
+      last.subtractingReportingOverflow(first) == (distance, false)
     else { return false }
-    guard count <= distance else { return true }
+    var select = try SQL(db, sql)
+    try select.bind(first)
+    try select.bind(last)
+    if try take(&select, type, db, in: .property(number), asInstancesIn: database), count > distance { return true }
     type.gaps.withLock { $0 = FetchedRows.parallelPause }
     instances = nil
     keepFirst(0)

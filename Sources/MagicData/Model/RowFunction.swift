@@ -30,7 +30,7 @@ enum RowFunction {
   private static let places = Locked<[OpaquePointer: OpenPlace]>([:])
 
   /// - Throws: what reading a row throws.
-  static func run(_ statement: consuming SQL, _ db: Database, _ reading: inout RowReading) throws {
+  static func run(_ statement: inout SQL, _ db: Database, _ reading: inout RowReading) throws {
     guard let connection = db.sqliteConnection, let place = places.withLock({ $0[connection]?.place }) else {
       throw MagicDataError(.failed, "a connection has no function for rows")
     }

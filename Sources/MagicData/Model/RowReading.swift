@@ -160,7 +160,8 @@ struct RowReading: ~Copyable {
 
   // What is apart from here on would take registers from the columns that need nothing of it.
 
-  @inline(never) private func readApart(
+  // Mutating, though it changes nothing: a reading of which something is borrowed would be copied for each row.
+  @inline(never) private mutating func readApart(
     _ property: UnsafeMutablePointer<Storage.Property>, _ index: Int, _ value: OpaquePointer?, _ type: Int32,
     _ state: inout RowState
   ) {
@@ -183,7 +184,7 @@ struct RowReading: ~Copyable {
     if let rows { rows.add(row, isNamed: birth >= 0) } else { self.row = row }
   }
 
-  @inline(never) private func readFormer(
+  @inline(never) private mutating func readFormer(
     _ properties: UnsafeMutablePointer<Storage.Property>, _ values: UnsafePointer<OpaquePointer?>, _ state: inout RowState
   ) {
     for (index, kinds) in type.former {

@@ -91,11 +91,19 @@ struct QueryText {
   }
 
   /// The same for `RowFunction`, in no order. SQLite finds the rows on the same way, and has nothing to sort on it.
-  static func taken(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
+  static func taken(_ plan: QueryPlan, _ types: QueryTypes, in order: RowOrder, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
     let all = text.subject(types.type)
-    text.add("\(RowFunction.start)\(types.type.columnNames)) FROM \(all.table) WHERE ")
-    text.append(plan.condition, of: all, isRoot: true)
+    text.add("\(RowFunction.start)\(types.type.columnNames)) FROM ")
+    // What an index tells alone is asked of it alone: where SQLite follows it to the rows itself, it goes back to it for what it has of each.
+    if case .property(let property) = order, plan.condition.bounds(of: property) != nil {
+      text.add("(SELECT z_index FROM \(all.table) WHERE ")
+      text.append(plan.condition, of: all, isRoot: true)
+      text.add(") CROSS JOIN \(all.table) USING (z_index)")
+    } else {
+      text.add("\(all.table) WHERE ")
+      text.append(plan.condition, of: all, isRoot: true)
+    }
     try text.checkValues()
     return text
   }

@@ -48,7 +48,7 @@ struct QueryTypes: Sendable {
 
   /// The numbers of a query that asks for all objects between two of them, in their order or in any, and for nothing else.
   func numbers(_ plan: QueryPlan) -> ClosedRange<Int64>? {
-    guard type.takeParallel != nil, !plan.isPart, let primary = type.layout.primary,
+    guard type.hasNumbers, !plan.isPart, let primary = type.layout.primary,
       plan.order.allSatisfy({ $0.route.hops.isEmpty && $0.route.property == primary && !$0.isDescending }),
       let bounds = plan.condition.bounds(of: primary)
     else { return nil }
@@ -113,7 +113,7 @@ extension Condition {
   }
 
   /// The bounds of one property, if nothing else is asked for.
-  fileprivate func bounds(of property: Int) -> [Bound]? {
+  func bounds(of property: Int) -> [Bound]? {
     switch self {
     case .compares(property, let bounds): return bounds
     case .all(let parts):

@@ -12,6 +12,8 @@ final class MappedType: Sendable {
   let columns: [Int]
   let reads: [ColumnRead]
   let columnNames: String
+  /// By property, as the conditions of queries name it.
+  let quotedColumns: [String]
   /// The same as statements, by which objects are read.
   let (selectAll, selectByKey, selectByZIndex): (String, String, String)
   let (selectByZIndexes, selectByZIndexRange): (String, String)
@@ -66,6 +68,7 @@ final class MappedType: Sendable {
       return ColumnRead(column: column, kind: property.kind, property, isRequired: !property.canBeAbsent)
     }
     columnNames = stored.columns(columns)
+    quotedColumns = fields.map { MappedType.column($0, of: stored, as: stored.quotedTable) }
     selectAll = stored.select(columns)
     selectByKey = stored.select(columns, by: .key)
     selectByZIndex = stored.select(columns, by: .zIndex)
@@ -94,6 +97,15 @@ final class MappedType: Sendable {
       if !property.canBeAbsent { groups.append([field] + own.map(\.field)) }
     }
     (self.reads, self.former, self.formerFields, required) = (reads, former, formerFields, groups)
+  }
+
+  /// A property's column.
+  ///
+  /// - Parameter name: under which its table is asked, in quotes.
+  func quotedColumn(_ property: Int, of name: String) -> String { MappedType.column(fields[property], of: stored, as: name) }
+
+  private static func column(_ field: Int?, of stored: StoredType, as name: String) -> String {
+    "\(name).\(field.map { stored.quotedColumns[$0] } ?? stored.quotedKey)"
   }
 
   /// The fields of some properties, rising, as an entry has them.

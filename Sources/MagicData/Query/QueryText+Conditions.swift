@@ -9,7 +9,8 @@ extension QueryText {
     let table: String
 
     func column(_ property: Int) -> String {
-      "\(name).\(type.fields[property].map { type.stored.quotedColumns[$0] } ?? type.stored.quotedKey)"
+      // Mostly its own name.
+      name == type.stored.quotedTable ? type.quotedColumns[property] : type.quotedColumn(property, of: name)
     }
   }
 
@@ -36,6 +37,8 @@ extension QueryText {
       appendHeld(hop, inner, of: subject, isFound: isFound)
     case .count(let hop, let comparison, let number):
       appendCount(hop, comparison, number, of: subject)
+    case .all(let parts) where parts.count == 1:
+      append(parts[0], of: subject, isFound: isFound)
     case .all(let parts):
       // One part finds the objects; the others are asked of those.
       let accesses = isFound ? [] : parts.map { types.access($0, of: subject.type) }
@@ -74,7 +77,9 @@ extension QueryText {
     let column = subject.column(property)
     add("(")
     for (number, bound) in bounds.enumerated() {
-      add("\(number > 0 ? " AND " : "")\(column) \(bound.comparison.rawValue) ?", bound.value.withoutSign)
+      if number > 0 { add(" AND ") }
+      add(column)
+      add(bound.comparison.asked, bound.value.withoutSign)
     }
     // Blobs, which NaN and -0.0 are, stand above all numbers (V-11).
     if kind == .real, !bounds.contains(where: { [.less, .lessOrEqual].contains($0.comparison) }) {

@@ -23,8 +23,9 @@ struct QueryText {
     try plan.check()
     self.types = types
     exceptions = try ColumnExceptions(types.doubtful, db)
-    // So that it need not grow.
-    sql.reserveCapacity(300)
+    // So that they need not grow.
+    sql.reserveCapacity(500)
+    values.reserveCapacity(4)
   }
 
   func statement(_ db: Connection) throws -> SQL {
@@ -94,15 +95,19 @@ struct QueryText {
   static func taken(_ plan: QueryPlan, _ types: QueryTypes, in order: RowOrder, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
     let all = text.subject(types.type)
-    text.add("\(RowFunction.start)\(types.type.columnNames)) FROM ")
+    text.add(RowFunction.start)
+    text.add(types.type.columnNames)
+    text.add(") FROM ")
     // What an index tells alone is asked of it alone: where SQLite follows it to the rows itself, it goes back to it for what it has of each.
-    if case .property(let property) = order, plan.condition.bounds(of: property) != nil {
-      text.add("(SELECT z_index FROM \(all.table) WHERE ")
-      text.append(plan.condition, of: all, isRoot: true)
-      text.add(") CROSS JOIN \(all.table) USING (z_index)")
-    } else {
-      text.add("\(all.table) WHERE ")
-      text.append(plan.condition, of: all, isRoot: true)
+    let isOfIndexAlone = if case .property(let property) = order { plan.condition.isOnly(about: property) } else { false }
+    if isOfIndexAlone { text.add("(SELECT z_index FROM ") }
+    text.add(all.table)
+    text.add(" WHERE ")
+    text.append(plan.condition, of: all, isRoot: true)
+    if isOfIndexAlone {
+      text.add(") CROSS JOIN ")
+      text.add(all.table)
+      text.add(" USING (z_index)")
     }
     try text.checkValues()
     return text
@@ -162,9 +167,13 @@ struct QueryText {
 
   // MARK: Parts
 
-  mutating func add(_ text: String, _ bound: Value...) {
+  mutating func add(_ text: String) {
     sql += text
-    values += bound
+  }
+
+  mutating func add(_ text: String, _ bound: Value) {
+    sql += text
+    values.append(bound)
   }
 
   mutating func bind(_ more: [Value]) {

@@ -112,8 +112,17 @@ extension Condition {
     }
   }
 
+  /// Whether it is about the bounds of one property, and nothing else.
+  func isOnly(about property: Int) -> Bool {
+    switch self {
+    case .compares(let compared, _): compared == property
+    case .all(let parts): !parts.isEmpty && parts.allSatisfy { $0.isOnly(about: property) }
+    default: false
+    }
+  }
+
   /// The bounds of one property, if nothing else is asked for.
-  func bounds(of property: Int) -> [Bound]? {
+  fileprivate func bounds(of property: Int) -> [Bound]? {
     switch self {
     case .compares(property, let bounds): return bounds
     case .all(let parts):

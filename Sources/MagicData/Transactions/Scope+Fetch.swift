@@ -61,10 +61,11 @@ extension Scope {
     switch found {
     case .graph(let graph): return try first(graph)
     case .row(let row, let layout):
-      let object = UnsafeMutablePointer<Object>.allocate(capacity: 1)
-      defer { object.deallocate() }
-      try make(object, row, layout, in: store)
-      return object.move()
+      return try withUnsafeTemporaryAllocation(of: Object.self, capacity: 1) { memory in
+        guard let object = memory.baseAddress else { throw missing(Object.self) }
+        try make(object, row, layout, in: store)
+        return object.move()
+      }
     }
   }
 

@@ -81,6 +81,8 @@ final class Layout: Sendable {
   var isPlain: Bool { !hasRelations && assets.isEmpty }
   /// Whether no value needs memory of its own, but for texts.
   let isScalar: Bool
+  /// Whether some property may have a value in the database that cannot be read as its type.
+  let hasReaders: Bool
   /// Whether its objects may ask their database for more: they have a reverse, or objects that are fetched later.
   let asks: Bool
   /// The properties that hold assets.
@@ -232,6 +234,7 @@ final class Layout: Sendable {
     self.name = name
     self.properties = properties
     codecs = properties.map(\.codec)
+    hasReaders = properties.contains { $0.reader != nil }
     isScalar = codecs.allSatisfy { if case .held = $0 { false } else { true } }
     var changing = PropertySet()
     for index in codecs.indices where codecs[index].mayChange { changing.insert(index) }

@@ -21,8 +21,17 @@ extension MagicComparable {
     range.contains(self)
   }
 
-  fileprivate func isWithin(_ bounds: (Comparison, Compared)...) -> MagicPredicate {
-    magicReference.asks { .compares($0, try bounds.map { Condition.Bound($0, try $1.magicValue) }) }
+  // Bounds as they are: a list of generic ones takes longer to make than all else of a query.
+
+  fileprivate func isWithin(_ comparison: Comparison, _ value: Compared) -> MagicPredicate {
+    magicReference.asks { .compares($0, [Condition.Bound(comparison, try value.magicValue)]) }
+  }
+
+  fileprivate func isWithin(from lower: Compared, _ comparison: Comparison, _ upper: Compared) -> MagicPredicate {
+    magicReference.asks { property in
+      let lower = Condition.Bound(.greaterOrEqual, try lower.magicValue)
+      return .compares(property, [lower, Condition.Bound(comparison, try upper.magicValue)])
+    }
   }
 }
 
@@ -34,34 +43,34 @@ extension Sequence where Element: Magical {
 extension Range where Bound: MagicOrdered {
   /// Whether a column's value is in the range: `(1..<5).contains($0.pages)`.
   public func contains(_ column: some MagicComparable<Bound>) -> MagicPredicate {
-    column.isWithin((.greaterOrEqual, lowerBound), (.less, upperBound))
+    column.isWithin(from: lowerBound, .less, upperBound)
   }
 }
 
 extension ClosedRange where Bound: MagicOrdered {
   /// Whether a column's value is in the range: `(1...5).contains($0.pages)`.
   public func contains(_ column: some MagicComparable<Bound>) -> MagicPredicate {
-    column.isWithin((.greaterOrEqual, lowerBound), (.lessOrEqual, upperBound))
+    column.isWithin(from: lowerBound, .lessOrEqual, upperBound)
   }
 }
 
 extension PartialRangeFrom where Bound: MagicOrdered {
   /// Whether a column's value is in the range: `(5...).contains($0.pages)`.
   public func contains(_ column: some MagicComparable<Bound>) -> MagicPredicate {
-    column.isWithin((.greaterOrEqual, lowerBound))
+    column.isWithin(.greaterOrEqual, lowerBound)
   }
 }
 
 extension PartialRangeUpTo where Bound: MagicOrdered {
   /// Whether a column's value is in the range: `(..<5).contains($0.pages)`.
   public func contains(_ column: some MagicComparable<Bound>) -> MagicPredicate {
-    column.isWithin((.less, upperBound))
+    column.isWithin(.less, upperBound)
   }
 }
 
 extension PartialRangeThrough where Bound: MagicOrdered {
   /// Whether a column's value is in the range: `(...5).contains($0.pages)`.
   public func contains(_ column: some MagicComparable<Bound>) -> MagicPredicate {
-    column.isWithin((.lessOrEqual, upperBound))
+    column.isWithin(.lessOrEqual, upperBound)
   }
 }

@@ -24,8 +24,8 @@ public struct MagicFields<Object: MagicObject> {
     MagicReference(
       root: magicRoot,
       route: attempt {
-        let route = try PropertyPath.route(of: path)
-        return PropertyRoute(hops: try magicHops.get() + route.hops, property: route.property)
+        let (hops, route) = (try magicHops.get(), try PropertyPath.route(of: path))
+        return hops.isEmpty ? route : PropertyRoute(hops: hops + route.hops, property: route.property)
       })
   }
 

@@ -14,6 +14,10 @@ enum PropertyPath {
   /// Key paths come from source code, so there are not many of them.
   private static let known = Locked<[AnyKeyPath: Known]>([:])
 
+  /// The same by where they are in memory, which is told without a look into them: one that stands in source code is made once. Others may be put together again and again, and each is kept here.
+  private static let seen = Locked<[ObjectIdentifier: (path: AnyKeyPath, known: Known)]>([:])
+  private static let mostSeen = 512
+
   /// The property's index among those of the type's layout.
   /// - Throws: `MagicDataError` with `query` if it is none.
   static func index<Object: MagicObject>(of path: PartialKeyPath<Object>) throws -> Int {
@@ -44,7 +48,16 @@ enum PropertyPath {
   }
 
   private static func find<Object: MagicObject>(_ path: PartialKeyPath<Object>) throws -> Known {
-    if let known = known.withLock({ $0[path] }) { return known }
+    if let seen = seen.withLock({ $0[ObjectIdentifier(path)] }) { return seen.known }
+    let found = try known.withLock { $0[path] } ?? read(path)
+    seen.withLock { seen in
+      if seen.count == mostSeen { seen = [:] }
+      seen[ObjectIdentifier(path)] = (path, found)
+    }
+    return found
+  }
+
+  private static func read<Object: MagicObject>(_ path: PartialKeyPath<Object>) throws -> Known {
     var way: [Reading.Step] = []
     var readings: [Reading] = []
     for round in PropertyRecorder.rounds {

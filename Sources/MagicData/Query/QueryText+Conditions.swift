@@ -9,9 +9,11 @@ extension QueryText {
     let table: String
 
     func column(_ property: Int) -> String {
-      // Mostly its own name.
-      name == type.stored.quotedTable ? type.quotedColumns[property] : type.quotedColumn(property, of: name)
+      hasOwnName ? type.quotedColumns[property] : type.quotedColumn(property, of: name)
     }
+
+    /// As mostly: then what is put together of it is known.
+    var hasOwnName: Bool { name == type.stored.quotedTable }
   }
 
   /// A condition is "true" or anything else: NULL counts as false, and comes out of AND and OR as if it were. Only NOT asks for more.

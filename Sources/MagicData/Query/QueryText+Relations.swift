@@ -75,22 +75,23 @@ extension QueryText {
     }
   }
 
-  /// That an object can be shown, followed by AND (M-6); the plus keeps SQLite from looking for what is not null in an index.
+  /// That an object can be shown, followed by AND (M-6).
   mutating func appendShown(_ subject: Subject) {
-    let shown = subject.type.stored.shown(subject.type.required, in: "+\(subject.name).")
-    if !shown.isEmpty { add(Statements.all(shown) + " AND ") }
+    let type = subject.type
+    add(subject.hasOwnName ? type.shown : type.shown(in: subject.name))
   }
 
   /// After a condition, that an object's required values can be read as their types, as far as that is in doubt.
   mutating func appendReadable(_ subject: Subject) {
     let (type, stored) = (subject.type, subject.type.stored)
+    guard type.layout.hasReaders else { return }
     let readable = type.layout.properties.enumerated().compactMap { index, property in
       property.reader.map { reader in
         let former = (type.formerFields[index] ?? []).map { ", \(subject.name).\(Statements.quoted(stored.columns[$0]))" }
         return "magic_reads(\(reader), \(subject.column(index))\(former.joined()))"
       }
     }
-    if !readable.isEmpty { add(" AND " + Statements.all(readable)) }
+    add(" AND " + Statements.all(readable))
   }
 
   // MARK: Values

@@ -134,6 +134,24 @@ import Testing
     #expect(try !hasOrder(Visit.self))
   }
 
+  /// Which rows a range has, the index tells without the rows; what else is asked is asked of these.
+  @Test func whichRowsARangeHasIsAskedOfItsIndexAlone() async throws {
+    try await magic.update(contentsOf: (0..<100).map { Visit($0, "Rome", day: $0 % 7) })
+    func steps(_ query: MagicQuery<Visit>) async throws -> [String] {
+      let (plan, (_, types)) = (query.plan, try #require(try await query.mapped(in: query.scope)))
+      return try await magic.store.read { db in
+        let order = try #require(types.rowOrder(plan))
+        return try QueryText.taken(plan, types, in: order, db).explanation(db)
+      }
+    }
+    let days = magic.query(of: Visit.self).where { (1..<4).contains($0.day) }
+    let alone = try await steps(days.where { $0.day != 2 || $0.day > 1 }.sorted(by: \.day))
+    #expect(alone.count == 1 && alone[0].contains("SEARCH Visit USING INDEX"), "\(alone)")
+    let range = try await steps(days.sorted(by: \.day))
+    #expect(range.count == 2 && range[0].contains("USING COVERING INDEX"), "\(range)")
+    #expect(range.last?.contains("USING INTEGER PRIMARY KEY") == true, "\(range)")
+  }
+
   /// What stands in an index where its value does not belong: a default that was never stored, NaN, -0.0.
   @Test func exceptionsAreSortedIn() async throws {
     let visits = (0..<60).map { Visit($0, "here", day: $0 % 7) }

@@ -75,6 +75,37 @@ import Testing
     try await expect(320..<400, isParallel: true, in: other)
   }
 
+  /// Whatever else has changed since the ends of a range were looked up: rows are taken for it if they have its numbers, and no other.
+  @Test func numbersOfARangeFollowEachOther() async throws {
+    try await magic.update(contentsOf: (1...100).map { Visit($0, "Rome", day: $0 % 7) })
+    let type = try #require(magic.store.known(Visit.self))
+    let (primary, sql) = (try #require(type.layout.primary), try #require(type.takeAll))
+    func isTaken(from number: Int64) async throws -> Bool {
+      try await magic.store.read { db in
+        try type.reads.withUnsafeBufferPointer { reads in
+          let rows = FetchedRows()
+          var reading = RowReading(rows, type, reads, nil, in: .numbers(primary, from: number))
+          var statement = try SQL(db, sql)
+          do {
+            try RowFunction.run(&statement, db, &reading)
+          } catch is RowsOutOfOrder {
+            return false
+          }
+          return rows.count == 100
+        }
+      }
+    }
+    #expect(try await isTaken(from: 1))
+    #expect(try await !isTaken(from: 0))
+    #expect(try await !isTaken(from: 2))
+    // As when another replica has won the last one (M-17).
+    try await magic.store.write { db in try db.execute(sql: "UPDATE Visit SET number = 2305843009213706297 WHERE number = 100")
+    }
+    #expect(try await !isTaken(from: 1))
+    try await magic.store.write { db in try db.execute(sql: "UPDATE Visit SET number = NULL WHERE number > 100") }
+    #expect(try await !isTaken(from: 1))
+  }
+
   private func hasOrder<Object: MagicObject>(_ type: Object.Type) throws -> Bool {
     try #require(magic.store.known(type)).disordered.withLock { $0.isEmpty }
   }

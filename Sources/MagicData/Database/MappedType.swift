@@ -12,8 +12,6 @@ final class MappedType: Sendable {
   let columns: [Int]
   let reads: [ColumnRead]
   let columnNames: String
-  /// By property, as the conditions of queries name it.
-  let quotedColumns: [String]
   /// The same as statements, by which objects are read.
   let (selectAll, selectByKey, selectByZIndex): (String, String, String)
   let (selectByZIndexes, selectByZIndexRange): (String, String)
@@ -37,6 +35,8 @@ final class MappedType: Sendable {
   let relations: [(index: Int, codec: any RelationCodec, stored: StoredRelation)]
   /// The fields that an object has to have to be shown (M-6): of each group one, the property's own kind or a former one.
   let required: [[Int]]
+  /// By property, as the conditions of queries name it.
+  let quotedColumns: [String]
   /// What a query asks of an object that can be shown, followed by AND.
   let shown: String
   /// How many fields all types of the database had when this one was looked up.

@@ -148,14 +148,14 @@ final class FetchedRows: @unchecked Sendable {
   }
 
   /// Reads the objects that have each number of a range, if their z indexes follow each other as the numbers do, as those do that the database gave: without the numbers' index, which costs as much as
-  /// the rows. Between the first and the last of them, as many rows as there are numbers, with rising ones, are all that can be.
+  /// the rows. Each statement may see another moment: the rows are all of the range if they have each of its numbers, one after the other, whatever was found before.
   ///
   /// - Returns: `false` if they do not, or there are too few for it to be worth it: then nothing was read.
   private func takeParallel(
     _ numbers: ClosedRange<Int64>, _ type: MappedType, _ db: Database, asInstancesIn database: Store?
   ) throws -> Bool {
     let (distance, isFar) = numbers.upperBound.subtractingReportingOverflow(numbers.lowerBound)
-    guard !isFar, distance >= FetchedRows.fewestParallel, let number = type.layout.primary, let sql = type.takeByZIndexRange,
+    guard !isFar, distance >= FetchedRows.fewestParallel, let primary = type.layout.primary, let sql = type.takeByZIndexRange,
       type.gaps.withLock({ gaps in
         defer { gaps = max(gaps - 1, 0) }
         return gaps == 0
@@ -172,7 +172,9 @@ final class FetchedRows: @unchecked Sendable {
     var select = try SQL(db, sql)
     try select.bind(first)
     try select.bind(last)
-    if try take(&select, type, db, in: .property(number), asInstancesIn: database), count > distance { return true }
+    if try take(&select, type, db, in: .numbers(primary, from: numbers.lowerBound), asInstancesIn: database), count > distance {
+      return true
+    }
     type.gaps.withLock { $0 = FetchedRows.parallelPause }
     instances = nil
     keepFirst(0)

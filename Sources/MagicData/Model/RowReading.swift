@@ -7,6 +7,8 @@ enum RowOrder {
   case zIndex
   /// Rising integers of a property, or rising reals, and among equals rising z indexes.
   case property(Int)
+  /// Numbers of a property that follow each other without a gap, from this one.
+  case numbers(Int, from: Int64)
 }
 
 /// Rows come in another order than they are asked for.
@@ -103,7 +105,7 @@ struct RowReading: ~Copyable {
     }
     if hasFormer { readFormer(properties, values, &state) }
     vacancy.take(database.map { Record(database: $0, keeper: nil, place: place, birth: born) })
-    if case .property(let index) = order, !isNext(properties[index].slot, zIndex) {
+    if !isNext(properties, zIndex) {
       vacancy.dropLast()
       throw RowsOutOfOrder()
     }
@@ -123,6 +125,18 @@ struct RowReading: ~Copyable {
   private mutating func isNext(_ zIndex: Int64) -> Bool {
     defer { before.zIndex = zIndex }
     return zIndex > before.zIndex
+  }
+
+  /// By the row's values.
+  private mutating func isNext(_ properties: UnsafeMutablePointer<Storage.Property>, _ zIndex: Int64) -> Bool {
+    switch order {
+    case nil, .zIndex: return true
+    case .property(let index): return isNext(properties[index].slot, zIndex)
+    case .numbers(let index, let first):
+      guard case .integer(let number) = properties[index].slot else { return false }
+      defer { before.mark = .integer(number) }
+      return if case .integer(let before) = before.mark { number == before + 1 } else { number == first }
+    }
   }
 
   private mutating func isNext(_ slot: Slot, _ zIndex: Int64) -> Bool {
@@ -160,7 +174,8 @@ struct RowReading: ~Copyable {
 
   // What is apart from here on would take registers from the columns that need nothing of it.
 
-  // Mutating, though it changes nothing: a reading of which something is borrowed would be copied for each row.
+  // These two are mutating, though they change nothing: for a borrowing call the compiler copies the whole reading first, for each row.
+
   @inline(never) private mutating func readApart(
     _ property: UnsafeMutablePointer<Storage.Property>, _ index: Int, _ value: OpaquePointer?, _ type: Int32,
     _ state: inout RowState

@@ -12,7 +12,7 @@ extension QueryText {
       hasOwnName ? type.quotedColumns[property] : type.quotedColumn(property, of: name)
     }
 
-    /// As mostly: then what is put together of it is known.
+    /// Whether it goes by its table's own name, for which the type has the texts.
     var hasOwnName: Bool { name == type.stored.quotedTable }
   }
 

@@ -98,7 +98,7 @@ struct QueryText {
     text.add(RowFunction.start)
     text.add(types.type.columnNames)
     text.add(") FROM ")
-    // What an index tells alone is asked of it alone: where SQLite follows it to the rows itself, it goes back to it for what it has of each.
+    // What an index tells alone is asked of it alone. Where SQLite follows it to the rows itself, it takes the index's columns of each from the index again.
     let isOfIndexAlone = if case .property(let property) = order { plan.condition.isOnly(about: property) } else { false }
     if isOfIndexAlone { text.add("(SELECT z_index FROM ") }
     text.add(all.table)

@@ -50,10 +50,10 @@ struct QueryTypes: Sendable {
   func numbers(_ plan: QueryPlan) -> ClosedRange<Int64>? {
     guard type.hasNumbers, !plan.isPart, let primary = type.layout.primary,
       plan.order.allSatisfy({ $0.route.hops.isEmpty && $0.route.property == primary && !$0.isDescending }),
-      let bounds = plan.condition.bounds(of: primary)
+      plan.condition.isOnly(about: primary)
     else { return nil }
     var (lower, upper) = (Int64?.none, Int64?.none)
-    for bound in bounds {
+    for bound in plan.condition.bounds {
       guard case .integer(let number) = bound.value, Int64.min + 1..<Int64.max ~= number else { return nil }
       switch bound.comparison {
       case .greater: lower = max(lower ?? .min, number + 1)
@@ -116,19 +116,17 @@ extension Condition {
   func isOnly(about property: Int) -> Bool {
     switch self {
     case .compares(let compared, _): compared == property
-    case .all(let parts): !parts.isEmpty && parts.allSatisfy { $0.isOnly(about: property) }
+    case .all(let parts): parts.allSatisfy { $0.isOnly(about: property) }
     default: false
     }
   }
 
-  /// The bounds of one property, if nothing else is asked for.
-  fileprivate func bounds(of property: Int) -> [Bound]? {
+  /// All bounds of one that is about nothing else.
+  fileprivate var bounds: [Bound] {
     switch self {
-    case .compares(property, let bounds): return bounds
-    case .all(let parts):
-      let bounds = parts.compactMap { $0.bounds(of: property) }
-      return bounds.count == parts.count ? Array(bounds.joined()) : nil
-    default: return nil
+    case .compares(_, let bounds): bounds
+    case .all(let parts): parts.flatMap(\.bounds)
+    default: []
     }
   }
 }

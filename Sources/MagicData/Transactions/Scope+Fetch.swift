@@ -62,7 +62,7 @@ extension Scope {
     case .graph(let graph): return try first(graph)
     case .row(let row, let layout):
       return try withUnsafeTemporaryAllocation(of: Object.self, capacity: 1) { memory in
-        guard let object = memory.baseAddress else { throw missing(Object.self) }
+        guard let object = memory.baseAddress else { preconditionFailure("there is memory for an instance") }
         try make(object, row, layout, in: store)
         return object.move()
       }

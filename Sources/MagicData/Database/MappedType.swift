@@ -35,9 +35,9 @@ final class MappedType: Sendable {
   let relations: [(index: Int, codec: any RelationCodec, stored: StoredRelation)]
   /// The fields that an object has to have to be shown (M-6): of each group one, the property's own kind or a former one.
   let required: [[Int]]
-  /// By property, as the conditions of queries name it.
+  /// By property.
   let quotedColumns: [String]
-  /// What a query asks of an object that can be shown, followed by AND.
+  /// What a query asks first under the table's own name (`StoredType.shownFirst`), put together once.
   let shown: String
   /// How many fields all types of the database had when this one was looked up.
   let fieldCount: Int
@@ -70,7 +70,7 @@ final class MappedType: Sendable {
       return ColumnRead(column: column, kind: property.kind, property, isRequired: !property.canBeAbsent)
     }
     columnNames = stored.columns(columns)
-    quotedColumns = fields.map { MappedType.column($0, of: stored, as: stored.quotedTable) }
+    quotedColumns = fields.map { $0.map { stored.quotedColumns[$0] } ?? stored.quotedKey }
     selectAll = stored.select(columns)
     selectByKey = stored.select(columns, by: .key)
     selectByZIndex = stored.select(columns, by: .zIndex)
@@ -99,24 +99,7 @@ final class MappedType: Sendable {
       if !property.canBeAbsent { groups.append([field] + own.map(\.field)) }
     }
     (self.reads, self.former, self.formerFields, required) = (reads, former, formerFields, groups)
-    shown = MappedType.shown(groups, of: stored, as: stored.quotedTable)
-  }
-
-  /// A property's column.
-  ///
-  /// - Parameter name: under which its table is asked, in quotes.
-  func quotedColumn(_ property: Int, of name: String) -> String { MappedType.column(fields[property], of: stored, as: name) }
-
-  /// What a query asks of an object that can be shown; the plus keeps SQLite from looking for what is not null in an index.
-  func shown(in name: String) -> String { MappedType.shown(required, of: stored, as: name) }
-
-  private static func shown(_ required: [[Int]], of stored: StoredType, as name: String) -> String {
-    let shown = stored.shown(required, in: "+\(name).")
-    return shown.isEmpty ? "" : Statements.all(shown) + " AND "
-  }
-
-  private static func column(_ field: Int?, of stored: StoredType, as name: String) -> String {
-    "\(name).\(field.map { stored.quotedColumns[$0] } ?? stored.quotedKey)"
+    shown = stored.shownFirst(groups, as: stored.quotedTable)
   }
 
   /// The fields of some properties, rising, as an entry has them.

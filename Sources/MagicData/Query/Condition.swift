@@ -85,17 +85,6 @@ enum Comparison: String, Sendable {
   case greater = ">"
   case greaterOrEqual = ">="
 
-  /// Between a column and what is bound to it.
-  var asked: String {
-    switch self {
-    case .equal: " = ?"
-    case .less: " < ?"
-    case .lessOrEqual: " <= ?"
-    case .greater: " > ?"
-    case .greaterOrEqual: " >= ?"
-    }
-  }
-
   func holds<Compared: Comparable>(_ left: Compared, _ right: Compared) -> Bool {
     switch self {
     case .equal: left == right

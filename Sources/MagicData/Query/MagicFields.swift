@@ -24,7 +24,7 @@ public struct MagicFields<Object: MagicObject> {
     MagicReference(
       root: magicRoot,
       route: attempt {
-        let (hops, route) = (try magicHops.get(), try PropertyPath.route(of: path))
+        let (route, hops) = (try PropertyPath.route(of: path), try magicHops.get())
         return hops.isEmpty ? route : PropertyRoute(hops: hops + route.hops, property: route.property)
       })
   }

@@ -9,11 +9,8 @@ extension QueryText {
     let table: String
 
     func column(_ property: Int) -> String {
-      hasOwnName ? type.quotedColumns[property] : type.quotedColumn(property, of: name)
+      "\(name).\(type.quotedColumns[property])"
     }
-
-    /// Whether it goes by its table's own name, for which the type has the texts.
-    var hasOwnName: Bool { name == type.stored.quotedTable }
   }
 
   /// A condition is "true" or anything else: NULL counts as false, and comes out of AND and OR as if it were. Only NOT asks for more.
@@ -81,7 +78,7 @@ extension QueryText {
     for (number, bound) in bounds.enumerated() {
       if number > 0 { add(" AND ") }
       add(column)
-      add(bound.comparison.asked, bound.value.withoutSign)
+      add(" \(bound.comparison.rawValue) ?", bound.value.withoutSign)
     }
     // Blobs, which NaN and -0.0 are, stand above all numbers (V-11).
     if kind == .real, !bounds.contains(where: { [.less, .lessOrEqual].contains($0.comparison) }) {

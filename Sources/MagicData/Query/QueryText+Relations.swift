@@ -77,8 +77,8 @@ extension QueryText {
 
   /// That an object can be shown, followed by AND (M-6).
   mutating func appendShown(_ subject: Subject) {
-    let type = subject.type
-    add(subject.hasOwnName ? type.shown : type.shown(in: subject.name))
+    let (type, name) = (subject.type, subject.name)
+    add(name == type.stored.quotedTable ? type.shown : type.stored.shownFirst(type.required, as: name))
   }
 
   /// After a condition, that an object's required values can be read as their types, as far as that is in doubt.

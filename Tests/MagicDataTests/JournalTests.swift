@@ -82,10 +82,8 @@ import Testing
       var weights: [Double] = []
       let place = try #require(try table.place(of: .primary(.text("Tom"))))
       try reader.forEachEntry(from: place.last) { _, _, _, entry in
-        if case .real(let weight)? = entry.fields.first(where: {
-          reader.schema.types[0].schema.fields[$0.field].name.text == "weight"
-        })?.value {
-          weights.append(weight)
+        for field in entry.fields where reader.schema.types[0].schema.fields[field.field].name.text == "weight" {
+          if case .real(let weight) = field.value { weights.append(weight) }
         }
       }
       var count = 0
@@ -93,7 +91,7 @@ import Testing
       try reader.forEachEntry(from: other.last) { _, _, _, _ in count += 1 }
       return (weights, count)
     }
-    #expect(weights == (1...300).reversed().map(Double.init))
+    #expect(weights == stride(from: 300.0, through: 1, by: -1).map { $0 })
     #expect(count == 42)
   }
 
@@ -118,7 +116,8 @@ import Testing
     let transactions = try await transactions()
     #expect(transactions.map(\.entries.count) == [40, 4, 1, 40, 1])
     let found = try await magic.query(of: Cat.self).sorted(by: \.name).all()
-    #expect(found.map(\.weight) == [5] + Array(repeating: 2, count: 39))
+    let weights: [Double] = [5] + Array(repeating: 2, count: 39)
+    #expect(found.map(\.weight) == weights)
     #expect(found.filter { $0.lives == 3 }.map(\.name) == ["cat 1", "cat 11", "cat 21", "cat 31"])
     // Each of all entries is found from its object's row.
     let lengths = try await magic.store.read { db in

@@ -189,22 +189,24 @@ import Testing
     _ = try await shelf()
     let query = magic.query(of: Book.self)
     #expect(try await query.where { $0.pages.isIn(Array(0..<20_000)) }.count() == 5)
-    #expect(
-      try await query.where { fields in (0..<5_000).map { fields.pages == $0 }.reduce(fields.year == 0) { $0 || $1 } }.count()
-        == 5)
-    #expect(
-      try await query.where { fields in (0..<201).map { fields.pages != $0 }.reduce(fields.year != 0) { $0 && $1 } }.count()
-        == 4)
-    #expect(
-      try await query.where { fields in (0..<3_000).map { fields.pages != $0 }.reduce(fields.year != 0) { $0 && $1 } }.count()
-        == 0)
+    let either: @Sendable (MagicFields<Book>) -> MagicPredicate = { fields in
+      (0..<5_000).reduce(fields.year == 0) { (chain: MagicPredicate, pages: Int) in chain || fields.pages == pages }
+    }
+    #expect(try await query.where(either).count() == 5)
+    for (length, count) in [(201, 4), (3_000, 0)] {
+      let neither: @Sendable (MagicFields<Book>) -> MagicPredicate = { fields in
+        (0..<length).reduce(fields.year != 0) { (chain: MagicPredicate, pages: Int) in chain && fields.pages != pages }
+      }
+      #expect(try await query.where(neither).count() == count)
+    }
     // What is within something else has a limit, which is SQLite's.
+    let nested: @Sendable (MagicFields<Book>) -> MagicPredicate = { fields in
+      (0..<500).reduce(fields.pages > 0) { (inner: MagicPredicate, number: Int) in
+        number % 2 == 0 ? fields.year != number && !inner : fields.year == number || inner
+      }
+    }
     await #expect {
-      try await query.where { fields in
-        (0..<500).reduce(fields.pages > 0) { inner, number in
-          number % 2 == 0 ? fields.year != number && !inner : fields.year == number || inner
-        }
-      }.count()
+      try await query.where(nested).count()
     } throws: {
       ($0 as? MagicDataError)?.code == .tooLarge
     }

@@ -253,7 +253,12 @@ extension LocalTransaction {
       seen[link.target] = number + 1
       if let places = positions[link.target], number < places.count { position = places[number] + 1 }
     }
-    return .list((0...members.count).flatMap { (hidden[$0] ?? []) + members[$0...].prefix(1).map(\.key) })
+    var keys: [ObjectKey] = []
+    for position in 0...members.count {
+      keys += hidden[position] ?? []
+      if position < members.count { keys.append(members[position].key) }
+    }
+    return .list(keys)
   }
 }
 

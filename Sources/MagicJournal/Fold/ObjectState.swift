@@ -156,12 +156,13 @@ package struct ObjectState: Sendable, Equatable {
   package var values: [Write] {
     let values = writes.values.filter(isValid)
     guard !elements.isEmpty else { return values.sorted { $0.field < $1.field } }
-    return
-      (values.map { (write: $0, bytes: []) } + elements.values.filter(isValid).map { (write: $0, bytes: $0.value.encoded) })
-      .sorted {
-        $0.write.field == $1.write.field ? $0.bytes.lexicographicallyPrecedes($1.bytes) : $0.write.field < $1.write.field
-      }
-      .map(\.write)
+    var all: [(write: Write, bytes: [UInt8])] = values.map { ($0, []) }
+    for write in elements.values where isValid(write) { all.append((write, write.value.encoded)) }
+    all.sort { one, other in
+      one.write.field == other.write.field
+        ? one.bytes.lexicographicallyPrecedes(other.bytes) : one.write.field < other.write.field
+    }
+    return all.map(\.write)
   }
 
   /// What a table shows, and a revival carries (J-9): of each name the field that was written last (M-14), with its value or with

@@ -225,10 +225,10 @@ private struct Undoer {
       Dictionary(row.map { (type.schema.fields[$0.field].name, $0) }) { $1 }
     }
     let (old, new) = (byName(before), byName(after))
-    let fields = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.map {
-      (field: (old[$0] ?? new[$0])?.field ?? 0, name: $0)
-    }.sorted { $0.field < $1.field }.map {
-      UndoPlan.Field(name: $0.name.text, before: old[$0.name]?.value.shownJSON, after: new[$0.name]?.value.shownJSON)
+    let names = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }
+    func field(of name: Name) -> Int { (old[name] ?? new[name])?.field ?? 0 }
+    let fields = names.sorted { field(of: $0) < field(of: $1) }.map { name in
+      UndoPlan.Field(name: name.text, before: old[name]?.value.shownJSON, after: new[name]?.value.shownJSON)
     }
     made.changes.append(.init(kind: kind, type: type.schema.name.text, object: key.text, fields: fields))
     made.objects.append(ObjectChange(type: type.id, key: key, change))

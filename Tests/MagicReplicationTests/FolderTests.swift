@@ -417,11 +417,10 @@ import Testing
     try await expectEqual([a, b])
   }
 
-  /// H-21, J-15: more fields than one type, or all types together, can have keep back who wrote them, and nobody else.
-  @Test(arguments: [[600], Array(repeating: 600, count: 7)])
-  func whatIsMoreThanADatabaseMayHaveKeepsNothingElseBack(counts: [Int]) async throws {
+  /// Two replicas' segments in one folder, which need more fields together than a database may have; or two branches' under one id.
+  private func fillWide(_ counts: [Int], replica: Int? = nil) async throws {
     for (number, name) in ["one", "two"].enumerated() {
-      try WideExport(counts, number: number, object: name).data.write(to: folder["\(name).jsonl"])
+      try WideExport(counts, number: number, object: name, replica: replica).data.write(to: folder["\(name).jsonl"])
       let magic = try await MagicData(path: folder[name])
       _ = try await magic.rebuild(from: [.export(folder["\(name).jsonl"])], RebuildPlan())
       try await MagicReplicator(magic, remote: FolderRemote(folder["remote-\(name)"])).push()
@@ -432,12 +431,57 @@ import Testing
     for name in try FileManager.default.contentsOfDirectory(atPath: segments.path) {
       try FileManager.default.copyItem(at: segments.appendingPathComponent(name), to: folder["remote-one/segments/" + name])
     }
+  }
+
+  /// H-21, J-15: more fields than one type, or all types together, can have keep back who wrote them, and nobody else.
+  @Test(arguments: [[600], Array(repeating: 600, count: 7)])
+  func whatIsMoreThanADatabaseMayHaveKeepsNothingElseBack(counts: [Int]) async throws {
+    try await fillWide(counts)
     let c = try Replica(folder["c"], folder["remote-one"], world)
     try await c.magic.update(Note("n", "mine"))
     let (pull, push) = try await c.replicator.sync()
     #expect((pull.transactions, push.transactions) == (1, 1))
     #expect(pull.unread.map(\.code) == [.tooLarge], "\(pull)")
     #expect(try await DatabaseCheck(c.magic).faults == [])
+  }
+
+  /// H-21, J-15, J-33: nor does a branch of a closed id that there is no room for.
+  @Test func aBranchThatThereIsNoRoomForKeepsNothingElseBack() async throws {
+    try await fillWide([600], replica: 0)
+    let c = try Replica(folder["c"], folder["remote-one"], world)
+    try await c.magic.update(Note("n", "mine"))
+    // The other branch has an id of its own from now on, and goes there.
+    let (pull, push) = try await c.replicator.sync()
+    #expect((pull.transactions, push.transactions) == (1, 2))
+    #expect(pull.unread.map(\.code) == [.tooLarge], "\(pull)")
+    let again = try await c.replicator.sync()
+    #expect((again.pull.transactions, again.push.transactions) == (0, 0))
+    #expect(again.pull.unread.map(\.code) == [.tooLarge], "\(again.pull)")
+    #expect(try await DatabaseCheck(c.magic).faults == [])
+  }
+
+  /// K-8: so many ids are remembered, and of these what is said later; the own one is among them, whoever came first.
+  @Test func idsAreRememberedUpToSoMany() async throws {
+    let members = (0...Members.most).map { number in
+      var member = MemberReplica(ReplicaID(7, UInt64(number)))
+      member.acknowledged = .init(time: 1, frontier: NamedFrontier())
+      return member
+    }
+    let (own, known) = try await a.magic.store.write { db in
+      var all = try Members(db)
+      all.learn(members)
+      #expect(all.all.count == Members.most)
+      var later = members[0]
+      later.acknowledged = .init(time: 2, frontier: NamedFrontier())
+      all.learn([later])
+      all.acknowledge(NamedFrontier(), at: 3)
+      try all.store(db)
+      return (all.own, try Members(db).all)
+    }
+    #expect(known.count == Members.most + 1)
+    #expect(known[members[0].replica]?.acknowledged?.time == 2)
+    #expect(known[own]?.acknowledged?.time == 3)
+    #expect(known[members[Members.most].replica] == nil)
   }
 
   /// F-1, F-8.

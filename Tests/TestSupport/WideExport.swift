@@ -7,9 +7,10 @@ public struct WideExport {
   /// - Parameters:
   ///   - number: of the replica, from 0 on: each has other fields, and other types if there are several.
   ///   - object: its primary value.
-  public init(_ counts: [Int], number: Int, object: String) {
+  ///   - replica: another number for the replica alone.
+  public init(_ counts: [Int], number: Int, object: String, replica: Int? = nil) {
     let dataSet = String(repeating: "1", count: 32)
-    let (replica, first) = (String(repeating: "\(number + 2)", count: 32), number * 600)
+    let (replica, first) = (String(repeating: "\((replica ?? number) + 2)", count: 32), number * 600)
     let types = counts.indices.map { counts.count == 1 ? "T" : "T\(number * counts.count + $0)" }
     let schema = zip(types, counts).map { type, count in
       let fields = (first..<first + count).map { #"{"id":"f\#($0)","name":"f\#($0)","kind":"integer"}"# }

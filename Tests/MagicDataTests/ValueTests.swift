@@ -300,6 +300,37 @@ import Testing
     #expect(try await magic.object(of: Decomposed.self).isEmpty)
   }
 
+  /// A table may have the name that another type's index has, or is to have, or its links.
+  @Test(arguments: [true, false]) func aTableIsNamedAsAnIndexOrLinksOfAnother(isFirst: Bool) async throws {
+    struct Hermit: MagicObject {
+      @PrimaryMagicValue var id: String
+      @OptionMagicValue var friend: Hermit?
+      @MagicValue var pupils: MagicalSet<Hermit>
+      init() {}
+    }
+    struct Friend: MagicObject {
+      static var magicName: String { "Hermit.friend" }
+      @PrimaryMagicValue var id: String
+      init() {}
+    }
+    struct Pupils: MagicObject {
+      static var magicName: String { "hermit.PUPILS" }
+      @PrimaryMagicValue var id: String
+      init() {}
+    }
+    let (hermit, friend, pupils) = (Hermit(), Friend(), Pupils())
+    (hermit.id, hermit.friend, hermit.pupils) = ("h", hermit, [hermit])
+    (friend.id, pupils.id) = ("f", "p")
+    if !isFirst { try await magic.update(hermit) }
+    try await magic.update(friend)
+    try await magic.update(pupils)
+    if isFirst { try await magic.update(hermit) }
+    let query = magic.query(of: Hermit.self)
+    #expect(try await query.where { $0.friend.id == "h" && $0.pupils.contains { $0.id == "h" } }.count() == 1)
+    #expect(try await magic.object(of: Friend.self).map(\.id) == ["f"])
+    #expect(try await magic.object(of: Pupils.self).map(\.id) == ["p"])
+  }
+
   private struct Route: MagicalCodable, Equatable {
     enum Key: CodingKey { case geo, stops }
     enum Part: CodingKey { case lat, lon }

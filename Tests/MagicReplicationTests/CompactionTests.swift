@@ -288,6 +288,24 @@ import Testing
     await #expect(throws: MagicDataError.self) { try await a.replicator.expire("0000") }
   }
 
+  /// K-9: `status` lists also whom the database has not heard of.
+  @Test func whoIsKnownToTheRemoteAloneIsExpired() async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    try await a.magic.update(Note("n", "first"))
+    try await a.replicator.sync()
+    try await b.replicator.pull()
+    try await b.magic.update(Note("m", "second"))
+    try await b.replicator.push()
+    try FileManager.default.removeItem(at: folder["remote/acks"])
+    let other = try await b.magic.statistics().replica
+    #expect(try await a.replicator.status().peers.contains { $0.replica == other })
+    #expect(try await a.replicator.expire(other) == other)
+    try await a.replicator.sync()
+    #expect(try await a.magic.compact().waitsFor == [])
+    try await settle([b, a])
+    try await expectEqual([a, b])
+  }
+
   /// K-5.
   @Test func recentHistoryIsKept() async throws {
     let a = try replica("a")

@@ -112,20 +112,20 @@ extension MagicReplicator {
   ///
   /// - Parameter replica: the first digits of its id, at least four; no other known replica's id may begin so.
   /// - Returns: its id.
-  /// - Throws: `MagicDataError` with `notFound` if no replica is known by these digits, or several are; `notAllowed` for this database's own.
+  /// - Throws: `MagicDataError` with `notFound` if no replica is known by these digits, to the database or the remote, or several are; `notAllowed` for this database's own.
   @discardableResult
   public func expire(_ replica: String) async throws -> String {
     let folder = remote as? FolderRemote
     let dataSet = try folder?.dataSet()
     if let dataSet { _ = try await agreed(dataSet) }
-    func said() throws -> FolderAcknowledgements? { try dataSet.flatMap { try folder?.acknowledged($0) } }
-    if let said = try said() { try await magic.learnMembers(said) }
+    let said = try dataSet.flatMap { try folder?.acknowledged($0) }
+    @Sendable func isMeant(_ id: ReplicaID) -> Bool { id.description.hasPrefix(replica.lowercased()) }
     let own = try await state().replica
-    let known = try await magic.store.read { db in
-      Set(try JournalIndex(db).frontier().replicas + Members(db).all.keys).filter {
-        $0.description.hasPrefix(replica.lowercased())
-      }
+    var known = try await magic.store.read { db in
+      Set(try JournalIndex(db).frontier().replicas + Members(db, hearing: said).all.keys).filter(isMeant)
     }
+    // The remote may hold what the database has not heard of yet.
+    if known.isEmpty { known = Set(try await status().peers.compactMap { ReplicaID($0.replica) }.filter(isMeant)) }
     guard replica.count >= 4, known.count == 1, let found = known.first else {
       throw MagicDataError(
         .notFound,
@@ -136,7 +136,8 @@ extension MagicReplicator {
     guard found != own else {
       throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
     }
-    try await magic.storeMembers(from: said()) { members, now in members.expire(found, at: now) }
+    // No exchange: what somebody has closed moves nothing yet.
+    try await magic.storeMembers(from: said, closing: false) { members, now in members.expire(found, at: now) }
     try await folder?.writeAcknowledgement(of: magic)
     return found.description
   }

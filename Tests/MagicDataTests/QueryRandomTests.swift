@@ -268,6 +268,7 @@ private struct Term {
         { [x, y].contains(Bytes($0.text)) }),
       Term("text prefix \(a.debugDescription)", { $0.text.hasPrefix(a) }, { $0.text.utf8.starts(with: a.utf8) }),
       Term("other contains \(a.debugDescription)", { $0.other.contains(a) }, { $0.other.hasBytes(a) }),
+      Term("other suffix \(a.debugDescription)", { $0.other.hasSuffix(a) }, { $0.other.hasLastBytes(a) }),
       Term("text == other", { $0.text == $0.other }, { Bytes($0.text) == Bytes($0.other) }),
       Term("text <= other", { $0.text <= $0.other }, { Bytes($0.text) <= Bytes($0.other) }),
     ])
@@ -289,6 +290,9 @@ private struct Term {
         { $0.perhapsText?.utf8.starts(with: t.utf8) ?? false }),
       Term(
         "perhapsText contains \(t.debugDescription)", { $0.perhapsText.contains(t) }, { $0.perhapsText?.hasBytes(t) ?? false }),
+      Term(
+        "perhapsText suffix \(t.debugDescription)", { $0.perhapsText.hasSuffix(t) },
+        { $0.perhapsText?.hasLastBytes(t) ?? false }),
     ])
   }
 
@@ -335,6 +339,8 @@ private struct Term {
 }
 
 extension String {
+  fileprivate func hasLastBytes(_ part: String) -> Bool { Array(utf8.suffix(part.utf8.count)) == Array(part.utf8) }
+
   fileprivate func hasBytes(_ part: String) -> Bool {
     let (text, part) = (Array(utf8), Array(part.utf8))
     return part.count <= text.count && (0...(text.count - part.count)).contains { Array(text[$0..<($0 + part.count)]) == part }

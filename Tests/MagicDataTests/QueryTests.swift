@@ -162,6 +162,9 @@ import Testing
     #expect(try await query.where { $0.title.contains("") }.count() == 5)
     #expect(try await query.where { $0.owner.contains("") }.count() == 2)
     #expect(try await query.where { $0.title.hasPrefix("") }.count() == 5)
+    #expect(try await titles(query.where { $0.title.hasSuffix("n") }) == ["Moon", "Sun"])
+    #expect(try await query.where { $0.title.hasSuffix("") }.count() == 5)
+    #expect(try await query.where { $0.owner.hasSuffix("") }.count() == 2)
   }
 
   /// L-3: a prefix ends where its bytes do.
@@ -181,6 +184,10 @@ import Testing
       }
       #expect(
         try await titles(magic.query(of: Book.self).where { $0.title.contains(prefix) }) == containing,
+        "\(prefix.debugDescription)")
+      let ending = texts.filter { $0.utf8.reversed().starts(with: prefix.utf8.reversed()) }
+      #expect(
+        try await titles(magic.query(of: Book.self).where { $0.title.hasSuffix(prefix) }) == ending,
         "\(prefix.debugDescription)")
     }
   }

@@ -10,6 +10,11 @@ extension MagicComparable where Compared == String {
     }
   }
 
+  /// Whether the text ends with these UTF-8 bytes. All texts are looked through: no index serves it.
+  public func hasSuffix(_ suffix: String) -> MagicPredicate {
+    magicReference.asks { .hasSuffix($0, suffix) }
+  }
+
   /// Whether these UTF-8 bytes are part of the text. All texts are looked through: no index serves it.
   public func contains(_ part: String) -> MagicPredicate {
     magicReference.asks { .contains($0, part) }

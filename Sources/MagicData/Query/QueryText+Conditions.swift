@@ -26,6 +26,14 @@ extension QueryText {
       add("(instr(\(subject.column(property)), ?) > 0", .text(text))
       appendDefault(property, condition, of: subject)
       add(")")
+    case .hasSuffix(let property, let suffix):
+      // By bytes, of which a text may hold any. Of none SQLite takes no part.
+      guard !suffix.isEmpty else { return append(.contains(property, suffix), of: subject) }
+      let column = "CAST(\(subject.column(property)) AS BLOB)"
+      add("(substr(\(column), length(\(column)) - ? + 1) = ?", .integer(Int64(suffix.utf8.count)))
+      bind([.bytes(Array(suffix.utf8))])
+      appendDefault(property, condition, of: subject)
+      add(")")
     case .isNil(let property):
       add(subject.type.standing(property) == nil ? "\(subject.column(property)) IS NULL" : "0")
     case .pair(let left, let comparison, let right):

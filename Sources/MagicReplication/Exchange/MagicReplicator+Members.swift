@@ -32,7 +32,7 @@ extension FolderRemote {
       if let pushed { members.acknowledge(pushed, at: now) }
       var file = AckFile(members)
       let dataSet = try DatabaseState(db).dataSet
-      let there = try acknowledged(dataSet).files[file.replica]
+      let there = acknowledged(dataSet, by: file.replica)
       if pushed == nil {
         file.closings = there?.closings ?? [:]
         file.members[file.replica]?.acknowledged = there?.members[file.replica]?.acknowledged

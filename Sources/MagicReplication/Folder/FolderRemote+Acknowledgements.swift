@@ -37,6 +37,11 @@ extension FolderRemote {
     return said
   }
 
+  /// The same of one replica.
+  func acknowledged(_ dataSet: DataSetID, by replica: ReplicaID) -> AckFile? {
+    isOwnFolder(acks) ? AckFile(acks.appendingPathComponent(AckFile.name(of: replica)), of: replica, dataSet) : nil
+  }
+
   func write(_ file: AckFile, _ dataSet: DataSetID) throws {
     try write(acknowledgement: file.bytes(dataSet, atMost: AckFile.maxBytes), of: file.replica)
   }

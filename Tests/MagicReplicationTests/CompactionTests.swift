@@ -298,6 +298,10 @@ import Testing
     try await b.replicator.push()
     try FileManager.default.removeItem(at: folder["remote/acks"])
     let other = try await b.magic.statistics().replica
+    // Who has exchanged nothing yet is of another data set, and says nothing here.
+    let newcomer = try replica("c")
+    await #expect { try await newcomer.replicator.expire(other) } throws: { ($0 as? MagicDataError)?.code == .notFound }
+    #expect(!FileManager.default.fileExists(atPath: folder["remote/acks"].path))
     #expect(try await a.replicator.status().peers.contains { $0.replica == other })
     #expect(try await a.replicator.expire(other) == other)
     try await a.replicator.sync()

@@ -120,12 +120,14 @@ extension MagicReplicator {
     if let dataSet { _ = try await agreed(dataSet) }
     let said = try dataSet.flatMap { try folder?.acknowledged($0) }
     @Sendable func isMeant(_ id: ReplicaID) -> Bool { id.description.hasPrefix(replica.lowercased()) }
-    let own = try await state().replica
+    let state = try await state()
     var known = try await magic.store.read { db in
       Set(try JournalIndex(db).frontier().replicas + Members(db, hearing: said).all.keys).filter(isMeant)
     }
-    // The remote may hold what the database has not heard of yet.
-    if known.isEmpty { known = Set(try await status().peers.compactMap { ReplicaID($0.replica) }.filter(isMeant)) }
+    // The remote may hold what the database has not heard of yet, if they are of one data set by now.
+    if known.isEmpty, state.isSettled {
+      known = Set(try await status().peers.compactMap { ReplicaID($0.replica) }.filter(isMeant))
+    }
     guard replica.count >= 4, known.count == 1, let found = known.first else {
       throw MagicDataError(
         .notFound,
@@ -133,7 +135,7 @@ extension MagicReplicator {
           ? "several replicas are known whose ids begin with \(replica); name more digits" : "no replica is known by \(replica)"
       )
     }
-    guard found != own else {
+    guard found != state.replica else {
       throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
     }
     // No exchange: what somebody has closed moves nothing yet.

@@ -104,6 +104,7 @@ struct Article: MagicObject {
       .all()
     let one = try await magic.object(of: Note.self).where { $0.title == "Pay rent" }.first()
     let count = try await magic.query(of: Note.self).where { (1...5).contains($0.stars) && $0.title.contains("1") }.count()
+    let mean = try await magic.query(of: Note.self).average(of: \.stars)
     for try await note in magic.query(of: Note.self).sorted(by: \.title).stream() where note.stars == 5 {
       print(note.title)
       break
@@ -113,6 +114,7 @@ struct Article: MagicObject {
     #expect(best.count == 20)
     #expect(one == nil)
     #expect(count == 0)
+    #expect(mean == 0)
     #expect(try await magic.count(of: Note.self) == 0)
     try await magic.update(contentsOf: [Page]())
   }

@@ -14,7 +14,7 @@ import Testing
     try await magic.update(contentsOf: made)
     if seed % 3 == 1 { try await forgetDefaults(magic, &chance) }
     let all = try await magic.object(of: Odd.self)
-    #expect(all.count == made.count)
+    try #require(all.count == made.count)
     // The same answers without the indexes.
     for isIndexed in [true, false] {
       if !isIndexed { try await dropIndexes(magic) }
@@ -49,9 +49,42 @@ import Testing
     #expect(try await query.all().map(\.number) == expected, "\(text) \(offset) \(limit ?? -1)")
     #expect(try await query.count() == expected.count, "\(text) \(offset) \(limit ?? -1)")
     #expect(try await query.first()?.number == expected.first, "\(text)")
+    if chance.below(4) == 0 {
+      try await checkAggregates(query, expected.map { all[$0] }, "\(text) \(offset) \(limit ?? -1)")
+    }
     var streamed: [Int] = []
     for try await odd in query.stream() { streamed.append(odd.number) }
     #expect(streamed == expected, "\(text) \(offset) \(limit ?? -1)")
+  }
+
+  private func checkAggregates(_ query: MagicQuery<Odd>, _ odds: [Odd], _ text: String) async throws {
+    func isNear(_ left: Double?, _ right: Double?) -> Bool {
+      guard let left, let right, left.isFinite, right.isFinite else {
+        return left == right || left?.isNaN == true && right?.isNaN == true
+      }
+      return abs(left - right) <= 1e-9 * max(abs(left), abs(right))
+    }
+    #expect(try await query.min(of: \.int) == odds.map(\.int).min(), "\(text)")
+    #expect(try await query.max(of: \.perhapsInt) == odds.compactMap(\.perhapsInt).max(), "\(text)")
+    #expect(try await query.min(of: \.ratio) == odds.map(\.ratio).filter { !$0.isNaN }.min(), "\(text)")
+    #expect(try await query.max(of: \.perhapsDouble) == odds.compactMap(\.perhapsDouble).filter { !$0.isNaN }.max(), "\(text)")
+    #expect(try await query.max(of: \.text).map { Bytes($0) } == odds.map { Bytes($0.text) }.max(), "\(text)")
+    #expect(try await query.min(of: \.mood).map { Bytes($0) } == odds.compactMap { $0.mood.map { Bytes($0) } }.min(), "\(text)")
+    for path in [\Odd.int, \Odd.count] {
+      let sum = odds.reduce(Decimal(0)) { $0 + Decimal($1[keyPath: path]) }
+      if Decimal(Int.min)...Decimal(Int.max) ~= sum {
+        #expect(try await Decimal(query.sum(of: path)) == sum, "\(text)")
+      } else {
+        await #expect { try await query.sum(of: path) } throws: { ($0 as? MagicDataError)?.code == .value }
+      }
+      let average = odds.isEmpty ? nil : Double(truncating: sum / Decimal(odds.count) as NSDecimalNumber)
+      #expect(try await isNear(query.average(of: path), average), "\(text)")
+    }
+    for path in [\Odd.double, \Odd.level] {
+      let sum = odds.reduce(0) { $0 + $1[keyPath: path] }
+      #expect(try await isNear(query.sum(of: path), sum), "\(text)")
+      #expect(try await isNear(query.average(of: path), odds.isEmpty ? nil : sum / Double(odds.count)), "\(text)")
+    }
   }
 
   /// As if the objects had been stored before the type had these properties.

@@ -204,6 +204,10 @@ package struct SQL: ~Copyable {
     sqlite3_column_int64(pointer, column)
   }
 
+  func real(_ column: Int32) -> Double {
+    sqlite3_column_double(pointer, column)
+  }
+
   package func isNull(_ column: Int32) -> Bool {
     sqlite3_column_type(pointer, column) == SQLITE_NULL
   }

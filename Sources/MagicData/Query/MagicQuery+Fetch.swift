@@ -13,7 +13,7 @@ extension MagicQuery {
   }
 
   /// The same query for the first of its objects alone.
-  var first: MagicQuery { limit(min(plan.limit ?? 1, 1)) }
+  var first: MagicQuery { limit(Swift.min(plan.limit ?? 1, 1)) }
 
   /// How many objects are asked for; none of them is loaded.
   ///

@@ -10,7 +10,7 @@ internal import MagicJournal
 ///   .all()
 /// ```
 ///
-/// A query asks nothing until one of `all()`, `first()`, `count()`, `stream()` or `remove()` is called, and can be run again. Conditions,
+/// A query asks nothing until one of `all()`, `first()`, `count()`, `sum(of:)` and its like, `stream()` or `remove()` is called, and can be run again. Conditions,
 /// order and limit are worked out by SQLite; only the objects that are asked for are loaded. Texts are compared and sorted by their UTF-8
 /// bytes, so `é` in one scalar is not equal to `é` in two. Numbers compare as in Swift: NaN is equal to nothing, and -0.0 to 0.0. An object
 /// that was stored before its type had some property counts with that property's default, but for one of a property that holds an object: that is not

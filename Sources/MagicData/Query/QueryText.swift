@@ -138,6 +138,47 @@ struct QueryText {
     return text
   }
 
+  /// How many values of a property there are, with what they come to: of integers the sums of their upper and of their lower halves, of reals the sum, and whether one is NaN.
+  static func total(
+    of route: PropertyRoute, isReal: Bool, _ plan: QueryPlan, _ types: QueryTypes, _ db: Connection
+  ) throws -> QueryText {
+    // A NaN stands as a blob behind all numbers.
+    let sums = isReal ? "sum(value), max(value) > 9e999" : "sum(value >> 32), sum(value & 4294967295)"
+    return try values(of: route, plan, types, db, "SELECT count(value), \(sums) FROM (", ")")
+  }
+
+  /// The least or the greatest value of a property that is neither nil nor NaN.
+  static func extreme(
+    of route: PropertyRoute, isReal: Bool, isDescending: Bool, _ plan: QueryPlan, _ types: QueryTypes, _ db: Connection
+  ) throws -> QueryText {
+    let condition = isReal ? "value <= 9e999" : "value IS NOT NULL"
+    let order = isDescending ? "DESC" : "ASC"
+    return try values(
+      of: route, plan, types, db, "SELECT value FROM (", ") WHERE \(condition) ORDER BY value \(order) LIMIT 1")
+  }
+
+  private static func values(
+    of route: PropertyRoute, _ plan: QueryPlan, _ types: QueryTypes, _ db: Connection, _ before: String, _ behind: String
+  ) throws -> QueryText {
+    var text = try QueryText(plan, types, db)
+    let all = text.subject(types.type)
+    text.add(before)
+    text.add("SELECT ")
+    text.appendExpression(route, of: all)
+    text.add(" AS value FROM \(all.table) WHERE ")
+    text.appendShown(all)
+    if plan.isPart {
+      text.append(plan, of: all)
+    } else {
+      text.append(plan.condition, of: all, isRoot: true)
+      text.appendReadable(all)
+      // Else SQLite would follow the relations each time that the value is named.
+      if !route.hops.isEmpty { text.add(" LIMIT -1") }
+    }
+    text.add(behind)
+    return text
+  }
+
   /// Some of the objects, in the order of their z indexes, if they (still) fulfil the condition.
   static func objects(_ plan: QueryPlan, at zIndexes: [Int64], _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)

@@ -110,7 +110,7 @@ extension MagicReplicator {
   ///
   /// In a folder it is told to all; otherwise it is known to this database, and tells others with its next push to a folder.
   ///
-  /// - Parameter replica: the first digits of its id, at least four; no other known replica's id may begin so.
+  /// - Parameter replica: the first digits of its id, at least four; no other id that the database knows may begin so, nor, where it knows none, another that the remote shows.
   /// - Returns: its id.
   /// - Throws: `MagicDataError` with `notFound` if no replica is known by these digits, to the database or the remote, or several are; `notAllowed` for this database's own.
   @discardableResult
@@ -125,7 +125,7 @@ extension MagicReplicator {
       Set(try JournalIndex(db).frontier().replicas + Members(db, hearing: said).all.keys).filter(isMeant)
     }
     // The remote may hold what the database has not heard of yet, if they are of one data set by now.
-    if known.isEmpty, state.isSettled {
+    if known.isEmpty, replica.count >= 4, state.isSettled {
       known = Set(try await status().peers.compactMap { ReplicaID($0.replica) }.filter(isMeant))
     }
     guard replica.count >= 4, known.count == 1, let found = known.first else {

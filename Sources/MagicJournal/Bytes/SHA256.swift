@@ -93,7 +93,7 @@ package struct SHA256: Sendable {
   }
 
   /// Shifts that look at nothing, and words by their addresses: what is not optimized, as tests are not, takes a tenth of the time so. Eight rounds in a row, after which
-  /// all eight words are where they were before, spare to move them on with each.
+  /// all eight words are where they were before: so none has to be moved on with each.
   private static func state(_ before: State, after bytes: UnsafeRawBufferPointer, _ start: Int) -> State {
     constants.withUnsafeBufferPointer { k in
       withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { words in

@@ -46,10 +46,12 @@ package struct ObjectTable {
     try select.bind(zIndex)
     try select.bind(key.value)
     if try select.step() { return select.place(0) }
-    // Nobody's row, or another's; one whose name cannot be read is an error, not another object's.
-    _ = try self.key(ofRow: zIndex)
+    try checkName(ofRow: zIndex)
     return nil
   }
+
+  /// A row that is not an object's is nobody's or another's; one whose name cannot be read is an error, not another object's.
+  private func checkName(ofRow zIndex: Int64) throws { _ = try key(ofRow: zIndex) }
 
   /// The objects that have the next rows behind a z index.
   package func neighbours(behind zIndex: Int64, atMost count: Int) throws -> Neighbours {
@@ -201,21 +203,26 @@ package struct ObjectTable {
     fields.contains { $0.value == .reference(key) && type.relations[$0.field]?.target.id == type.id }
   }
 
-  /// - Parameter before: the last entry that the object is to have now.
-  /// - Returns: `false` if the object has no row at this z index, or another last entry.
+  /// - Parameters:
+  ///   - next: where the entry goes that says so.
+  ///   - own: from here on entries are the transaction's own, and an object that has one stays with that.
+  /// - Returns: the object's last entry before; `nil` if it has no row at this z index, and nothing was written.
   package func update(
-    _ zIndex: Int64, _ key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, before: EntryPlace
-  ) throws -> Bool {
+    _ zIndex: Int64, _ key: ObjectKey, _ fields: [FieldValue], next: EntryPlace, own: EntryPlace? = nil
+  ) throws -> EntryPlace? {
     let columns = try columns(fields, of: key, at: zIndex)
     var update = try SQL(db, type.update(columns.map(\.field), among: fields.map(\.field), isBirth: key.isBirth))
-    try update.bind(last)
-    for field in columns { try update.bind(field.value) }
-    try update.bind(zIndex)
-    try update.bind(key.value)
-    try update.bind(before)
-    guard try update.run() > 0 else { return false }
-    if type.hasLinks { try link(zIndex, fields) }
-    return true
+    var entry = NextEntry(at: next, own: own)
+    try withUnsafeMutablePointer(to: &entry) { entry in
+      try update.bind(entry)
+      for field in columns { try update.bind(field.value) }
+      try update.bind(zIndex)
+      try update.bind(key.value)
+      _ = try update.runOnce()
+    }
+    if entry.last == nil { try checkName(ofRow: zIndex) }
+    if entry.last != nil, type.hasLinks { try link(zIndex, fields) }
+    return entry.last
   }
 
   /// The row of an object as a fold has it, whether it had one or not.

@@ -104,6 +104,12 @@ package struct SQL: ~Copyable {
     }
   }
 
+  /// Of memory that lasts until the statement has run.
+  mutating func bind(_ next: UnsafeMutablePointer<NextEntry>) throws {
+    bound += 1
+    try check(sqlite3_bind_pointer(pointer, bound, next, NextEntry.pointerType, nil))
+  }
+
   /// A value that stands encoded in memory which lasts until the statement has run: it is not copied.
   package mutating func bind(_ value: Value.Encoded) throws {
     switch value {

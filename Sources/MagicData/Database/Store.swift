@@ -247,6 +247,7 @@ package final class Store: Sendable {
       try file?.noteOpening()
       PropertyReader.add(to: db)
       RowFunction.add(to: db)
+      NextEntry.addFunction(to: db)
       try recognise(db, mustExist: mustExist)
       guard !db.configuration.readonly else { return }
       if file != nil { leaveRollbackMode(db) }

@@ -203,9 +203,10 @@ package final class StoredType: Sendable {
       "SELECT z_index, magic_last FROM \(quotedTable) WHERE \(isNamed(byBirth: key.isBirth))"
     }
   }
-  var selectLast: String { texts[.selectLast] { "SELECT magic_last FROM \(quotedTable) WHERE z_index = ?" } }
   func selectLast(isBirth: Bool) -> String {
-    texts[.selectLastNamed(isBirth: isBirth)] { "\(selectLast) AND \(isNamed(byBirth: isBirth))" }
+    texts[.selectLast(isBirth: isBirth)] {
+      "SELECT magic_last FROM \(quotedTable) WHERE z_index = ? AND \(isNamed(byBirth: isBirth))"
+    }
   }
   var selectKey: String { texts[.key] { "SELECT \(name) FROM \(quotedTable) WHERE z_index = ?" } }
   var selectKeys: String { "SELECT z_index, \(name), magic_last FROM \(quotedTable) ORDER BY z_index" }
@@ -247,13 +248,13 @@ package final class StoredType: Sendable {
     }
   }
 
-  /// Sets `fields` and empties their rivals of the same name (J-16), if the object's last entry is the one that is meant.
+  /// Sets `fields` and empties their rivals of the same name (J-16), and tells a `NextEntry` of the object's last one.
   ///
   /// - Parameter all: all fields that are written, those with links among them.
   func update(_ fields: [Int], among all: @autoclosure () -> [Int], isBirth: Bool) -> WriteText {
     let written = hasLinks ? all() : fields
     return texts.write(.update(written, isBirth: isBirth)) {
-      var sets = ["magic_last = ?"] + fields.map { quotedColumns[$0] + " = ?" }
+      var sets = [NextEntry.assignment] + fields.map { quotedColumns[$0] + " = ?" }
       if schema.hasRivals {
         let slots = Set(written.map { schema.slots[$0] })
         let rivals = schema.slots.indices.filter {
@@ -261,8 +262,7 @@ package final class StoredType: Sendable {
         }
         sets += rivals.map { quotedColumns[$0] + " = NULL" }
       }
-      return
-        "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(isNamed(byBirth: isBirth)) AND magic_last = ?"
+      return "UPDATE \(quotedTable) SET \(sets.joined(separator: ", ")) WHERE z_index = ? AND \(isNamed(byBirth: isBirth))"
     }
   }
 
@@ -327,13 +327,12 @@ private final class StatementTexts: Sendable {
   enum Use: Hashable {
     case zIndex(isBirth: Bool)
     case zIndexOfNumber
-    case selectLastNamed(isBirth: Bool)
+    case selectLast(isBirth: Bool)
     case key
     case keysAfter
     case delete
     case shown(Int)
     case owners(Int, required: [[Int]])
-    case selectLast
     case updateLast
     case highest
     case insert([Int], rows: Int)

@@ -77,26 +77,23 @@ extension LocalTransaction {
   private mutating func save(
     _ object: ObjectRun.Object, _ birth: Birth?, until end: Int, _ writer: inout RunWriter, _ isTaken: inout Bool
   ) throws -> ObjectPlace? {
-    let last = next
-    var before: EntryPlace?
-    let isFree: Bool
+    let next = next
     if let place = object.place {
-      // It is not known of what was fetched among many.
-      if object.written != 0 { before = try place.last.isNone ? writer.last(of: place.zIndex) : place.last }
-      isFree = before.map { !hasEntry($0) } ?? false
-    } else if writer.isBorn {
-      isFree = true
-    } else {
-      isFree = try !(hasAbsent(writer.table) && writer.mayBeAbsent(object))
+      // One that this transaction has written to before gets no second entry, and what stands in its row by now is written once more.
+      guard object.written != 0,
+        let last = try writer.update(object, at: place.zIndex, birth, until: end, next: next, own: firstEntry), !hasEntry(last)
+      else { return nil }
+      try append(writer, zIndex: place.zIndex, previous: last)
+      return ObjectPlace(zIndex: place.zIndex, last: next)
     }
-    guard isFree else { return nil }
-    guard let zIndex = try writer.write(object, birth, until: end, last: last, before: before) else {
-      isTaken = object.place == nil
+    guard try writer.isBorn || !(hasAbsent(writer.table) && writer.mayBeAbsent(object)) else { return nil }
+    guard let zIndex = try writer.insert(object, birth, until: end, last: next) else {
+      isTaken = true
       return nil
     }
-    if object.place == nil, let number = writer.number { didSet(number, writer.table) }
-    try append(writer, zIndex: zIndex, previous: before ?? .none)
-    return ObjectPlace(zIndex: zIndex, last: last)
+    if let number = writer.number { didSet(number, writer.table) }
+    try append(writer, zIndex: zIndex, previous: .none)
+    return ObjectPlace(zIndex: zIndex, last: next)
   }
 }
 
@@ -116,7 +113,6 @@ struct RunWriter: ~Copyable {
   /// Of the next new object, while nobody else makes any.
   var nextZIndex: Int64?
   private var statement: SQL?
-  private var lookUp: SQL?
   /// What the statement is for.
   private var use: (written: UInt64, isNew: Bool) = (0, false)
   /// Of an update: the fields that were written, if these are not all.
@@ -139,47 +135,46 @@ struct RunWriter: ~Copyable {
     return try table.absentPlace(of: ObjectKey(from: &reader)) != nil
   }
 
-  /// The last entry of whatever object has a row at a z index; `nil` if none has.
-  mutating func last(of zIndex: Int64) throws -> EntryPlace? {
-    if lookUp == nil { lookUp = try SQL(table.db, type.stored.selectLast) }
-    try lookUp!.bind(zIndex)
-    return try lookUp!.readOnce { $0.place(0) }
-  }
-
-  /// - Parameter before: the last entry that a known object is to have now.
-  /// - Returns: where the object is; `nil` if it is not as it should be, and nothing was written.
-  mutating func write(
-    _ object: ObjectRun.Object, _ birth: Birth?, until end: Int, last: EntryPlace, before: EntryPlace?
-  ) throws -> Int64? {
-    if let birth {
-      self.birth.removeAll()
-      ObjectKey.birth(birth).encode(to: &self.birth)
-    }
-    operation = isBorn && object.place == nil ? .birth : .update
-    let isNew = object.place == nil
-    let zIndex = try object.place?.zIndex ?? firstZIndex()
-    if statement == nil || use.written != object.written || use.isNew != isNew { try prepare(object.written, isNew) }
-    if isNew {
-      try statement!.bind(zIndex)
-      try bindKey(object)
-      if type.hasNumbers { try statement!.bindNull() }
-    }
+  /// - Returns: where the new object is; `nil` if there is one of its name, and nothing was written.
+  mutating func insert(_ object: ObjectRun.Object, _ birth: Birth?, until end: Int, last: EntryPlace) throws -> Int64? {
+    try prepare(object.written, isNew: true, birth)
+    let zIndex = try firstZIndex()
+    try statement!.bind(zIndex)
+    try bindKey(object)
+    if type.hasNumbers { try statement!.bindNull() }
     try statement!.bind(last)
     try bindFields(object, until: end)
-    if let before {
+    guard try statement!.runOnce() > 0 else { return nil }
+    nextZIndex = zIndex + 1
+    return zIndex
+  }
+
+  /// As `ObjectTable.update`.
+  mutating func update(
+    _ object: ObjectRun.Object, at zIndex: Int64, _ birth: Birth?, until end: Int, next: EntryPlace, own: EntryPlace
+  ) throws -> EntryPlace? {
+    try prepare(object.written, isNew: false, birth)
+    var entry = NextEntry(at: next, own: own)
+    try withUnsafeMutablePointer(to: &entry) { entry in
+      try statement!.bind(entry)
+      try bindFields(object, until: end)
       try statement!.bind(zIndex)
       try bindKey(object)
-      try statement!.bind(before)
+      _ = try statement!.runOnce()
     }
-    guard try statement!.runOnce() > 0 else { return nil }
-    if isNew { nextZIndex = zIndex + 1 }
-    return zIndex
+    return entry.last
   }
 
   /// Of the next new object.
   func firstZIndex() throws -> Int64 { try nextZIndex ?? table.nextZIndex() }
 
-  private mutating func prepare(_ written: UInt64, _ isNew: Bool) throws {
+  private mutating func prepare(_ written: UInt64, isNew: Bool, _ birth: Birth?) throws {
+    if let birth {
+      self.birth.removeAll()
+      ObjectKey.birth(birth).encode(to: &self.birth)
+    }
+    operation = isBorn && isNew ? .birth : .update
+    if statement != nil, use.written == written, use.isNew == isNew { return }
     let fields = type.inOrder.filter { written & 1 << UInt64($0.index) != 0 }.map(\.field)
     // The one before may be of the same text.
     statement = nil

@@ -64,39 +64,37 @@ extension LocalTransaction {
     let (object, links) = try resolved(instance, against: .stored(record.place.zIndex), type, relations)
     let changes = type.fields(of: object.changed, object)
     let key = record.key
-    if !changes.isEmpty, !record.place.last.isNone, !hasEntry(record.place.last), !table.type.needsFold(changes) {
-      let place = next
-      // Mostly nobody has written to the object since.
-      if try table.update(record.place.zIndex, key, changes, last: place, before: record.place.last) {
-        try append(
-          Entry(type: type.stored.id, key: key, operation: .update, fields: changes), zIndex: record.place.zIndex,
-          previous: record.place.last)
-        let now = ObjectPlace(zIndex: record.place.zIndex, last: place)
-        return SavedObject(place: now, key: key, extent: .changes, links: links)
-      }
-    }
+    var place = try write(changes, key, at: record.place.zIndex, table)
     // In a copy of the database file the z index may by now be another object's.
-    let last = try table.last(of: record.place.zIndex, key)
-    guard let place = try last.map({ ObjectPlace(zIndex: record.place.zIndex, last: $0) }) ?? table.place(of: key) else {
-      guard let absent = try table.absentPlace(of: key) else { return nil }
-      return try revive(instance, changes, links, key, absent, type, relations, isLinked)
-    }
-    return SavedObject(place: try write(changes, key, place, table), key: key, extent: .changes, links: links)
+    if place == nil { place = try table.place(of: key).map { try write(changes, key, $0, table) } }
+    if let place { return SavedObject(place: place, key: key, extent: .changes, links: links) }
+    guard let absent = try table.absentPlace(of: key) else { return nil }
+    return try revive(instance, changes, links, key, absent, type, relations, isLinked)
   }
 
   /// Writes changed fields of an object that has a row.
   mutating func write(
     _ changes: [FieldValue], _ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable
   ) throws -> ObjectPlace {
-    guard !changes.isEmpty else { return place }
+    guard let now = try write(changes, key, at: place.zIndex, table) else {
+      throw MagicDataError(.notADatabase, "the database is damaged: a row is not as it was read")
+    }
+    return now
+  }
+
+  /// The same of one that may have its row elsewhere, or none: `nil` if that is so.
+  private mutating func write(
+    _ changes: [FieldValue], _ key: ObjectKey, at zIndex: Int64, _ table: ObjectTable
+  ) throws -> ObjectPlace? {
+    if changes.isEmpty { return try table.last(of: zIndex, key).map { ObjectPlace(zIndex: zIndex, last: $0) } }
+    let next = next
+    guard let last = try table.update(zIndex, key, changes, next: next, own: firstEntry) else { return nil }
     let entry = Entry(type: table.type.id, key: key, operation: .update, fields: changes)
-    let isJoined = hasEntry(place.last)
-    let now = isJoined ? place : ObjectPlace(zIndex: place.zIndex, last: next)
-    _ = try table.update(place.zIndex, key, changes, last: now.last, before: place.last)
-    if isJoined {
-      try join(entry, at: place.last)
+    let now = ObjectPlace(zIndex: zIndex, last: hasEntry(last) ? last : next)
+    if hasEntry(last) {
+      try join(entry, at: last)
     } else {
-      try append(entry, zIndex: place.zIndex, previous: place.last)
+      try append(entry, zIndex: zIndex, previous: last)
     }
     if table.type.needsFold(changes) {
       let state = try reader().state(from: now.last, of: table.type.id)

@@ -287,7 +287,7 @@ struct Merger {
         kinds[entry.type].isWhole = nil
         return try table.remove(entry.key, last)
       }
-      guard try table.update(place.zIndex, entry.key, entry.fields, last: last.last, before: place.last) else {
+      guard try table.update(place.zIndex, entry.key, entry.fields, next: last.last) == place.last else {
         throw MagicDataError(.notADatabase, "the database is damaged: a row is not as it was read")
       }
     } else if let place = try table.absentPlace(of: entry.key) {

@@ -107,6 +107,13 @@ final class MappedType: Sendable {
     inOrder.compactMap { properties.contains($0.index) ? FieldValue(field: $0.field, value: object.values[$0.index]) : nil }
   }
 
+  /// What relations hold, by field in place of property.
+  func byField(_ links: [Int: [Link]]) -> [Int: [Link]] {
+    var known: [Int: [Link]] = [:]
+    for (index, links) in links { if let field = fields[index] { known[field] = links } }
+    return known
+  }
+
   /// The type as the database knows it; `nil` if something of it is new.
   ///
   /// - Parameter hasIndexes: `false` if it does without those that are missing, for who cannot make them.

@@ -96,6 +96,19 @@ extension ObjectTable {
     }
   }
 
+  /// Those of a new owner, in the order in which it has them.
+  func insert(_ links: [Link], of zIndex: Int64, in field: Int) throws {
+    guard let relation = type.relations[field], relation.kind.isLinked else { return }
+    var insert = try SQL(db, relation.insert)
+    for (position, link) in links.enumerated() {
+      try insert.bind(zIndex)
+      try insert.bind(link.target)
+      if relation.kind == .list { try insert.bind(position) }
+      if relation.kind == .dictionary { try insert.bind(link.name) }
+      _ = try insert.runOnce()
+    }
+  }
+
   /// Brings an owner's links to what its fields say.
   func link(_ zIndex: Int64, _ fields: [FieldValue], isNew: Bool = false) throws {
     for field in fields {
@@ -103,13 +116,7 @@ extension ObjectTable {
       switch field.value {
       case .list(let keys):
         if !isNew { try unlink(zIndex, relation) }
-        for (position, key) in keys.enumerated() {
-          var insert = try SQL(db, relation.insert)
-          try insert.bind(zIndex)
-          try insert.bind(self.zIndex(of: key, in: relation.target))
-          try insert.bind(position)
-          try insert.run()
-        }
+        try insert(keys.map { Link(target: try self.zIndex(of: $0, in: relation.target)) }, of: zIndex, in: field.field)
       case .set(let elements):
         for element in elements {
           let target = try self.zIndex(of: element.key, in: relation.target)

@@ -133,21 +133,24 @@ package struct ObjectTable {
 
   /// The row of an object that was never named here; `nil` if it has one.
   ///
-  /// - Parameter isWhole: whether every object of the type has a row, and holds no others.
+  /// - Parameters:
+  ///   - isWhole: whether every object of the type has a row, and holds no others but those of `links`.
+  ///   - links: by field what it is known to hold, in place of looking for it.
   package func insert(
-    new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, isWhole: Bool = false
+    new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, isWhole: Bool = false, links: [Int: [Link]] = [:]
   ) throws -> Int64? {
-    try insert(RowName(key), fields, nil, last, isWhole: isWhole)
+    try insert(RowName(key), fields, nil, last, isWhole: isWhole, links)
   }
 
   /// - Parameters:
   ///   - zIndex: `nil` for the next one.
   ///   - isWhole: whether no object without a row can have the one above the highest row, which SQLite gives then.
   private func insert(
-    _ name: RowName, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace, isWhole: Bool = false
+    _ name: RowName, _ fields: [FieldValue], _ zIndex: Int64?, _ last: EntryPlace, isWhole: Bool = false,
+    _ links: [Int: [Link]] = [:]
   ) throws -> Int64? {
     // Objects that it names and that are unknown get z indexes, too.
-    let columns = try columns(fields, of: name.key, at: zIndex)
+    let columns = try columns(fields, of: name.key, at: zIndex, links)
     let zIndex = try zIndex ?? (isWhole ? nil : nextZIndex())
     var insert = try SQL(db, type.insert(columns.map(\.field)))
     if let zIndex { try insert.bind(zIndex) } else { try insert.bindNull() }
@@ -161,17 +164,23 @@ package struct ObjectTable {
     for field in columns { try insert.bind(field.value) }
     guard try insert.run() > 0 else { return nil }
     let row = zIndex ?? db.lastInsertedRowID
-    if columns.count < fields.count { try link(row, fields, isNew: true) }
+    if columns.count < fields.count {
+      for (field, links) in links { try self.insert(links, of: row, in: field) }
+      try link(row, fields.filter { links[$0.field] == nil }, isNew: true)
+    }
     return row
   }
 
   /// The fields that stand in columns, with z indexes in place of objects.
-  private func columns(_ fields: [FieldValue], of owner: ObjectKey, at zIndex: Int64?) throws -> [FieldValue] {
+  private func columns(
+    _ fields: [FieldValue], of owner: ObjectKey, at zIndex: Int64?, _ links: [Int: [Link]] = [:]
+  ) throws -> [FieldValue] {
     guard type.hasRelations else { return fields }
     return try fields.compactMap { field in
       guard let relation = type.relations[field.field] else { return field }
       guard !relation.kind.isLinked else { return nil }
       guard case .reference(let key) = field.value else { return field }
+      if let link = links[field.field]?.first { return FieldValue(field: field.field, value: .integer(link.target)) }
       // The owner's own row may not be there at the moment.
       let isOwner = relation.target.id == type.id && key == owner
       let target = try (isOwner ? zIndex : nil) ?? self.zIndex(of: key, in: relation.target)
@@ -181,14 +190,17 @@ package struct ObjectTable {
 
   /// The row of a new object, or of one that is back, under the z index that it had.
   ///
-  /// - Parameter number: of an object that is named by its birth.
+  /// - Parameters:
+  ///   - number: of an object that is named by its birth.
+  ///   - isWhole, links: as of a new one.
   @discardableResult
   package func insert(
-    _ key: ObjectKey, _ fields: [FieldValue], number: Int64? = nil, zIndex: Int64?, last: EntryPlace
+    _ key: ObjectKey, _ fields: [FieldValue], number: Int64? = nil, zIndex: Int64?, last: EntryPlace, isWhole: Bool = false,
+    links: [Int: [Link]] = [:]
   ) throws -> Int64 {
     // Whoever refers to itself is known by its z index beforehand.
     let zIndex = try zIndex ?? (refersToItself(key, fields) ? reserve(key).zIndex : nil)
-    guard let row = try insert(RowName(key, number), fields, zIndex, last) else {
+    guard let row = try insert(RowName(key, number), fields, zIndex, last, isWhole: isWhole, links) else {
       throw MagicDataError(.notADatabase, "the database is damaged: a row is where another object's should be")
     }
     guard let zIndex else { return row }

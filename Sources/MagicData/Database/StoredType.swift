@@ -158,6 +158,11 @@ package final class StoredType: Sendable {
     return linked.filter { slots.contains(schema.slots[$0]) && !fields.contains($0) }
   }
 
+  /// Whether the objects that these fields name are all among some links.
+  func names(onlyIn links: [Int: [Link]], _ fields: [FieldValue]) -> Bool {
+    !hasRelations || fields.allSatisfy { relations[$0.field] == nil || links[$0.field] != nil }
+  }
+
   /// Whether a write of these fields may show elements that are hidden: those of a field that a rival had won over (M-14).
   package func needsFold(_ fields: [FieldValue]) -> Bool {
     schema.hasRivals && fields.contains { schema.fields[$0.field].kind.hasElements }

@@ -16,6 +16,7 @@ extension LocalTransaction {
     if let record = object.record(in: store), let saved = try update(object, record, type, table, relations, isLinked) {
       return saved
     }
+    let isUnknown = object.record(in: store) == nil
     // What was fetched from another database, or as another object, is as good as made by the app.
     let isAutomatic = object.hasForeignNumber(in: store)
     var object = object.record == nil ? object : object.allEdited
@@ -26,17 +27,19 @@ extension LocalTransaction {
       object = object.with { $0.primary = number.map { .integer($0) } }
     }
     let (new, links) = try resolved(object, against: .nothing, type, relations)
+    // All that somebody unknown holds was looked for, or saved, just now.
+    let held = isUnknown ? type.byField(links) : [:]
     var saved: SavedObject
     if let primary = object.primary, !isAutomatic {
-      if !isTaken, let saved = try createNew(new, .primary(primary), type, table, links) { return saved }
+      if !isTaken, let saved = try createNew(new, .primary(primary), type, table, links, held) { return saved }
       if var saved = try meet(object, .primary(primary), type, table, relations) {
         saved.number = number
         return saved
       }
-      saved = try create(new, try table.named(by: .primary(primary)), type, table)
+      saved = try create(new, try table.named(by: .primary(primary)), type, table, held)
       saved.number = number
     } else {
-      saved = try create(new, nil, type, table)
+      saved = try create(new, nil, type, table, held)
     }
     saved.links = links
     return saved
@@ -159,13 +162,17 @@ extension LocalTransaction {
   }
 
   /// Mostly an object that the app made is new: this asks for nothing beforehand. `nil` if it may be held or was removed.
+  ///
+  /// - Parameter held: the links by field, if they are known to be right.
   private mutating func createNew(
-    _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable, _ links: [Int: [Link]]
+    _ object: ObjectSave, _ key: ObjectKey, _ type: MappedType, _ table: ObjectTable, _ links: [Int: [Link]],
+    _ held: [Int: [Link]]
   ) throws -> SavedObject? {
     guard try !hasAbsent(table), object.missing.isEmpty else { return nil }
     let fields = type.fields(of: object.present, object)
     let last = next
-    guard let zIndex = try table.insert(new: key, fields, last: last) else { return nil }
+    let isWhole = try table.type.names(onlyIn: held, fields) && isRowNext(table)
+    guard let zIndex = try table.insert(new: key, fields, last: last, isWhole: isWhole, links: held) else { return nil }
     didSet(key, table)
     try append(Entry(type: type.stored.id, key: key, operation: .update, fields: fields), zIndex: zIndex, previous: .none)
     return SavedObject(place: ObjectPlace(zIndex: zIndex, last: last), key: key, extent: .all, links: links)
@@ -173,7 +180,7 @@ extension LocalTransaction {
 
   /// A new object, or one that the app makes again after it was removed.
   private mutating func create(
-    _ object: ObjectSave, _ key: ObjectKey?, _ type: MappedType, _ table: ObjectTable
+    _ object: ObjectSave, _ key: ObjectKey?, _ type: MappedType, _ table: ObjectTable, _ held: [Int: [Link]]
   ) throws -> SavedObject {
     let absent = try key.flatMap { try table.absentPlace(of: $0) }
     // What a removed object held and its instance never asked for, the journal knows.
@@ -186,7 +193,8 @@ extension LocalTransaction {
       if let number { try table.claim(next: Claim(number: number, birth: birth)) }
       let entry = Entry(
         type: type.stored.id, key: .birth(birth), operation: number.map { .claim(number: $0) } ?? .birth, fields: fields)
-      return SavedObject(place: try insert(entry, nil, number: number, table), key: entry.key, extent: .all, number: number)
+      return SavedObject(
+        place: try insert(entry, nil, number: number, table, held), key: entry.key, extent: .all, number: number)
     }
     let remove = try absent.flatMap { try reader().lastRemove(from: $0.last, by: state.replicaRow, since: firstEntry) }
     let entry = Entry(
@@ -194,7 +202,8 @@ extension LocalTransaction {
     didSet(key, table)
     var number: Int64?
     if key.isBirth, case .integer(let set)? = object.primary { number = set }
-    return SavedObject(place: try insert(entry, absent, number: number, table), key: key, extent: .all)
+    return SavedObject(
+      place: try insert(entry, absent, number: number, table, absent == nil ? held : [:]), key: key, extent: .all)
   }
 
   /// What is written as a whole has what it needs.
@@ -231,9 +240,11 @@ extension LocalTransaction {
 
   /// The row and the entry of an object that has no row.
   ///
-  /// - Parameter number: of an object that is named by its birth.
+  /// - Parameters:
+  ///   - number: of an object that is named by its birth.
+  ///   - held: by field what it is known to hold.
   mutating func insert(
-    _ entry: Entry, _ absent: ObjectPlace?, number: Int64?, _ table: ObjectTable
+    _ entry: Entry, _ absent: ObjectPlace?, number: Int64?, _ table: ObjectTable, _ held: [Int: [Link]] = [:]
   ) throws -> ObjectPlace {
     if let absent, hasEntry(absent.last) {
       try table.insert(entry.key, entry.fields, number: number, zIndex: absent.zIndex, last: absent.last)
@@ -241,7 +252,9 @@ extension LocalTransaction {
       return absent
     }
     let last = next
-    let zIndex = try table.insert(entry.key, entry.fields, number: number, zIndex: absent?.zIndex, last: last)
+    let isWhole = try absent == nil && table.type.names(onlyIn: held, entry.fields) && isRowNext(table)
+    let zIndex = try table.insert(
+      entry.key, entry.fields, number: number, zIndex: absent?.zIndex, last: last, isWhole: isWhole, links: held)
     try append(entry, zIndex: zIndex, previous: absent?.last ?? .none)
     return ObjectPlace(zIndex: zIndex, last: last)
   }

@@ -13,6 +13,8 @@ struct LocalTransaction {
     fileprivate var schema: StoredSchema?
     /// Types of which no object is without a row, as far as is known.
     fileprivate var whole: Set<Int> = []
+    /// Types that have z indexes left for all that one transaction can add.
+    fileprivate var roomy: Set<Int> = []
     /// Whether rows were written that may have named assets.
     fileprivate var touchesAssets = false
     /// By type: the next number, once it is known.
@@ -93,6 +95,16 @@ struct LocalTransaction {
     if try table.hasAbsent() { return true }
     progress.whole.insert(table.type.id)
     return false
+  }
+
+  /// Whether a new object's z index is the one above the highest row, which SQLite gives without being asked for it.
+  mutating func isRowNext(_ table: ObjectTable) throws -> Bool {
+    guard try !hasAbsent(table) else { return false }
+    if !progress.roomy.contains(table.type.id) {
+      _ = try table.nextZIndex()
+      progress.roomy.insert(table.type.id)
+    }
+    return true
   }
 
   mutating func willRemove(_ type: StoredType) {

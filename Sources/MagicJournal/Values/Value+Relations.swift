@@ -1,11 +1,11 @@
 extension Value {
   /// A change of a set. Of elements with one key the last one counts.
-  package static func set(of elements: some Sequence<SetElement>) -> Value {
+  package static func set(of elements: [SetElement]) -> Value {
     .set(rising(elements, by: \.identity))
   }
 
   /// A change of a dictionary. Of elements with one name the last one counts.
-  package static func dictionary(of elements: some Sequence<DictionaryElement>) -> Value {
+  package static func dictionary(of elements: [DictionaryElement]) -> Value {
     .dictionary(rising(elements, by: \.name))
   }
 
@@ -66,10 +66,14 @@ extension Value {
     }
   }
 
-  private static func rising<Element>(_ elements: some Sequence<Element>, by bytes: (Element) -> [UInt8]) -> [Element] {
-    var last: [[UInt8]: Element] = [:]
-    for element in elements { last[bytes(element)] = element }
-    return last.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
+  private static func rising<Element>(_ elements: [Element], by bytes: (Element) -> [UInt8]) -> [Element] {
+    let named = elements.indices.map { (bytes: bytes(elements[$0]), index: $0) }.sorted {
+      $0.bytes == $1.bytes ? $0.index < $1.index : $0.bytes.lexicographicallyPrecedes($1.bytes)
+    }
+    return named.indices.compactMap { number in
+      let isLast = number + 1 == named.count || named[number].bytes != named[number + 1].bytes
+      return isLast ? elements[named[number].index] : nil
+    }
   }
 }
 

@@ -166,6 +166,23 @@ import Testing
     }
   }
 
+  /// Of what is indexed the first or last value is taken, also among those of a range; nothing is sorted.
+  @Test func theLeastAndTheGreatestAreReadFromTheIndex() async throws {
+    let plans = try await plans { magic in
+      let works = magic.query(of: Work.self)
+      let least = try await works.min(of: \.pages)
+      let greatest = try await works.max(of: \.pages)
+      #expect((least, greatest) == (0, 99))
+      let next = try await works.where { $0.pages > 7 }.min(of: \.pages)
+      #expect(next == 8)
+    }
+    let found = plans.filter { $0.sql.contains("ORDER BY value") }
+    #expect(found.count == 3, "\(plans.map(\.sql))")
+    for (sql, steps) in found {
+      #expect(steps.count == 1 && steps[0].contains("USING INDEX magic_Work_pages"), "\(sql): \(steps)")
+    }
+  }
+
   @Test func aReverseReadsNoTable() async throws {
     try await expectNoScan(of: ["Work"]) { magic in
       let writer = try await magic.object(of: Writer.self, primary: "3")

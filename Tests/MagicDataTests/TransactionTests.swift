@@ -55,6 +55,33 @@ import Testing
     #expect(try await journal().map(\.count) == [1, 3])
   }
 
+  /// J-2: whichever instance it was that was saved, and with how many others.
+  @Test func whatIsWrittenAgainHasOneEntry() async throws {
+    try await magic.update(contentsOf: (0..<40).map { Cat("\($0)", 1) })
+    let all = { () async throws in try await self.magic.query(of: Cat.self).sorted(by: \.name).all() }
+    let (heavy, owned, old) = (try await all(), try await all(), try await all())
+    try await magic.transaction { tx in
+      for cat in heavy { cat.weight = 7 }
+      for cat in owned { cat.owner = "Ann" }
+      for cat in old { cat.lives = 1 }
+      try await tx.update(contentsOf: heavy)
+      try await tx.update(contentsOf: owned)
+      for cat in old.prefix(20) { try await tx.update(cat) }
+      heavy[0].weight = 8
+      try await tx.update(heavy[0])
+    }
+    let entries = try await journal()[1]
+    #expect(entries.count == 40)
+    #expect(entries.count { $0 == "update weight lives owner" } == 20 && entries.count { $0 == "update weight owner" } == 20)
+    // Another one begins with the entries of the first.
+    try await magic.update(contentsOf: old)
+    let more = try await journal()[2]
+    #expect(more == Array(repeating: "update lives", count: 20))
+    let cats = try await all()
+    #expect(cats.allSatisfy { $0.lives == 1 && $0.owner == "Ann" })
+    #expect(cats.map(\.weight) == [8] + Array(repeating: 7, count: 39))
+  }
+
   /// J-17: also of the object that had the highest, whatever comes next and however it is saved.
   @Test func noZIndexIsGivenTwice() async throws {
     struct Thing: MagicObject {

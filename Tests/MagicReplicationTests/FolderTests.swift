@@ -475,6 +475,9 @@ import Testing
       later.acknowledged = .init(time: 2, frontier: NamedFrontier())
       all.learn([later])
       all.acknowledge(NamedFrontier(), at: 3)
+      #expect { try all.expire(members[Members.most].replica, at: 4) } throws: {
+        ($0 as? MagicDataError)?.code == .tooLarge
+      }
       try all.store(db)
       return (all.own, try Members(db).all)
     }

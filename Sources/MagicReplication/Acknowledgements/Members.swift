@@ -94,10 +94,16 @@ struct Members {
     guard differing.isEmpty else { throw MagicDataError.differing(from: differing.map(\.description)) }
   }
 
-  mutating func expire(_ replica: ReplicaID, at now: Int64) {
+  /// - Throws: `tooLarge` for one that there is no room to remember.
+  mutating func expire(_ replica: ReplicaID, at now: Int64) throws {
     var member = all[replica] ?? MemberReplica(replica)
     member.expired = max(now, member.acknowledged?.time ?? now)
     learn([member])
+    guard all[replica] != nil else {
+      throw MagicDataError(
+        .tooLarge,
+        "\(replica) was not expired: \(Members.most) other ids are remembered already; nobody waits for one that is not")
+    }
   }
 
   /// In milliseconds: how old what it says of itself may be.

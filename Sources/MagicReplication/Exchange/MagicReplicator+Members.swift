@@ -112,7 +112,8 @@ extension MagicReplicator {
   ///
   /// - Parameter replica: the first digits of its id, at least four; no other id that the database knows may begin so, nor, where it knows none, another that the remote shows.
   /// - Returns: its id.
-  /// - Throws: `MagicDataError` with `notFound` if no replica is known by these digits, to the database or the remote, or several are; `notAllowed` for this database's own.
+  /// - Throws: `MagicDataError` with `notFound` if no replica is known by these digits, to the database or the remote, or several are; `notAllowed` for this database's own; `tooLarge`
+  ///   for one that is not remembered, as it came after 10,000 others.
   @discardableResult
   public func expire(_ replica: String) async throws -> String {
     let folder = remote as? FolderRemote
@@ -139,7 +140,7 @@ extension MagicReplicator {
       throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
     }
     // No exchange: what somebody has closed moves nothing yet.
-    try await magic.storeMembers(from: said, closing: false) { members, now in members.expire(found, at: now) }
+    try await magic.storeMembers(from: said, closing: false) { members, now in try members.expire(found, at: now) }
     try await folder?.writeAcknowledgement(of: magic)
     return found.description
   }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import MagicJournal
 import TestSupport
@@ -59,6 +60,33 @@ private struct Club: MagicObject {
       try JournalReader(db).forEachTransaction { _ in count += 1 }
       return count
     }
+  }
+
+  /// J-17: what comes back may hold somebody who is unknown here, and gets a z index in the midst of a transaction that gives others.
+  @Test func noNewObjectGetsTheZIndexOfOneThatIsUnknown() async throws {
+    let club = Club("c")
+    club.members = [Member("unknown")]
+    try await magic.update(club)
+    let held = try await self.club()
+    try await magic.remove(club)
+    // As if it had never come.
+    try await magic.store.write { db in try db.execute(sql: "DELETE FROM Member") }
+    try await magic.transaction { tx in
+      try await tx.update(Member("a"))
+      held.founded = 1_900
+      try await tx.update(held)
+      try await tx.update(Member("b"))
+      let other = Club("other")
+      other.members = [Member("c"), Member("d")]
+      try await tx.update(other)
+    }
+    #expect(try await faultyPlaces(magic) == [])
+    #expect(try await self.club().members.isEmpty)
+    #expect(try await Set(self.club("other").members.map(\.id)) == ["c", "d"])
+    // It takes the place that was kept for it.
+    try await magic.update(Member("unknown"))
+    #expect(try await self.club().members.map(\.id) == ["unknown"])
+    #expect(try await faultyPlaces(magic) == [])
   }
 
   /// Whatever it holds was looked for, or saved, in the same transaction: new objects, known ones, those that were removed meanwhile, and those of a copy of the file, where other

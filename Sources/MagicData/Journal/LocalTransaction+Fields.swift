@@ -109,6 +109,7 @@ extension LocalTransaction {
     guard row != nil, let now = try table.place(of: key) else { return }
     willChange(type)
     let state = try reader().state(from: now.last, of: type.id)
+    willName(type)
     try table.replace(key, state.row, claim: state.claim, now)
   }
 

@@ -91,6 +91,7 @@ extension LocalTransaction {
   ) throws -> ObjectPlace? {
     if changes.isEmpty { return try table.last(of: zIndex, key).map { ObjectPlace(zIndex: zIndex, last: $0) } }
     let next = next
+    willName(table.type)
     guard let last = try table.update(zIndex, key, changes, next: next, own: firstEntry) else { return nil }
     let entry = Entry(type: table.type.id, key: key, operation: .update, fields: changes)
     let now = ObjectPlace(zIndex: zIndex, last: hasEntry(last) ? last : next)
@@ -171,7 +172,7 @@ extension LocalTransaction {
     guard try !hasAbsent(table), object.missing.isEmpty else { return nil }
     let fields = type.fields(of: object.present, object)
     let last = next
-    let isWhole = try table.type.names(onlyIn: held, fields) && isRowNext(table)
+    let isWhole = try isRowNext(table, fields, held)
     guard let zIndex = try table.insert(new: key, fields, last: last, isWhole: isWhole, links: held) else { return nil }
     didSet(key, table)
     try append(Entry(type: type.stored.id, key: key, operation: .update, fields: fields), zIndex: zIndex, previous: .none)
@@ -246,13 +247,15 @@ extension LocalTransaction {
   mutating func insert(
     _ entry: Entry, _ absent: ObjectPlace?, number: Int64?, _ table: ObjectTable, _ held: [Int: [Link]] = [:]
   ) throws -> ObjectPlace {
+    // Of one that comes back the journal says what it holds.
+    if absent != nil { willName(table.type) }
     if let absent, hasEntry(absent.last) {
       try table.insert(entry.key, entry.fields, number: number, zIndex: absent.zIndex, last: absent.last)
       try join(entry, at: absent.last)
       return absent
     }
     let last = next
-    let isWhole = try absent == nil && table.type.names(onlyIn: held, entry.fields) && isRowNext(table)
+    let isWhole = try absent == nil && isRowNext(table, entry.fields, held)
     let zIndex = try table.insert(
       entry.key, entry.fields, number: number, zIndex: absent?.zIndex, last: last, isWhole: isWhole, links: held)
     try append(entry, zIndex: zIndex, previous: absent?.last ?? .none)

@@ -97,8 +97,14 @@ struct LocalTransaction {
     return false
   }
 
-  /// Whether a new object's z index is the one above the highest row, which SQLite gives without being asked for it.
-  mutating func isRowNext(_ table: ObjectTable) throws -> Bool {
+  /// Whether the z index of a new object is the one above the highest row, which SQLite gives without being asked for it.
+  ///
+  /// - Parameter held: by field the objects that it names, as far as they are known.
+  mutating func isRowNext(_ table: ObjectTable, _ fields: [FieldValue], _ held: [Int: [Link]]) throws -> Bool {
+    guard table.type.names(onlyIn: held, fields) else {
+      willName(table.type)
+      return false
+    }
     guard try !hasAbsent(table) else { return false }
     if !progress.roomy.contains(table.type.id) {
       _ = try table.nextZIndex()
@@ -110,6 +116,11 @@ struct LocalTransaction {
   mutating func willRemove(_ type: StoredType) {
     progress.whole.remove(type.id)
     willChange(type)
+  }
+
+  /// Objects of a type are written that may name some which are unknown here: these get z indexes, and no rows.
+  mutating func willName(_ type: StoredType) {
+    for case let relation? in type.relations { progress.whole.remove(relation.target.id) }
   }
 
   mutating func willChange(_ type: StoredType) {

@@ -134,8 +134,8 @@ package struct ObjectTable {
   /// The row of an object that was never named here; `nil` if it has one.
   ///
   /// - Parameters:
-  ///   - isWhole: whether every object of the type has a row, and holds no others but those of `links`.
-  ///   - links: by field what it is known to hold, in place of looking for it.
+  ///   - isWhole: whether every object of the type has a row, and the new one names no others than `links` do.
+  ///   - links: by field what the new one is known to hold, in place of looking for it.
   package func insert(
     new key: ObjectKey, _ fields: [FieldValue], last: EntryPlace, isWhole: Bool = false, links: [Int: [Link]] = [:]
   ) throws -> Int64? {
@@ -216,7 +216,7 @@ package struct ObjectTable {
   }
 
   /// - Parameters:
-  ///   - next: where the entry goes that says so.
+  ///   - next: where the entry of this update goes.
   ///   - own: from here on entries are the transaction's own, and an object that has one stays with that.
   /// - Returns: the object's last entry before; `nil` if it has no row at this z index, and nothing was written.
   package func update(
@@ -232,9 +232,12 @@ package struct ObjectTable {
       try update.bind(key.value)
       _ = try update.runOnce()
     }
-    if entry.last == nil { try checkName(ofRow: zIndex) }
-    if entry.last != nil, type.hasLinks { try link(zIndex, fields) }
-    return entry.last
+    guard let last = entry.last else {
+      try checkName(ofRow: zIndex)
+      return nil
+    }
+    if type.hasLinks { try link(zIndex, fields) }
+    return last
   }
 
   /// The row of an object as a fold has it, whether it had one or not.

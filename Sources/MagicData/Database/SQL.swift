@@ -104,7 +104,7 @@ package struct SQL: ~Copyable {
     }
   }
 
-  /// Of memory that lasts until the statement has run.
+  /// Of memory that lasts until the statement has run. It is bound anew before it runs again.
   mutating func bind(_ next: UnsafeMutablePointer<NextEntry>) throws {
     bound += 1
     try check(sqlite3_bind_pointer(pointer, bound, next, NextEntry.pointerType, nil))
@@ -168,7 +168,7 @@ package struct SQL: ~Copyable {
   @discardableResult
   package consuming func run() throws -> Int { try drain() }
 
-  /// The same, and then the statement is as it was before it was bound.
+  /// The same, and then the statement can be bound anew.
   package mutating func runOnce() throws -> Int {
     defer {
       sqlite3_reset(pointer)

@@ -79,6 +79,7 @@ extension LocalTransaction {
   mutating func write(
     _ changes: [FieldValue], _ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable
   ) throws -> ObjectPlace {
+    guard !changes.isEmpty else { return place }
     guard let now = try write(changes, key, at: place.zIndex, table) else {
       throw MagicDataError(.notADatabase, "the database is damaged: a row is not as it was read")
     }
@@ -91,7 +92,7 @@ extension LocalTransaction {
   ) throws -> ObjectPlace? {
     if changes.isEmpty { return try table.last(of: zIndex, key).map { ObjectPlace(zIndex: zIndex, last: $0) } }
     let next = next
-    willName(table.type)
+    if changes.contains(where: { table.type.relations[$0.field] != nil }) { willName(table.type) }
     guard let last = try table.update(zIndex, key, changes, next: next, own: firstEntry) else { return nil }
     let entry = Entry(type: table.type.id, key: key, operation: .update, fields: changes)
     let now = ObjectPlace(zIndex: zIndex, last: hasEntry(last) ? last : next)

@@ -177,7 +177,7 @@ package struct SQL: ~Copyable {
     return try drain()
   }
 
-  /// Reads the first row, if there is one, and then the statement is as it was before it was bound.
+  /// Reads the first row, if there is one, and then the statement can be bound anew.
   mutating func readOnce<Result>(_ read: (borrowing SQL) throws -> Result) throws -> Result? {
     defer {
       sqlite3_reset(pointer)

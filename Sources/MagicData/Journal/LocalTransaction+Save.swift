@@ -204,8 +204,7 @@ extension LocalTransaction {
     didSet(key, table)
     var number: Int64?
     if key.isBirth, case .integer(let set)? = object.primary { number = set }
-    return SavedObject(
-      place: try insert(entry, absent, number: number, table, absent == nil ? held : [:]), key: key, extent: .all)
+    return SavedObject(place: try insert(entry, absent, number: number, table, held), key: key, extent: .all)
   }
 
   /// What is written as a whole has what it needs.
@@ -244,7 +243,7 @@ extension LocalTransaction {
   ///
   /// - Parameters:
   ///   - number: of an object that is named by its birth.
-  ///   - held: by field what it is known to hold.
+  ///   - held: by field what a new one is known to hold.
   mutating func insert(
     _ entry: Entry, _ absent: ObjectPlace?, number: Int64?, _ table: ObjectTable, _ held: [Int: [Link]] = [:]
   ) throws -> ObjectPlace {
@@ -258,7 +257,8 @@ extension LocalTransaction {
     let last = next
     let isWhole = try absent == nil && isRowNext(table, entry.fields, held)
     let zIndex = try table.insert(
-      entry.key, entry.fields, number: number, zIndex: absent?.zIndex, last: last, isWhole: isWhole, links: held)
+      entry.key, entry.fields, number: number, zIndex: absent?.zIndex, last: last, isWhole: isWhole,
+      links: absent == nil ? held : [:])
     try append(entry, zIndex: zIndex, previous: absent?.last ?? .none)
     return ObjectPlace(zIndex: zIndex, last: last)
   }

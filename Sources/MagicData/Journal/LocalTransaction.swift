@@ -97,7 +97,7 @@ struct LocalTransaction {
     return false
   }
 
-  /// Whether the z index of a new object is the one above the highest row, which SQLite gives without being asked for it.
+  /// Whether the z index of an object that is written next is the one above the highest row, which SQLite gives without being asked for it.
   ///
   /// - Parameter held: by field the objects that it names, as far as they are known.
   mutating func isRowNext(_ table: ObjectTable, _ fields: [FieldValue], _ held: [Int: [Link]]) throws -> Bool {

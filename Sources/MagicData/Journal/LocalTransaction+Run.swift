@@ -58,7 +58,7 @@ extension LocalTransaction {
     }
     let zIndex = try writer.firstZIndex()
     insertion.encode(run, numbers, from: zIndex, writer.isBorn ? Birth(transaction: name, ordinal: ordinal) : nil)
-    let places = places(of: insertion.objects.map(\.entry.count))
+    let places = places(of: insertion.objects.map { $0.entry.count })
     guard try insertion.insert(run, numbers, places) else { return false }
     writer.nextZIndex = zIndex + Int64(numbers.count)
     for (object, last) in zip(insertion.objects, places) {

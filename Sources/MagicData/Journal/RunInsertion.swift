@@ -77,16 +77,17 @@ struct RunInsertion: ~Copyable {
   /// - Returns: `false`, and nothing was written, if one of them is held already, or SQLite does not take it for another reason, which it says of one alone.
   mutating func insert(_ run: ObjectRun, _ numbers: Range<Int>, _ places: [EntryPlace]) throws -> Bool {
     try prepare(run.objects[numbers.lowerBound].present)
-    for ((number, object), place) in zip(zip(numbers, objects), places) {
+    for (index, number) in numbers.enumerated() {
+      let (object, source) = (objects[index], run.objects[number])
       try statement!.bind(object.zIndex)
-      var position = run.objects[number].key
+      var position = source.key
       if let birth = object.birth {
         try statement!.bind(birth)
       } else {
         try statement!.bind(Value.Encoded(bytes, &position))
       }
-      try statement!.bind(place)
-      position = run.objects[number].fields
+      try statement!.bind(places[index])
+      position = source.fields
       for _ in 0..<columns {
         _ = bytes.varint(&position)
         try statement!.bind(Value.Encoded(bytes, &position))

@@ -158,6 +158,25 @@ import Testing
     #expect(try folder.contents().keys.allSatisfy { $0.hasPrefix("db") })
   }
 
+  /// H-34, of one that is among its assets by then.
+  @Test func aBackupThatIsCancelledAmongItsAssetsLeavesNothing() async throws {
+    let magic = try await MagicData(path: folder["db"])
+    let assets = try #require(magic.store.location).assets
+    try FileManager.default.createDirectory(at: assets, withIntermediateDirectories: true)
+    for number in 0..<3_000 { try Data().write(to: assets.appendingPathComponent("\(number)")) }
+    let before = try folder.contents().keys.sorted()
+    let place = folder["copy"]
+    let task = Task { try await magic.backup(to: place) }
+    // A thread of its own, which others do not hold up while the files are copied.
+    Thread.detachNewThread {
+      let limit = ContinuousClock.now + .seconds(60)
+      while !hasCopiedAssets(in: place), .now < limit { Thread.sleep(forTimeInterval: 0.001) }
+      task.cancel()
+    }
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(try folder.contents().keys.sorted() == before)
+  }
+
   @Test func statisticsCountWhatIsThere() async throws {
     let magic = try await MagicData(path: folder["db"])
     let empty = try await magic.statistics()
@@ -179,5 +198,14 @@ import Testing
     try await magic.close()
     let size = try FileManager.default.attributesOfItem(atPath: folder["db/default.sqlite3"].path)[.size] as? Int
     #expect(size == full.bytes)
+  }
+}
+
+/// Whether a backup that is made in a folder has come to assets.
+private func hasCopiedAssets(in folder: URL) -> Bool {
+  let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+  return names.contains { name in
+    name.hasPrefix(".magic-")
+      && ((try? FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent(name).path)) ?? []).count > 1
   }
 }

@@ -13,29 +13,35 @@ import Testing
     try await other.update(Note(title: "Buy milk"))
     try await MagicReplicator(other, remote: FolderRemote(path: shared)).push()
     let (shown, continuation) = AsyncStream.makeStream(of: String.self)
-    func show(_ text: Any...) { continuation.yield("\(text)") }
+    @Sendable func show(_ text: Any...) { continuation.yield("\(text)") }
     let magic = try await MagicData(path: temporary["app"])
 
-    let replicator = MagicReplicator(magic, remote: FolderRemote(path: shared))
-    let events = replicator.events
-    let syncing = Task { try await replicator.run() }
-    for await event in events {
-      switch event {
-      case .progress(let progress): show(progress.transactions, "of", progress.totalTransactions)
-      case .conflict(let conflict): show(conflict.object, conflict.lost.value ?? "", "lost to", conflict.won.value ?? "")
-      case .parked(let replica): show("the clock of", replica.replica, "runs ahead")
-      case .forked(let error), .retrying(let error, _): show(error.message)
-      case .inStep: syncing.cancel()
-      case .applied, .sent, .unread, .missing, .lacking, .becameReplica, .closed, .differed: break
+    let watching = Task {
+      let replicator = MagicReplicator(magic, remote: FolderRemote(path: shared))
+      let events = replicator.events
+      let syncing = Task { try await replicator.run() }
+      for await event in events {
+        switch event {
+        case .progress(let progress): show(progress.transactions, "of", progress.totalTransactions)
+        case .conflict(let conflict): show(conflict.object, conflict.lost.value ?? "", "lost to", conflict.won.value ?? "")
+        case .parked(let replica): show("the clock of", replica.replica, "runs ahead")
+        case .forked(let error), .retrying(let error, _): show(error.message)
+        case .inStep: show("in step")
+        default: break
+        }
       }
-      if syncing.isCancelled { break }
+      syncing.cancel()
+      try await syncing.value
     }
-    try await syncing.value
 
-    continuation.finish()
     var texts: [String] = []
-    for await text in shown { texts.append(text) }
-    #expect(texts == [#"[1, "of", 1]"#])
+    for await text in shown {
+      texts.append(text)
+      if text == #"["in step"]"# { break }
+    }
+    watching.cancel()
+    try await watching.value
+    #expect(texts == [#"[1, "of", 1]"#, #"["in step"]"#])
     #expect(try await magic.object(of: Note.self).map(\.title) == ["Buy milk"])
   }
 

@@ -4,8 +4,8 @@ extension MagicData {
   /// The database for code that is not asynchronous: its calls hold up the thread until they are done.
   ///
   /// Use it on a thread of your own, a dispatch queue's for one. While somebody else of the process writes, a call waits its turn, for ten
-  /// seconds at most. On the main thread and within a task it waits for one second, since those threads are shared, and what it waits for may
-  /// need this very one to go on; then it throws ``MagicDataError`` with `busy`. Code that can `await` uses the calls of ``MagicData``.
+  /// seconds at most, and as long again for another process. On the main thread and within a task each wait is one second, since those threads
+  /// are shared, and what it waits for may need this very one to go on; then it throws ``MagicDataError`` with `busy`. Code that can `await` uses the calls of ``MagicData``.
   public var blocking: Blocking { Blocking(store) }
 
   /// See ``MagicData/blocking``.

@@ -58,6 +58,7 @@ extension LocalTransaction {
     }
     let zIndex = try writer.firstZIndex()
     insertion.encode(run, numbers, from: zIndex, writer.isBorn ? Birth(transaction: name, ordinal: ordinal) : nil)
+    // As a key path this would be followed at run time, object by object.
     let places = places(of: insertion.objects.map { $0.entry.count })
     guard try insertion.insert(run, numbers, places) else { return false }
     writer.nextZIndex = zIndex + Int64(numbers.count)

@@ -18,10 +18,23 @@ package enum Twin {
     }
   }
 
-  private static let program = Locked<(name: String, names: Names, overruled: Set<String>)>(("magic", Names(), []))
+  private struct Program {
+    let name: String
+    let names: Names
+    /// Of the variables.
+    let prefix: String
+    var overruled: Set<String> = []
+
+    init(_ name: String, _ names: Names) {
+      (self.name, self.names) = (name, names)
+      prefix = name.uppercased().replacing("-", with: "_") + "_"
+    }
+  }
+
+  private static let program = Locked(Program("magic", Names()))
 
   static func begin(of name: String, _ names: Names) {
-    program.withLock { $0 = (name, names, []) }
+    program.withLock { $0 = Program(name, names) }
   }
 
   /// An option of the command line says another thing.
@@ -58,9 +71,7 @@ package enum Twin {
   }
 
   /// What an option's twin is called.
-  package static func variable(_ name: String) -> String {
-    programName.uppercased().replacing("-", with: "_") + "_" + name
-  }
+  package static func variable(_ name: String) -> String { program.withLock { $0.prefix } + name }
 
   private static func refusal(_ name: String, _ value: String, _ wanted: String) -> ValidationError {
     ValidationError("the environment's \(variable(name)) is '\(value)', and takes \(wanted).")

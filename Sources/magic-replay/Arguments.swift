@@ -11,9 +11,9 @@ struct SourceArgument: ParsableArguments {
       valueName: "SOURCE"))
   var address: String
 
-  @OptionGroup var connection: ConnectionOptions
-
-  func open() async throws -> JournalSource { try await RemoteAddress.source(at: address, options: connection.options) }
+  func open(_ options: SocketRemote.Options) async throws -> JournalSource {
+    try await RemoteAddress.source(at: address, options: options)
+  }
 }
 
 /// Which part of a journal is meant.

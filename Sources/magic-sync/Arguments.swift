@@ -15,12 +15,10 @@ struct RemoteArgument: ParsableArguments {
       """, valueName: "REMOTE"))
   var address: String?
 
-  @OptionGroup var connection: ConnectionOptions
-
   var isPipe: Bool { address == "-" }
 
-  func place(in database: CommandDatabase) async throws -> RemotePlace {
-    try await RemotePlace.meant(by: address, in: database, connection.options)
+  func place(in database: CommandDatabase, _ options: SocketRemote.Options) async throws -> RemotePlace {
+    try await RemotePlace.meant(by: address, in: database, options)
   }
 }
 

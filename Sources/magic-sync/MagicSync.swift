@@ -19,7 +19,7 @@ struct MagicSync: Program {
       Options have twins in the environment: MAGIC_SYNC_JSON=1 stands for --json. Colours honour NO_COLOR.
 
       Exit codes: 0 done, 1 failed, 3 partly done, 4 not in step, 5 try again, 6 not allowed, 7 incompatible, 8 a fork needs a person, \
-      9 no space, 64 usage, 130 interrupted, 141 who read the output has gone, 143 ended by a signal.
+      9 no space, 64 usage, 129 the terminal was closed, 130 interrupted, 141 who read the output has gone, 143 ended by a signal.
       """,
     version: "0.1.0",
     subcommands: [

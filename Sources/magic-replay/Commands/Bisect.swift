@@ -17,6 +17,7 @@ struct Bisect: Command {
       """)
 
   @OptionGroup var source: SourceArgument
+  @OptionGroup var connection: ConnectionOptions
 
   @Option(help: ArgumentHelp("What is to succeed.", valueName: "command"))
   var test: String
@@ -26,7 +27,7 @@ struct Bisect: Command {
   func perform() async throws -> Outcome {
     let command = ShellCommand(text: test)
     let output = output
-    let (result, report) = try await Bisection(await source.open()).run { path, transactions in
+    let (result, report) = try await Bisection(await source.open(connection.options)).run { path, transactions in
       let ending = try await command.run(path)
       // What was interrupted says nothing.
       try Task.checkCancellation()

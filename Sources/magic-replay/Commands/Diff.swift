@@ -16,6 +16,7 @@ struct Diff: Command {
       """)
 
   @OptionGroup var source: SourceArgument
+  @OptionGroup var connection: ConnectionOptions
 
   @Argument(help: ArgumentHelp("The source to compare with.", valueName: "OTHER"))
   var other: String?
@@ -49,11 +50,11 @@ struct Diff: Command {
   }
 
   func perform() async throws -> Outcome {
-    let source = try await source.open()
+    let source = try await source.open(connection.options)
     let printer = DifferencePrinter(isJSON: output.json)
     let report: MagicReadReport
     if let other {
-      let other = try await RemoteAddress.source(at: other, options: self.source.connection.options)
+      let other = try await RemoteAddress.source(at: other, options: connection.options)
       report = try await source.differences(to: other, type: type ?? Twin.text("TYPE")) {
         try printer.add($0)
       }

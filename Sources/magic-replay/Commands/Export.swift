@@ -17,6 +17,7 @@ struct Export: Command {
       """)
 
   @OptionGroup var source: SourceArgument
+  @OptionGroup var connection: ConnectionOptions
 
   @Option(help: ArgumentHelp("Only what was written then or before.", valueName: "time"))
   var until: String?
@@ -35,7 +36,7 @@ struct Export: Command {
 
   func perform() async throws -> Outcome {
     let lines = LineWriter()
-    let (count, report) = try await source.open().export(selection()) { try lines.line($0) }
+    let (count, report) = try await source.open(connection.options).export(selection()) { try lines.line($0) }
     try lines.flush()
     try output.tell(report, to: .standardError)
     return Outcome(

@@ -23,6 +23,7 @@ struct History: Command {
       """)
 
   @OptionGroup var source: SourceArgument
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var object: ObjectArguments
 
   @Option(help: "Only this field.")
@@ -31,7 +32,7 @@ struct History: Command {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let history = try await source.open().history(of: object.type, object.object)
+    let history = try await source.open(connection.options).history(of: object.type, object.object)
     let report = history.report
     let field = field ?? Twin.text("FIELD")
     let changes = history.changes.filter { field == nil || $0.property == field }
@@ -102,11 +103,12 @@ struct Blame: Command {
     discussion: "Example: magic-replay blame notes Note groceries")
 
   @OptionGroup var source: SourceArgument
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var object: ObjectArguments
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let history = try await source.open().history(of: object.type, object.object)
+    let history = try await source.open(connection.options).history(of: object.type, object.object)
     let report = history.report
     for field in history.blame {
       if output.json {

@@ -18,6 +18,7 @@ struct Log: Command {
       """)
 
   @OptionGroup var source: SourceArgument
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var window: WindowOptions
 
   @Option(help: "Only objects of this type.")
@@ -50,7 +51,7 @@ struct Log: Command {
 
   func perform() async throws -> Outcome {
     let follow = follow || Twin.flag("FOLLOW")
-    let source = try await source.open()
+    let source = try await source.open(connection.options)
     var selection = try window.selection()
     selection.limit = limit ?? Twin.int("LIMIT")
     selection.filter = EntryFilter(

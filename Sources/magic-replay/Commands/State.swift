@@ -18,6 +18,7 @@ struct State: Command {
       """)
 
   @OptionGroup var source: SourceArgument
+  @OptionGroup var connection: ConnectionOptions
 
   @Option(help: ArgumentHelp("As it was then; without it, now.", valueName: "time"))
   var at: String?
@@ -39,7 +40,7 @@ struct State: Command {
   }
 
   func perform() async throws -> Outcome {
-    let source = try await source.open()
+    let source = try await source.open(connection.options)
     let printer = ObjectPrinter(output.json ? .json : csv || Twin.flag("CSV") ? .csv : .table)
     let report = try await source.forEachObject(at: moment(), type: type ?? Twin.text("TYPE")) { try printer.add($0) }
     try printer.finish()

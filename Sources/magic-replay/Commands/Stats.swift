@@ -19,6 +19,7 @@ struct Stats: Command {
       """)
 
   @OptionGroup var source: SourceArgument
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var window: WindowOptions
 
   @Option(help: ArgumentHelp("Draw it into this file, whose name ends in .svg. (MAGIC_REPLAY_PLOT)", valueName: "file"))
@@ -42,7 +43,7 @@ struct Stats: Command {
         throw MagicDataError(.notFound, "there is no folder \(folder); make it first")
       }
     }
-    let statistics = try await source.open().statistics(window.selection())
+    let statistics = try await source.open(connection.options).statistics(window.selection())
     let report = statistics.report
     if let path = plotPath {
       do {

@@ -18,6 +18,7 @@ struct Verify: Command {
       """)
 
   @OptionGroup var source: SourceArgument
+  @OptionGroup var connection: ConnectionOptions
 
   @Option(help: ArgumentHelp("Which side is right: journal or tables. (MAGIC_REPLAY_REPAIR)", valueName: "side"))
   var repair: RepairSide?
@@ -25,7 +26,7 @@ struct Verify: Command {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let source = try await source.open()
+    let source = try await source.open(connection.options)
     let chosen = repair ?? Twin.choice("REPAIR")
     guard case .database(let magic) = source else {
       guard chosen == nil else { throw ValidationError("--repair is for a database.") }

@@ -20,6 +20,7 @@ struct Peers: Command {
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var output: OutputOptions
 
   @Option(
@@ -35,7 +36,7 @@ struct Peers: Command {
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let place = try await remote.place(in: database)
+    let place = try await remote.place(in: database, connection.options)
     if let replica = expire ?? Twin.text("EXPIRE") {
       let expired = try await place.use(.pull) { remote in
         try await database.use { magic in try await MagicReplicator(magic, over: remote).expire(replica) }

@@ -19,12 +19,13 @@ struct Pull: Command {
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var accepted: AcceptOption
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let place = try await remote.place(in: database)
+    let place = try await remote.place(in: database, connection.options)
     let isNew = !database.exists
     let report = try await place.use(.pull) { remote in
       try await database.useOrFetch { magic in

@@ -20,13 +20,14 @@ struct Push: Command {
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var output: OutputOptions
 
   var isOutputTaken: Bool { remote.isPipe }
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let place = try await remote.place(in: database)
+    let place = try await remote.place(in: database, connection.options)
     guard !place.isPipe || isatty(STDOUT_FILENO) == 0 else {
       throw ValidationError("a bundle is no text for a terminal; redirect standard output, or name a file.")
     }

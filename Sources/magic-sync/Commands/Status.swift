@@ -18,6 +18,7 @@ struct Status: Command {
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
+  @OptionGroup var connection: ConnectionOptions
 
   @Flag(help: "Exit with 4 if something waits. (MAGIC_SYNC_CHECK)")
   var check = false
@@ -26,7 +27,7 @@ struct Status: Command {
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let place = try await remote.place(in: database)
+    let place = try await remote.place(in: database, connection.options)
     let (status, statistics, history) = try await place.use(.pull) { remote in
       try await database.use { magic in
         (

@@ -20,6 +20,7 @@ struct Sync: Command {
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var accepted: AcceptOption
 
   @Flag(help: "Go on until interrupted. (MAGIC_SYNC_WATCH)")
@@ -39,7 +40,7 @@ struct Sync: Command {
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let place = try await remote.place(in: database)
+    let place = try await remote.place(in: database, connection.options)
     guard !place.isPipe else { throw ValidationError("a pipe goes one way: push to it, or pull from it.") }
     if watch || Twin.flag("WATCH") {
       guard accepted.replicas.isEmpty else { throw ValidationError("--accept is for one exchange, without --watch.") }

@@ -20,6 +20,7 @@ struct Verify: Command {
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
@@ -45,7 +46,7 @@ struct Verify: Command {
     if remote.address == nil {
       guard try await !database.look({ magic in try await magic.remotes() }).isEmpty else { return nil }
     }
-    let place = try await remote.place(in: database)
+    let place = try await remote.place(in: database, connection.options)
     // A server's files are verified there.
     guard remote.address != nil || !place.isServer else { return nil }
     return try await place.useFolder(.pull) { try FolderCheck($0) }

@@ -264,6 +264,29 @@ import Testing
     }
   }
 
+  /// H-31, F-3: while a service has not downloaded it, nobody takes what is left for all that there is.
+  @Test func aCheckpointThatIsNotDownloadedIsSaid() async throws {
+    let (a, _) = try await twoWithHistory(5)
+    try await a.replicator.compact()
+    let name = try #require(try names("remote/checkpoints").first)
+    let file = folder["remote/checkpoints/\(name)"]
+    try FileManager.default.moveItem(at: file, to: folder["aside"])
+    try Data().write(to: folder["remote/checkpoints/.\(name).icloud"])
+    let c = try replica("c")
+    let report = try await c.replicator.pull()
+    #expect(report.transactions == 0 && !report.isComplete)
+    #expect(report.unread.map(\.code) == [.busy] && report.unread[0].message.contains("not downloaded yet"), "\(report)")
+    #expect(try await !c.replicator.status().isInStep)
+    try FileManager.default.moveItem(at: folder["aside"], to: file)
+    // The service takes its placeholder away a little later.
+    #expect(try await c.replicator.pull().isComplete)
+    try await expectEqual([a, c])
+    // Without the marker, it is no folder for another data set (F-8).
+    try FileManager.default.removeItem(at: folder["remote/magicdata.json"])
+    try FileManager.default.removeItem(at: file)
+    await #expect { try await replica("d").replicator.push() } throws: { ($0 as? MagicDataError)?.code == .busy }
+  }
+
   /// K-14: one whose bytes are whole and do not come to its digest is as damaged as others.
   @Test func aFalseCheckpointIsSaidAndKeepsNothingBack() async throws {
     let (a, _) = try await twoWithHistory(5)

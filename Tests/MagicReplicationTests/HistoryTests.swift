@@ -131,6 +131,8 @@ import Testing
     try await history.forEachEntry { _ in try count() }
     let imported = folder["imported"]
     try await MagicHistory(path: folder["lines.jsonl"].path).rebuild(into: imported)
+    let elsewhere = try #require(URL(string: "https://example.org\(folder["elsewhere"].path)"))
+    await #expect { try await history.rebuild(into: elsewhere) } throws: { ($0 as? MagicDataError)?.code == .notFound }
     try await replica.magic.update(Note("n", "third"))
     try await history.forEachDifference(to: MagicHistory(path: imported.path)) { _ in try count() }
     #expect(counts.withLock(\.self).count > 4 && counts.withLock(\.self).allSatisfy { $0 == 2 })

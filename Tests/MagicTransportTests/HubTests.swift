@@ -146,6 +146,17 @@ import Testing
     await #expect { try await server.finished() } throws: { error in (error as? MagicDataError)?.code == .notFound }
   }
 
+  /// Nobody waits for a server that can answer nothing.
+  @Test func aServerWhoseDatabaseWasClosedEnds() async throws {
+    let place = try await Place(.peer)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.push()
+    try await place.served?.close()
+    try await place.server?.finished()
+    await #expect { try await a.replicator.push() } throws: { ($0 as? MagicDataError)?.code == .unreachable }
+  }
+
   /// J-15: what a served database has no room for ends nobody's push, and keeps back nobody else.
   @Test func whatThereIsNoRoomForEndsNoPush() async throws {
     let folder = try TemporaryFolder()

@@ -55,7 +55,7 @@ package struct DatabaseLocation: Sendable, Equatable {
     return isLink ? path.resolvingSymlinksInPath() : path
   }
 
-  init(checking path: URL) throws {
+  package init(checking path: URL) throws {
     guard path.isFileURL else {
       throw MagicDataError(.notFound, "\(path.scheme ?? "nothing"): is no place for a database; name a path or a file: URL")
     }

@@ -64,7 +64,9 @@ struct FolderListing: Sendable {
         continue
       }
       guard let name = SegmentFileName(text) else {
-        if let name = SegmentFileName(placeholder: text), !texts.contains(name.text) { rejected.append((name, notHere(name))) }
+        if let name = SegmentFileName(placeholder: text), !texts.contains(name.text) {
+          rejected.append((name, notHere(url(of: name))))
+        }
         continue
       }
       let url = url(of: name)
@@ -80,19 +82,27 @@ struct FolderListing: Sendable {
   }
 
   /// F-3
-  private func notHere(_ name: SegmentFileName) -> MagicDataError {
+  private func notHere(_ file: URL) -> MagicDataError {
     MagicDataError(
       .busy,
       """
-      \(url(of: name).path) is not downloaded yet: the service that carries the folder has a placeholder in its place. Have it downloaded, and try again
+      \(file.path) is not downloaded yet: the service that carries the folder has a placeholder in its place. Have it downloaded, and try again
       """)
   }
 
   private mutating func lookAtCheckpoints() throws {
     (checkpoints, rejectedCheckpoints) = ([], [])
     guard remote.isOwnFolder(remote.checkpoints) else { return }
-    for name in try Set(remote.listing(of: remote.checkpoints)).sorted() where CheckpointFile.isName(name) {
-      let url = remote.checkpoints.appendingPathComponent(name)
+    let texts = try Set(remote.listing(of: remote.checkpoints))
+    for text in texts.sorted() {
+      guard CheckpointFile.isName(text) else {
+        if let name = CheckpointFile.name(ofPlaceholder: text), !texts.contains(name) {
+          let url = remote.checkpoints.appendingPathComponent(name)
+          rejectedCheckpoints.append((url, nil, notHere(url)))
+        }
+        continue
+      }
+      let url = remote.checkpoints.appendingPathComponent(text)
       do {
         let checkpoint = try CheckpointFile(url, dataSet)
         if falseCheckpoints.contains(url) { rejectFalse(checkpoint) } else { checkpoints.append(checkpoint) }

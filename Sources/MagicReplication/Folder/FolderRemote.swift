@@ -40,7 +40,9 @@ public struct FolderRemote: Sendable {
   /// Whether there is a remote.
   package var isThere: Bool { FileManager.default.fileExists(atPath: marker.path) }
 
-  /// Throws `MagicDataError` with `notFound` if there is no such folder, or it is no remote.
+  /// Throws if there is no remote that can be used. Reads the folder on the caller's thread.
+  /// - Throws: `MagicDataError` with `notFound` if there is no such folder, or it is no remote; `busy` if its magicdata.json has not come yet; `damaged` or
+  ///   `incompatible` if that says something else; `notAllowed`.
   public func check() throws {
     _ = try dataSet()
   }
@@ -136,11 +138,13 @@ public struct FolderRemote: Sendable {
 
   /// Throws if there is a remote but for its marker, which may be on its way: with another one it would be another data set's (F-8).
   private func checkIsNoRest(of dataSet: DataSetID?) throws {
-    let placeholder = folder.appendingPathComponent(".\(marker.lastPathComponent).icloud")
+    let placeholder = folder.appendingPathComponent(Placeholder.name(for: marker.lastPathComponent))
     guard
       try FileManager.default.fileExists(atPath: placeholder.path)
         || listing(of: segments).contains(where: { (SegmentFileName($0) ?? SegmentFileName(placeholder: $0)) != nil })
-        || listing(of: checkpoints).contains(where: CheckpointFile.isName)
+        || listing(of: checkpoints).contains(where: {
+          CheckpointFile.isName($0) || CheckpointFile.name(ofPlaceholder: $0) != nil
+        })
         || dataSet.map(holdsWhatIsNot) ?? false
     else { return }
     throw MagicDataError(

@@ -27,10 +27,10 @@ package struct SegmentFileName: Hashable, Sendable {
     (self.replica, self.first, self.last, name, self.text) = (replica, first, last, String(parts[3]), text)
   }
 
-  /// What a file's placeholder stands for, as iCloud leaves one for what it holds elsewhere.
+  /// What a file's placeholder stands for.
   init?(placeholder text: String) {
-    guard text.hasPrefix("."), text.hasSuffix(".icloud") else { return nil }
-    self.init(String(text.dropFirst().dropLast(7)))
+    guard let file = Placeholder.file(of: text) else { return nil }
+    self.init(file)
   }
 
   package static func == (one: SegmentFileName, other: SegmentFileName) -> Bool { one.text == other.text }

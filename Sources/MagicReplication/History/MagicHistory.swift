@@ -139,11 +139,12 @@ public struct MagicHistory: Sendable {
   ///   - path: as `MagicData(path:)` takes it, where no database is.
   ///   - plan: what is taken: all, if it says nothing.
   /// - Returns: what was merged, and what could not be read; what the same replica wrote after that is left out too.
-  /// - Throws: `MagicDataError` with `exists`, `notFound`, `notAllowed`, `full`, or `failed`: history was given up, and a part of what was kept of it is of a replica whose clock is
+  /// - Throws: `MagicDataError` with `exists`; `notFound`; `notADatabase` for a path where none can be; `fork` if two databases have written under one id and nobody has told
+  ///   them apart; `notAllowed`, `full`, or `failed`: history was given up, and a part of what was kept of it is of a replica whose clock is
   ///   ahead (`RebuildPlan.accepted` takes it); `CancellationError`.
   @discardableResult
   public func rebuild(into path: URL, _ plan: RebuildPlan = RebuildPlan()) async throws -> RebuildReport {
-    let location = DatabaseLocation(path)
+    let location = try DatabaseLocation(checking: path)
     guard !location.exists else {
       throw MagicDataError(.exists, "there is a database at \(location.file.path) already; name another path")
     }
@@ -156,7 +157,8 @@ public struct MagicHistory: Sendable {
   ///   - file: is there as a whole or not at all, and takes the place of one that is there.
   ///   - selection: the moments and replicas that are meant; other conditions leave no transaction out.
   /// - Returns: what could not be read.
-  /// - Throws: `MagicDataError` with `notFound` for a journal that was compacted, `notAllowed`, `full`; `CancellationError`.
+  /// - Throws: `MagicDataError` with `notFound` for a journal that was compacted, `fork` if two databases have written under one id and nobody has told them apart, `notAllowed`,
+  ///   `full`; `CancellationError`.
   @discardableResult
   public func export(to file: URL, _ selection: Selection = Selection()) async throws -> MagicReadReport {
     let writer = try ExportFile(file)

@@ -54,14 +54,15 @@ public struct MagicServer: Sendable {
     (self.served, self.addresses, self.options) = (served, addresses, options)
   }
 
-  /// Serves until the task is cancelled; then it finishes what clients have asked for, and returns.
+  /// Serves until the task is cancelled, or the database is closed; then it finishes what clients have asked for, within 30 seconds, and returns.
   ///
   /// - Parameters:
   ///   - listening: hears of the addresses, ports chosen, once clients can come.
   ///   - figures: hears before that of the `http:` address of ``Options/metrics``, if there is one.
   /// - Throws: `MagicDataError` with `notAllowed` for a plain address that others can reach, files of secrets that others can read, or a socket that cannot
-  ///   be made; `busy` for an address that somebody else serves, `exists` for a file that is no socket; `value` for a file of tokens that is none;
-  ///   `notFound` for what is no address, and when the database's file is removed or replaced meanwhile.
+  ///   be made; `busy` for an address that somebody else serves, `exists` for a file that is no socket; `value` for a file of tokens that is none, `damaged` for the file of replicas beside it;
+  ///   `failed` for a certificate and a key that do not fit; `notFound` for what is no address, a `tls:` one without certificate and key, files that are not there, and when the database's file is
+  ///   removed or replaced meanwhile.
   public func run(
     _ listening: @Sendable ([String]) -> Void = { _ in }, figures: @Sendable (String) -> Void = { _ in }
   ) async throws {
@@ -124,15 +125,11 @@ public struct MagicServer: Sendable {
     }
   }
 
-  /// Watches what is served; if that is no more there, `stop` is told.
+  /// Watches what is served; if that is no more there, or closed, `stop` is told.
   private func watch(_ stop: ChangeSignal) -> Task<Void, any Error> {
     Task {
-      do {
-        try await served.watch()
-      } catch {
-        stop.tell()
-        throw error
-      }
+      defer { stop.tell() }
+      try await served.watch()
     }
   }
 

@@ -17,6 +17,10 @@ SEGMENT_NAME = re.compile(
     r"([0-9a-f]{32})\.([0-9a-f]{16})\.([0-9a-f]{16})\.([0-9a-f]{32})\.segment")
 CHECKPOINT_NAME = re.compile(r"([0-9a-f]{32})\.checkpoint")
 ID_TEXT = re.compile("[0-9a-f]{32}")
+ACK_NAME = re.compile(r"([0-9a-f]{32})\.json")
+ACK_LIMIT = 1 << 24  # K-6
+MOST_CLOSINGS = 10_000
+SEQUENCE_TEXT = re.compile("[0-9a-f]{16}")
 
 
 class RemoteError(Exception):
@@ -112,8 +116,10 @@ class Folder:
         """Of the ids that somebody has closed the last sequences that are everybody's (K-6, J-33)."""
         closings: Dict[bytes, int] = {}
         folder = os.path.join(self.path, "acks")
-        for name in os.listdir(folder) if os.path.isdir(folder) else []:
-            for replica, last in read_closings(os.path.join(folder, name), self.data_set).items():
+        for match in map(ACK_NAME.fullmatch, os.listdir(folder) if os.path.isdir(folder) else []):
+            if match is None:
+                continue
+            for replica, last in read_closings(os.path.join(folder, match[0]), match[1], self.data_set).items():
                 closings[replica] = min(last, closings.get(replica, last))
         return closings
 
@@ -121,15 +127,19 @@ class Folder:
         return os.path.join(self.path, "segments", name.file_name)
 
 
-def read_closings(path: str, data_set: bytes) -> Dict[bytes, int]:
-    """What cannot be read says nothing (K-7)."""
+def read_closings(path: str, replica: str, data_set: bytes) -> Dict[bytes, int]:
+    """What cannot be read, or is another's, says nothing (K-7)."""
     try:
         with open(path, "rb") as file:
-            said = json.load(file)
-        if said["format"] != 1 or bytes.fromhex(said["dataSet"]) != data_set:
+            data = file.read(ACK_LIMIT + 1)
+        said = json.loads(data) if len(data) <= ACK_LIMIT else {}
+        if said["format"] != 1 or said["dataSet"] != data_set.hex() or said["replica"] != replica:
             return {}
-        return {bytes.fromhex(replica): int(last, 16) for replica, last in said.get("closed", {}).items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        closed = sorted(said.get("closed", {}).items())[:MOST_CLOSINGS]
+        if not all(ID_TEXT.fullmatch(id) and SEQUENCE_TEXT.fullmatch(last) and int(last, 16) < SEQUENCE_END for id, last in closed):
+            return {}
+        return {bytes.fromhex(id): int(last, 16) for id, last in closed}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 

@@ -73,15 +73,21 @@ class Pull:
 
     def take_checkpoints(self) -> None:
         """K-16. What costs less is all the same to a reader, so it takes segments where they lead to the floor."""
+        # One that waits is above none (K-13).
+        in_time = [checkpoint for checkpoint in self.checkpoints if not self.late(checkpoint)]
         for checkpoint in self.checkpoints:
-            if is_covered(checkpoint, self.checkpoints) or all(self.reach(replica) >= sequence for replica, (sequence, _) in checkpoint.floor.items()):
+            if is_covered(checkpoint, in_time) or all(self.reach(replica) >= sequence for replica, (sequence, _) in checkpoint.floor.items()):
                 continue
-            late = [replica for replica, (_, name) in checkpoint.floor.items() if is_too_early(name.stamp, self.now)]
+            late = self.late(checkpoint)
             if late:
                 self.waiting.update(late)
                 self.held_back.append(f"a checkpoint waits: the clock of {late[0].hex()} is more than an hour ahead")
                 continue
             self.take(checkpoint)
+
+    def late(self, checkpoint: Checkpoint) -> List[bytes]:
+        """The replicas of its floor whose clocks are ahead (C-5)."""
+        return [replica for replica, (_, name) in checkpoint.floor.items() if is_too_early(name.stamp, self.now)]
 
     def take(self, checkpoint: Checkpoint) -> None:
         """K-13."""

@@ -17,7 +17,7 @@ from magicreader.checkpoint import Checkpoint
 from magicreader.cli import main
 from magicreader.clock import TICKS
 from magicreader.folder import Folder, RemoteError, SegmentName
-from magicreader.journal import Entry, ForkError, ObjectName, Operation
+from magicreader.journal import Entry, ForkError, ObjectName, Operation, Transaction
 from magicreader.merge import digest, fold
 from magicreader.notation import objects_json, segment_json
 from magicreader.pull import Pull
@@ -203,6 +203,22 @@ class FolderTests(FolderFixture):
             self.assertEqual(len(pulled.unread), is_false)
             self.assertEqual(pulled.journal.held, {} if is_false else {run[0].replica: run[2:5]})
 
+    def test_a_checkpoint_that_waits_is_above_none(self) -> None:  # K-13, K-16
+        run = self.runs[0]
+        ahead = replace(run[4], stamp=run[4].stamp + (1 << 40))
+
+        def checkpoint(name: str, last: Transaction) -> Checkpoint:
+            kept = tuple(replace(each, sequence=0) for each in run[:2])
+            return Checkpoint(DATA_SET, run[0].replica, digest(fold(list(kept))),
+                              {run[0].replica: (last.sequence, last.name)}, name, (((), kept),))
+
+        both = {"high": checkpoint("high", ahead), "low": checkpoint("low", run[1])}
+        with mock.patch.object(Folder, "checkpoints", lambda _: sorted(both)), \
+                mock.patch.object(Folder, "read_checkpoint", lambda _, name: both[name]):
+            pulled = Pull(Folder(self.path), run[4].stamp // TICKS)
+        self.assertEqual(len(pulled.held_back), 1)
+        self.assertEqual(pulled.journal.floor, both["low"].floor)
+
     def test_another_data_set(self) -> None:
         self.push(self.runs[0], 1, 3)
         self.write("magicdata.json", json.dumps(
@@ -254,7 +270,16 @@ class FolderTests(FolderFixture):
         pulled = Pull(Folder(self.path), NOW)
         self.assertEqual(pulled.journal.held, {replica: run[:2]})
         self.assertEqual((pulled.unread, pulled.missing), ([], []))
-        self.write(f"acks/{replica.hex()}.json", b"{}")
+        # K-7: what is another's, or no acknowledgement, says nothing.
+        os.remove(os.path.join(self.path, "acks", f"{replica.hex()}.json"))
+        for name, content in {
+            f"{replica.hex()}.json": b"{}",
+            f"{replica.hex()} (1).json": json.dumps(said).encode(),
+            f"{bytes(16).hex()}.json": json.dumps(said).encode(),
+            f"{'1' * 32}.json": b'{"closed":' + b"[" * 100_000,
+            f"{'2' * 32}.json": json.dumps(said | {"replica": "2" * 32, "closed": {replica.hex(): "-1"}}).encode(),
+        }.items():
+            self.write(f"acks/{name}", content)
         with self.assertRaises(ForkError):
             Pull(Folder(self.path), NOW)
 

@@ -1,5 +1,6 @@
 extension MagicData {
-  /// Removes an object. The instance keeps its values, and can be saved again.
+  /// Removes an object. The instance keeps its values, and can be saved again; but for an asset that was fetched, whose file goes away with the last object that names it: an update
+  /// throws `notFound` then. Who may want it back assigns what ``MagicAsset/load()`` returns to ``MagicAsset/value`` beforehand.
   ///
   /// An object that was removed already, here or by a merge, stays removed. An instance of a type without a primary value that was removed itself is as one that was
   /// never saved: it is an object of its own when it is saved again.

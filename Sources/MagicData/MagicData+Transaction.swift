@@ -9,7 +9,8 @@ extension MagicData {
   ///   would wait for the body to end; that is an error, also in tasks that the body starts, until it has ended. (It cannot be told in a
   ///   detached task: do not await such a one.) A read of the database itself sees nothing of the transaction; of one in memory it is that error, too. A function that is given the transaction
   ///   is `nonisolated(nonsending)`.
-  /// - Throws: what `body` throws; `CancellationError`; ``MagicDataError`` with `busy`, `full` or `tooLarge`.
+  /// - Throws: what `body` throws; `CancellationError`; ``MagicDataError`` with `busy`, `full`, `notAllowed` or `tooLarge`, `transaction` within another one of the same database, `failed` if the database
+  ///   is closed.
   @discardableResult
   public nonisolated(nonsending) func transaction<Result>(
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result

@@ -33,9 +33,9 @@ public struct MagicDataError: Error, Sendable, CustomStringConvertible {
     case notAllowed
     /// Nobody answers at a remote's address, or the connection broke; try again.
     case unreachable
-    /// A remote wants a token, and was given none or another one.
+    /// A remote does not let this client do it: its token, the token's rights, its replica or a certificate.
     case unauthorized
-    /// Bytes from a remote do not hold what they should.
+    /// Bytes of a remote, or the file of an asset, do not hold what they should.
     case damaged
     /// One database is in use as two (a copy, a restored backup); a person has to decide.
     case fork

@@ -12,7 +12,7 @@ public enum RemoteAddress: Sendable {
   /// - Parameters:
   ///   - address: a folder's path, a `file:` URL, or a server's (``SocketRemote``).
   ///   - options: for a server.
-  /// - Throws: `MagicDataError` with `notFound` for an address of another kind.
+  /// - Throws: `MagicDataError` with `notFound` for an address of another kind, `value` for a fingerprint that is none.
   public init(_ address: String, options: SocketRemote.Options = SocketRemote.Options()) throws {
     guard !address.isEmpty else { throw MagicDataError(.notFound, "the remote's address is empty; name a folder or a server") }
     if RemoteAddress.isServer(address) {

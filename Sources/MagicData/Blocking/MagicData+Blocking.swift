@@ -28,7 +28,9 @@ extension MagicData {
     /// try magic.blocking.update(note)
     /// try magic.blocking.close()
     /// ```
-    /// - Throws: ``MagicDataError`` with `notFound`, `notADatabase`, `incompatible`, `notAllowed` or `busy`.
+    ///
+    /// It may wait ten seconds for another process, on the main thread as well.
+    /// - Throws: ``MagicDataError`` with `notFound`, `notADatabase`, `incompatible`, `notAllowed`, `full` or `busy`.
     public static func open(path: URL) throws -> MagicData {
       try open(.file(DatabaseLocation(checking: path), mustExist: false))
     }

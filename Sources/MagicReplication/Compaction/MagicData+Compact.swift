@@ -10,7 +10,7 @@ extension MagicData {
   /// What removed objects held goes a step later: the compaction tells everybody that it is not needed any more, and one that comes after everybody has acknowledged that gives it up (K-23).
   ///
   /// Objects, digest, and what a later merge comes to are the same as before; conflicts and the log of that time are gone. The file becomes smaller. Other processes may use the database
-  /// meanwhile; their writes wait.
+  /// meanwhile; their writes wait, for ten seconds, and throw `busy` then: a large journal is best compacted while nobody writes.
   ///
   /// - Parameters:
   ///   - keeping: history that is younger than this stays, by the stamps of its transactions.

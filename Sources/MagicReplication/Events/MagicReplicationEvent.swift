@@ -8,7 +8,7 @@ public enum MagicReplicationEvent: Sendable {
   case applied(PullReport)
   /// A push wrote something, which is in the remote.
   case sent(PushReport)
-  /// A value that a merge made lose, or that had lost when it arrived.
+  /// A value that a merge made lose, or that had lost when it arrived: of one pull the first 1,000; ``PullReport/conflicts`` counts all.
   case conflict(MagicConflict)
   /// A replica whose clock is too far ahead: what it wrote since waits in the remote.
   case parked(PullReport.HeldBack)

@@ -6,7 +6,7 @@ extension MagicReplicator {
   /// Fetches what the remote has and the database lacks, and merges it in one transaction; then the contents of assets that objects name.
   ///
   /// What cannot be read, or waits, keeps nothing else back: the report says what it is (F-10).
-  /// - Throws: `MagicDataError` with `notFound` (no remote), `incompatible` (another data set or format), `fork`, `busy` or `full`; the database is as
+  /// - Throws: `MagicDataError` with `notFound` (no remote), `incompatible` (another data set or format), `fork`, `busy`, `damaged`, `notAllowed` or `full`, of a server also `unreachable`, `unauthorized` or `failed`; the database is as
   ///   it was then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
   ///
   /// - Parameter accepting: replicas whose clocks are ahead, by their ids (``PullReport/heldBack``) or how these begin: what they wrote is merged all the same, and this

@@ -6,8 +6,8 @@ extension MagicReplicator {
   /// Sends what the remote lacks: this replica's transactions, those that it holds of others, and then the contents of assets. Makes the remote if
   /// there is none.
   ///
-  /// - Throws: `MagicDataError` with `incompatible` (another data set), `fork`, `full`, `notAllowed` or `notFound`; `CancellationError`. What was written
-  ///   before stays, and is whole.
+  /// - Throws: `MagicDataError` with `incompatible` (another data set), `fork`, `full`, `notAllowed`, `notFound`, `exists` (the folder is no remote, and not empty), `busy` (its magicdata.json has not come yet) or `damaged`; of a
+  ///   server also `unreachable`, `unauthorized` or `failed`; `CancellationError`. What was written before stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
     try await telling { try await remote.opened(for: magic) { try await push($0, made($0)).report } }

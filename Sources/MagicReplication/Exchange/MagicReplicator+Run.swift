@@ -13,8 +13,8 @@ extension MagicReplicator {
   /// A folder that was there once is not made again: where it is gone, a share may not be mounted. Then it is waited for; ``sync(accepting:)`` makes it.
   ///
   /// - Parameter interval: how often a folder is looked at, and the least time from one round to the next, which gathers small writes; a server tells of changes.
-  /// - Throws: `MagicDataError` for what another try does not mend: `notFound` if the database's own file was removed or replaced, `fork`, `incompatible`, `notADatabase`, `tooLarge`, `unauthorized`, `transaction`, `model`,
-  ///   `value`, `query`, `unsetValue`, `notSaved`.
+  /// - Throws: `MagicDataError` for what another try does not mend: `notFound` if the database's own file was removed or replaced, `fork`, `incompatible`, `notADatabase`, `tooLarge`, `unauthorized` (but for a certificate that is not trusted, since another may come), `transaction`, `model`,
+  ///   `value`, `query`, `unsetValue`, `notSaved`. What a person mends in files and folders (`notAllowed`, `exists`, `notFound`) is tried again and told.
   public func run(every interval: Duration = .seconds(1)) async throws {
     var (told, wasThere) = ([String](), false)
     try await keepExchanging(every: interval) { remote in

@@ -34,6 +34,7 @@ public struct MagicReplicator: Sendable {
   /// A task that is cancelled meanwhile leaves both sides whole: what the pull has not committed was not merged, what the push has written is there.
   ///
   /// - Parameter accepting: as for ``pull(accepting:)``.
+  /// - Throws: as ``pull(accepting:)`` and ``push()``; `failed` if another replica holds the same and comes to other values, when all was exchanged.
   @discardableResult
   public func sync(accepting replicas: Set<String> = []) async throws -> (pull: PullReport, push: PushReport) {
     let replicator = accepting(replicas)

@@ -49,7 +49,7 @@ public struct UndoPlan: Sendable, Equatable {
 extension MagicData {
   /// What undoing would do. Changes nothing.
   ///
-  /// - Throws: `MagicDataError` with `notFound` for a transaction that is not there.
+  /// - Throws: `MagicDataError` with `notFound` for a transaction that is not there, a time in the place of one, or a `since` from before what compaction has given up.
   public func undoing(_ selection: UndoSelection) async throws -> UndoPlan {
     let (transactions, since) = try await resolved(selection)
     return try await store.read { db in try Undoer.plan(db, selection, transactions, since) }
@@ -57,7 +57,8 @@ extension MagicData {
 
   /// Undoes what was looked at, as one transaction of this replica, if it still comes to the same.
   ///
-  /// - Throws: `MagicDataError` with `busy` if the database has changed since the plan was made.
+  /// An asset comes back by its name. Where nothing named its content meanwhile that was deleted, and the next pull fetches it, if the remote still has it.
+  /// - Throws: `MagicDataError` with `busy` if the plan comes to something else by now; else as ``undoing(_:)``.
   public func undo(_ selection: UndoSelection, _ shown: UndoPlan) async throws {
     let (transactions, since) = try await resolved(selection)
     _ = try await store.change { db in

@@ -39,7 +39,7 @@ public struct SocketRemote: Sendable {
   let options: Options
 
   /// - Parameter address: `tcp://host:port`, `tls://host:port`, `unix:/path` or `ssh://[user@]host/path`; the port is 7420 if none is named.
-  /// - Throws: `MagicDataError` with `notFound` for what is no address.
+  /// - Throws: `MagicDataError` with `notFound` for what is no address, `value` for a fingerprint that is none.
   public init(_ address: String, options: Options = Options()) throws {
     endpoint = try Endpoint(address)
     self.options = options

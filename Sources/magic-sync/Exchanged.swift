@@ -67,6 +67,8 @@ struct Moved: Encodable, Sendable {
     if let conflicts = right.conflicts { left.conflicts = (left.conflicts ?? 0) + conflicts }
   }
 
+  var hasMoved: Bool { checkpoints > 0 || transactions > 0 || assets > 0 }
+
   /// - Parameter lacking: who lacks nothing if nothing was moved.
   func sentence(_ verb: String, lacking: String) -> String {
     var parts: [String] = []

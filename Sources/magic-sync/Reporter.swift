@@ -17,6 +17,10 @@ actor Reporter {
   private(set) var pushed = Moved(PushReport())
   /// Prints each exchange that moved something; else the command does at its end.
   private let isContinuous: Bool
+  /// Whether a file of the remote could not be read.
+  private var hasUnread = false
+  /// Whether the last try failed.
+  private var isRetrying = false
   private var failure: (any Error)?
 
   /// So many conflicts are shown; all of them are in the log.
@@ -50,13 +54,20 @@ actor Reporter {
     }
     replicator.finishEvents()
     await telling.value
-    try await finish()
+    let hasFailed = if case .failure = result { true } else { false }
+    try await finish(hasFailed)
     return try result.get()
   }
 
-  private func finish() throws {
+  private func finish(_ hasFailed: Bool) throws {
     bar.clear()
     if let failure { throw failure }
+    // What failed after it does not take it back.
+    if hasFailed, !isContinuous, !output.json {
+      for (moved, verb) in [(pulled, "pulled"), (pushed, "pushed")] where moved.hasMoved {
+        Terminal.say(moved.sentence(verb, lacking: ""))
+      }
+    }
     // An event that came while many waited may have been dropped; the report has counted them all.
     let more = max(conflicts, pulled.conflicts ?? 0) - Reporter.shownConflicts
     if more > 0, !output.json { remark("\(more.grouped) more values lost; `magic-sync log --conflicts` shows them") }
@@ -75,13 +86,22 @@ actor Reporter {
     }
     bar.clear()
     switch event {
+    case .retrying: isRetrying = true
+    case .applied, .sent, .inStep:
+      if isRetrying { remark("the exchange goes on") }
+      isRetrying = false
+    default: break
+    }
+    switch event {
     case .applied(let report) where isContinuous: result(Moved(report).sentence("pulled", lacking: ""))
     case .sent(let report) where isContinuous: result(Moved(report).sentence("pushed", lacking: ""))
     case .conflict(let conflict):
       conflicts += 1
       if conflicts <= Reporter.shownConflicts { remark("lost: \(conflict.text)") }
     case .parked(let replica): tell(replica)
-    case .unread(let file): trouble(file.message)
+    case .unread(let file):
+      hasUnread = true
+      trouble(file.message)
     case .becameReplica(let replica):
       trouble(CommandDatabase.becameReplica(replica))
     case .closed(let replica):
@@ -95,6 +115,12 @@ actor Reporter {
         """
         \(replica) holds the same transactions and came to other values: one of the two databases is damaged; `magic-sync sync` says \
         what to do
+        """)
+    case .missing(let gap) where hasUnread:
+      trouble(
+        """
+        transactions \(gap.sequences.lowerBound) to \(gap.sequences.upperBound) of replica \(gap.replica) are in nothing that could be read of the remote; \
+        what follows them waits there until then
         """)
     case .missing(let gap):
       trouble(

@@ -31,6 +31,23 @@ import Testing
     for name in ["a", "b", "a", "b"] { try #require(Tool.sync.run("sync", path(name), path("remote")).status == 0) }
   }
 
+  /// H-31: what is not downloaded yet is no reason to expire anybody.
+  @Test func aCheckpointThatIsNotDownloadedIsWaitedFor() async throws {
+    try await twoInStep()
+    try #require(Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    try await write("a", 1)
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    let name = try #require(FileManager.default.contentsOfDirectory(atPath: path("remote/checkpoints")).first)
+    let (file, placeholder) = (path("remote/checkpoints/\(name)"), path("remote/checkpoints/.\(name).icloud"))
+    try FileManager.default.moveItem(atPath: file, toPath: placeholder)
+    let clone = try Tool.sync.run("clone", path("remote"), path("c"))
+    #expect(clone.status == 3 && clone.errors.contains("is not downloaded yet"), "\(clone)")
+    #expect(clone.errors.contains("are in nothing that could be read") && !clone.errors.contains("expire"), "\(clone)")
+    try FileManager.default.moveItem(atPath: placeholder, toPath: file)
+    #expect(try Tool.sync.run("pull", path("c"), path("remote")).status == 0)
+    #expect(try digest("c") == digest("a"))
+  }
+
   @Test func historyIsGivenUpAndANewReplicaStartsFromTheState() async throws {
     try await twoInStep()
     let before = try digest("a")

@@ -224,6 +224,11 @@ import Testing
     let undo = try Tool.replay.run(
       "undo", path("a"), "--transaction", "2", "--dry-run", environment: ["MAGIC_REPLAY_SINCE": "2020-01"])
     #expect(undo.status == 0 && undo.output.contains("nothing was written"), "\(undo)")
+    // What is taken back is named, and never by what was set for another command.
+    for twin in ["SINCE": "2020-01", "TRANSACTION": "2"] {
+      let undo = try Tool.replay.run("undo", path("a"), "--yes", environment: ["MAGIC_REPLAY_\(twin.key)": twin.value])
+      #expect(undo.status == 64, "\(undo)")
+    }
     try Tool.sync.run("push", path("a"), path("remote"))
     let diff = try Tool.replay.run("diff", path("a"), path("remote"), environment: ["MAGIC_REPLAY_FROM": "2020-01"])
     #expect(diff.status == 0, "\(diff)")

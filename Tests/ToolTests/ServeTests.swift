@@ -48,6 +48,20 @@ import Testing
     #expect(server.end() == 0)
   }
 
+  /// What a sync has pulled stays, and is said, when its push fails.
+  @Test func whatWasPulledBeforeAPushFailedIsSaid() async throws {
+    try await write("served", to: "served")
+    try await write("a", to: "a")
+    let server = try ServingProcess([
+      path("served"), "--listen", "tcp://127.0.0.1:0", "--token-file", secret("tokens", "only-reads a read\n"),
+    ])
+    let synced = try Tool.sync.run("sync", path("a"), server.address, "--token-file", secret("token", "only-reads\n"))
+    #expect(synced.status == 6 && synced.errors.contains("pulled 1 transaction"), "\(synced)")
+    let status = try Tool.sync.run("status", path("a"), server.address, "--token-file", path("token"))
+    #expect(status.output.contains("remote    \(server.address)\n"), "\(status)")
+    #expect(server.end() == 0)
+  }
+
   @Test func aServedDatabaseMergesWhatIsPushed() async throws {
     try await write("served", to: "served")
     try await write("a", to: "a")

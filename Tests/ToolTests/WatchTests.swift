@@ -47,6 +47,25 @@ import Testing
     #expect(last.contains("\"madeDatabase\":true") && last.contains("\"madeRemote\":true"), "\(last)")
   }
 
+  /// Where a share went away and came back, both are said.
+  @Test func watchSaysThatItGoesOn() async throws {
+    try await MagicData(path: folder["app"]).close()
+    try #require(Tool.sync.run("push", path("app"), path("remote")).status == 0)
+    let errors = Pipe()
+    let process = try Tool.sync.start(
+      ["sync", path("app"), path("remote"), "--watch", "--interval", "0.05"], output: FileHandle.nullDevice, errors: errors)
+    var lines = WatchTests.lines(of: errors).makeAsyncIterator()
+    while let line = await lines.next(), !line.contains("following") {}
+    try FileManager.default.moveItem(at: folder["remote"], to: folder["away"])
+    while let line = await lines.next(), !line.contains("Trying again") {}
+    try FileManager.default.moveItem(at: folder["away"], to: folder["remote"])
+    var goesOn = false
+    while !goesOn, let line = await lines.next() { goesOn = line.contains("the exchange goes on") }
+    #expect(goesOn)
+    kill(process.processIdentifier, SIGTERM)
+    #expect(process.terminationStatus == 0)
+  }
+
   @Test(arguments: [SIGINT, SIGTERM]) func watchFollowsBothSidesUntilItIsStopped(signal: Int32) async throws {
     let (app, other) = (try await MagicData(path: folder["app"]), try await MagicData(path: folder["other"]))
     let replicator = MagicReplicator(other, remote: FolderRemote(folder["remote"]))

@@ -370,7 +370,9 @@ package enum BundleFile {
     }
 
     func damaged(_ what: String) -> MagicDataError {
-      MagicDataError(.damaged, "\(name) is damaged: \(what) (byte \(offset)). What is damaged was not taken")
+      MagicDataError(
+        .damaged,
+        "\(name) is damaged: \(what) (byte \(offset)). What is damaged was not taken; magic-replay apply takes what is whole")
     }
 
     private func checksum(_ bytes: ArraySlice<UInt8>) -> [UInt8] {

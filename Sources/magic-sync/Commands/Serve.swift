@@ -117,6 +117,8 @@ struct Serve: Command {
     let folder = FolderRemote(url)
     // What can be no remote is refused at once, and not with the first client.
     try folder.checkCanBeRemote()
+    // A path that was mistyped serves nothing.
+    if !folder.isThere, !isStdio, !output.quiet { Terminal.say("\(url.path) is no remote yet; the first push makes it one") }
     return try await run(MagicServer(folder: folder, at: addresses, options: options))
   }
 

@@ -97,7 +97,7 @@ struct Status: Command {
         "journal   \(database.transactions.counted("transaction")), \(database.entries.counted("change")): "
           + "\(database.journalBytes.asBytes) of \(database.bytes.asBytes)",
         "history   \(historyText)",
-        "remote    \(remote.address): \(remote.segments.countedSegments(and: remote.checkpoints)), \(remote.bytes.asBytes)",
+        "remote    \(remote.address)\(files)",
         "out       \(waiting(out, outAssets, "to be pushed"))", "in        \(waiting(`in`, inAssets, "to be pulled"))",
       ]
       for peer in peers where peer.here != peer.there || peer.hasGap { lines.append("peer      \(peer.text)") }
@@ -110,6 +110,12 @@ struct Status: Command {
       }
       lines += remote.unusable.map { "unusable  \($0)" }
       return (lines + [isInStep ? "in step" : "not in step"]).joined(separator: "\n")
+    }
+
+    /// A database that is served has none.
+    private var files: String {
+      guard remote.segments + remote.checkpoints > 0 || !peers.contains(where: { $0.there > 0 }) else { return "" }
+      return ": \(remote.segments.countedSegments(and: remote.checkpoints)), \(remote.bytes.asBytes)"
     }
 
     private var historyText: String {

@@ -22,11 +22,6 @@ package struct Identifier: Hashable, Comparable, Sendable, CustomStringConvertib
     low = halves.1.reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  package init?(_ text: some StringProtocol) {
-    guard let bytes = [UInt8](hexadecimal: text) else { return nil }
-    self.init(bytes)
-  }
-
   package init(from reader: inout ByteReader) throws(JournalError) {
     (high, low) = try reader.halves()
   }

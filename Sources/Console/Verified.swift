@@ -38,7 +38,9 @@ package struct Verified: Encodable, Sendable {
       lines.append("\(files) with \(transactions.counted("transaction")), \(bytes.asBytes)")
     }
     lines += faults.map { "fault: \($0.printable)" } + damagedAssets.map { "damaged asset: \($0.printable)" }
-    if hasFaults { lines.append("magic-replay verify --repair settles what rows and journal disagree on, for one of the two") }
+    if hasFaults {
+      lines.append("magic-replay verify DB --repair journal, or --repair tables, settles what the two disagree on")
+    }
     lines += missingAssets.map { "missing asset: \($0.printable)" }
     lines += orphanAssets.map { "orphan asset: \($0.printable), which no object names" }
     lines += damaged.map { "damaged: \($0.printable)" } + gaps.map { "gap: \($0.printable)" }

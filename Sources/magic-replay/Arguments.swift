@@ -45,11 +45,8 @@ extension [String] {
   func or(_ twin: String) -> [String] { isEmpty ? Twin.text(twin).map { [$0] } ?? [] : self }
 
   /// The same of how ids of replicas begin. All of them begin with an empty text, as an unset variable of the shell gives it.
-  func replicas(or twin: String) throws -> [String] { try or(twin).replicas() }
-
-  /// As journals have them.
-  func replicas() throws -> [String] {
-    let replicas = map { $0.lowercased() }
+  func replicas(or twin: String) throws -> [String] {
+    let replicas = or(twin).map { $0.lowercased() }
     guard !replicas.contains("") else {
       throw ValidationError("--replica takes a replica's id, or how that begins, and not ''.")
     }

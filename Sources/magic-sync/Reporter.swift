@@ -17,8 +17,6 @@ actor Reporter {
   private(set) var pushed = Moved(PushReport())
   /// Prints each exchange that moved something; else the command does at its end.
   private let isContinuous: Bool
-  /// Whether a file of the remote could not be read.
-  private var hasUnread = false
   /// Whether the last try failed.
   private var isRetrying = false
   private var failure: (any Error)?
@@ -54,20 +52,21 @@ actor Reporter {
     }
     replicator.finishEvents()
     await telling.value
-    let hasFailed = if case .failure = result { true } else { false }
-    try await finish(hasFailed)
+    try await finish()
     return try result.get()
   }
 
-  private func finish(_ hasFailed: Bool) throws {
+  /// After what failed behind it, and does not take it back.
+  func sayMoved() {
+    guard !output.json else { return }
+    for (moved, verb) in [(pulled, "pulled"), (pushed, "pushed")] where moved.hasMoved {
+      Terminal.say(moved.sentence(verb, lacking: ""))
+    }
+  }
+
+  private func finish() throws {
     bar.clear()
     if let failure { throw failure }
-    // What failed after it does not take it back.
-    if hasFailed, !isContinuous, !output.json {
-      for (moved, verb) in [(pulled, "pulled"), (pushed, "pushed")] where moved.hasMoved {
-        Terminal.say(moved.sentence(verb, lacking: ""))
-      }
-    }
     // An event that came while many waited may have been dropped; the report has counted them all.
     let more = max(conflicts, pulled.conflicts ?? 0) - Reporter.shownConflicts
     if more > 0, !output.json { remark("\(more.grouped) more values lost; `magic-sync log --conflicts` shows them") }
@@ -87,7 +86,8 @@ actor Reporter {
     bar.clear()
     switch event {
     case .retrying: isRetrying = true
-    case .applied, .sent, .inStep:
+    // A pull alone is half of it.
+    case .sent, .inStep:
       if isRetrying { remark("the exchange goes on") }
       isRetrying = false
     default: break
@@ -99,9 +99,7 @@ actor Reporter {
       conflicts += 1
       if conflicts <= Reporter.shownConflicts { remark("lost: \(conflict.text)") }
     case .parked(let replica): tell(replica)
-    case .unread(let file):
-      hasUnread = true
-      trouble(file.message)
+    case .unread(let file): trouble(file.message)
     case .becameReplica(let replica):
       trouble(CommandDatabase.becameReplica(replica))
     case .closed(let replica):
@@ -116,17 +114,12 @@ actor Reporter {
         \(replica) holds the same transactions and came to other values: one of the two databases is damaged; `magic-sync sync` says \
         what to do
         """)
-    case .missing(let gap) where hasUnread:
-      trouble(
-        """
-        transactions \(gap.sequences.lowerBound) to \(gap.sequences.upperBound) of replica \(gap.replica) are in nothing that could be read of the remote; \
-        what follows them waits there until then
-        """)
     case .missing(let gap):
       trouble(
         """
-        transactions \(gap.sequences.lowerBound) to \(gap.sequences.upperBound) of replica \(gap.replica) are missing in the remote. Whoever \
-        has them sends them with the next push; what follows them waits there until then. If nobody has them any more, expire who said to have them (magic-sync peers)
+        transactions \(gap.sequences.lowerBound) to \(gap.sequences.upperBound) of replica \(gap.replica) are missing in what could be read of the remote. \
+        Where all of it can be, whoever has them sends them with the next push; what follows them waits there until then. If no file and nobody has them any more, \
+        expire who said to have them (magic-sync peers)
         """)
     case .lacking(let assets):
       trouble(

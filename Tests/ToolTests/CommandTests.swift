@@ -225,7 +225,7 @@ import Testing
     }
     let result = try Tool.sync.run("verify", path("a"))
     #expect(result.status == 1)
-    #expect(result.output.contains("Note x shows other values") && result.output.contains("magic-replay verify --repair"))
+    #expect(result.output.contains("Note x shows other values") && result.output.contains("--repair journal"))
     #expect(result.output.contains("the journal has 2 entries, and objects know of 1"))
     // A remote that is not there keeps nothing of that back.
     let apart = try Tool.sync.run("verify", path("a"), path("nothing"))

@@ -370,9 +370,7 @@ package enum BundleFile {
     }
 
     func damaged(_ what: String) -> MagicDataError {
-      MagicDataError(
-        .damaged,
-        "\(name) is damaged: \(what) (byte \(offset)). What is damaged was not taken; magic-replay apply takes what is whole")
+      MagicDataError(.damaged, "\(name) is damaged: \(what) (byte \(offset)). What is damaged was not taken")
     }
 
     private func checksum(_ bytes: ArraySlice<UInt8>) -> [UInt8] {

@@ -200,18 +200,19 @@ extension FolderListing {
   func say(
     what held: Frontier, leaves report: inout PullReport, heldBack: Set<ReplicaID> = [], said: FolderAcknowledgements? = nil
   ) {
-    report.unread = unread(beyond: held, heldBack)
-    report.unread += unreadCheckpoints(beyond: held)
     for replica in replicas where !heldBack.contains(replica) {
       guard let missing = hole(after: held[replica], of: replica) else { continue }
       report.gaps.append(.init(replica: replica.description, sequences: missing))
     }
-    guard let put = said?.put else { return }
-    for replica in put.replicas where !heldBack.contains(replica) {
-      let reach = max(held[replica], reach(of: replica))
-      let last = min(put[replica], limits[replica] ?? .max)
-      if last > reach { report.gaps.append(.init(replica: replica.description, sequences: reach + 1...last)) }
+    if let put = said?.put {
+      for replica in put.replicas where !heldBack.contains(replica) {
+        let reach = max(held[replica], reach(of: replica))
+        let last = min(put[replica], limits[replica] ?? .max)
+        if last > reach { report.gaps.append(.init(replica: replica.description, sequences: reach + 1...last)) }
+      }
     }
+    report.unread = unread(beyond: held, heldBack)
+    report.unread += unreadCheckpoints(beyond: held, isLacking: held.replicas.isEmpty || !report.gaps.isEmpty)
   }
 
   /// The last sequence of a replica that some file is named for, whether it can be read or has come whole.
@@ -227,9 +228,8 @@ extension FolderListing {
   }
 
   /// Of one whose header cannot be read it is not known how far it reaches: it is said if something is lacking.
-  private func unreadCheckpoints(beyond held: Frontier) -> [UnreadFile] {
-    let isLacking = held.replicas.isEmpty || replicas.contains { hole(after: held[$0], of: $0) != nil }
-    return rejectedCheckpoints.filter { _, floor, _ in
+  private func unreadCheckpoints(beyond held: Frontier, isLacking: Bool) -> [UnreadFile] {
+    rejectedCheckpoints.filter { _, floor, _ in
       floor.map { floor in floor.replicas.contains { floor[$0] > held[$0] } } ?? isLacking
     }.map { url, _, error in UnreadFile(path: url.path, code: error.code, message: error.message + FolderListing.remedy(error))
     }

@@ -101,7 +101,7 @@ public struct MagicServer: Sendable {
     }
   }
 
-  /// Serves one client over two open files, such as standard input and output, until it goes or the task is cancelled.
+  /// Serves one client over two open files, such as standard input and output, until it goes, the task is cancelled or the database is closed.
   public func run(input: Int32, output: Int32) async throws {
     for descriptor in [input, output] {
       var status = stat()

@@ -10,7 +10,7 @@ struct Undo: Command {
     abstract: "Takes back what transactions did, with changes of its own.",
     discussion: """
       Prints the changes first; on a terminal it asks before it writes them, unless it prints JSON. The journal keeps what was undone, so that this can be undone as well. What others changed since is \
-      left as it is, and listed. An asset that nobody keeps any more comes back by name alone. What is to be undone is never taken from the environment.
+      left as it is, and listed. An asset that nobody keeps any more comes back by name alone. Transactions and times are not taken from the environment.
 
       Examples:
         magic-replay undo notes --transaction 1a2b3c4d:17 --dry-run
@@ -39,12 +39,12 @@ struct Undo: Command {
 
   @OptionGroup var output: OutputOptions
 
-  /// Of the command line alone: a variable that was set for another command would take back what nobody named.
+  /// What is taken back stands on the command line alone: a variable that was set for another command would take back what nobody named. What makes it less may come from there.
   private func selection() throws -> UndoSelection {
     var selection = UndoSelection()
     selection.transactions = try transaction.map { try MagicMoment(transaction: $0) }
     selection.since = try since.map { try MagicMoment($0) }
-    (selection.types, selection.replicas) = (Set(type), try replica.replicas())
+    (selection.types, selection.replicas) = (Set(type.or("TYPE")), try replica.replicas(or: "REPLICA"))
     return selection
   }
 

@@ -112,7 +112,7 @@ struct Status: Command {
       return (lines + [isInStep ? "in step" : "not in step"]).joined(separator: "\n")
     }
 
-    /// A database that is served has none.
+    /// Not of a server that tells of no segments, as one of a database.
     private var files: String {
       guard remote.segments + remote.checkpoints > 0 || !peers.contains(where: { $0.there > 0 }) else { return "" }
       return ": \(remote.segments.countedSegments(and: remote.checkpoints)), \(remote.bytes.asBytes)"

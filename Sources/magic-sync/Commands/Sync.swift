@@ -47,12 +47,20 @@ struct Sync: Command {
       return try await follow(database, place)
     }
     let (isDatabaseNew, isRemoteNew) = (!database.exists, !place.isThere)
-    let report = try await place.use(.both) { remote in
-      try await database.useOrFetch { magic in
-        try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { [accepted] in
-          try await $0.sync(accepting: accepted.replicas)
+    let reporter = Reporter(output)
+    let report: (pull: PullReport, push: PushReport)
+    do {
+      report = try await place.use(.both) { remote in
+        try await database.useOrFetch { magic in
+          try await reporter.follow(MagicReplicator(magic, over: remote)) { [accepted] in
+            try await $0.sync(accepting: accepted.replicas)
+          }
         }
       }
+    } catch {
+      // A new database goes with what failed.
+      if !isDatabaseNew { await reporter.sayMoved() }
+      throw error
     }
     let exchanged = Exchanged(
       madeDatabase: isDatabaseNew, madeRemote: isRemoteNew, pulled: Moved(report.pull), pushed: Moved(report.push))

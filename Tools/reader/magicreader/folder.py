@@ -92,11 +92,7 @@ class Folder:
 
     def checkpoints(self) -> List[str]:
         """Their names (K-10)."""
-        try:
-            names = os.listdir(os.path.join(self.path, "checkpoints"))
-        except FileNotFoundError:
-            return []
-        return sorted(match[1] for match in map(CHECKPOINT_NAME.fullmatch, names) if match)
+        return sorted(match[1] for match in map(CHECKPOINT_NAME.fullmatch, self.own("checkpoints")) if match)
 
     def read_checkpoint(self, name: str) -> Checkpoint:
         """All of it is checked (K-12)."""
@@ -115,13 +111,17 @@ class Folder:
     def closings(self) -> Dict[bytes, int]:
         """Of the ids that somebody has closed the last sequences that are everybody's (K-6, J-33)."""
         closings: Dict[bytes, int] = {}
-        folder = os.path.join(self.path, "acks")
-        for match in map(ACK_NAME.fullmatch, os.listdir(folder) if os.path.isdir(folder) else []):
+        for match in map(ACK_NAME.fullmatch, self.own("acks")):
             if match is None:
                 continue
-            for replica, last in read_closings(os.path.join(folder, match[0]), match[1], self.data_set).items():
+            for replica, last in read_closings(os.path.join(self.path, "acks", match[0]), match[1], self.data_set).items():
                 closings[replica] = min(last, closings.get(replica, last))
         return closings
+
+    def own(self, folder: str) -> List[str]:
+        """What is in one of its folders; a link, or anything else in its place, is as if it were not there (K-7)."""
+        path = os.path.join(self.path, folder)
+        return os.listdir(path) if os.path.isdir(path) and not os.path.islink(path) else []
 
     def path_of(self, name: SegmentName) -> str:
         return os.path.join(self.path, "segments", name.file_name)

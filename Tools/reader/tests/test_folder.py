@@ -219,6 +219,15 @@ class FolderTests(FolderFixture):
         self.assertEqual(len(pulled.held_back), 1)
         self.assertEqual(pulled.journal.floor, both["low"].floor)
 
+    def test_what_is_no_folder_is_as_if_it_were_not_there(self) -> None:  # K-7
+        run = self.runs[0]
+        self.push(run, 1, 2)
+        self.write("checkpoints", b"a file")
+        os.symlink(self.path, os.path.join(self.path, "acks"))
+        folder = Folder(self.path)
+        self.assertEqual((folder.checkpoints(), folder.closings()), ([], {}))
+        self.assertEqual(Pull(folder, NOW).journal.held, {run[0].replica: run[:2]})
+
     def test_another_data_set(self) -> None:
         self.push(self.runs[0], 1, 3)
         self.write("magicdata.json", json.dumps(

@@ -85,16 +85,11 @@ actor Reporter {
     }
     bar.clear()
     switch event {
-    case .retrying: isRetrying = true
-    // A pull alone is half of it.
-    case .sent, .inStep:
-      if isRetrying { remark("the exchange goes on") }
-      isRetrying = false
-    default: break
-    }
-    switch event {
     case .applied(let report) where isContinuous: result(Moved(report).sentence("pulled", lacking: ""))
-    case .sent(let report) where isContinuous: result(Moved(report).sentence("pushed", lacking: ""))
+    case .sent(let report) where isContinuous:
+      goOn()
+      result(Moved(report).sentence("pushed", lacking: ""))
+    case .inStep: goOn()
     case .conflict(let conflict):
       conflicts += 1
       if conflicts <= Reporter.shownConflicts { remark("lost: \(conflict.text)") }
@@ -127,9 +122,17 @@ actor Reporter {
         \(assets.counted("asset")) of objects could not be had: the content is not in the remote yet, or damaged there. The next \
         pull looks for it again
         """)
-    case .retrying(let error, let pause): remark(Trouble.text(error, retryingAfter: pause))
-    case .progress, .applied, .sent, .forked, .inStep: break
+    case .retrying(let error, let pause):
+      isRetrying = true
+      remark(Trouble.text(error, retryingAfter: pause))
+    case .progress, .applied, .sent, .forked: break
     }
+  }
+
+  /// A whole exchange has come to its end; a pull alone is half of one.
+  private func goOn() {
+    if isRetrying { remark("the exchange goes on") }
+    isRetrying = false
   }
 
   private func result(_ text: String) {

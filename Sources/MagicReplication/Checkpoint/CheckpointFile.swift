@@ -18,9 +18,6 @@ struct CheckpointFile: Sendable {
     name.hasSuffix(suffix) && Identifier(name.dropLast(suffix.count)) != nil && name == name.lowercased()
   }
 
-  /// What a file's placeholder stands for.
-  static func name(ofPlaceholder text: String) -> String? { Placeholder.file(of: text).flatMap { isName($0) ? $0 : nil } }
-
   var floor: NamedFrontier { header.floor }
 
   /// Looks at header and end.

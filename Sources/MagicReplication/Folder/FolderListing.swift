@@ -64,7 +64,7 @@ struct FolderListing: Sendable {
         continue
       }
       guard let name = SegmentFileName(text) else {
-        if let name = SegmentFileName(placeholder: text), !texts.contains(name.text) {
+        if let file = Placeholder.file(of: text), !texts.contains(file), let name = SegmentFileName(file) {
           rejected.append((name, notHere(url(of: name))))
         }
         continue
@@ -96,8 +96,8 @@ struct FolderListing: Sendable {
     let texts = try Set(remote.listing(of: remote.checkpoints))
     for text in texts.sorted() {
       guard CheckpointFile.isName(text) else {
-        if let name = CheckpointFile.name(ofPlaceholder: text), !texts.contains(name) {
-          let url = remote.checkpoints.appendingPathComponent(name)
+        if let file = Placeholder.file(of: text), !texts.contains(file), CheckpointFile.isName(file) {
+          let url = remote.checkpoints.appendingPathComponent(file)
           rejectedCheckpoints.append((url, nil, notHere(url)))
         }
         continue

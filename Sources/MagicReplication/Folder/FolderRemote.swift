@@ -141,10 +141,8 @@ public struct FolderRemote: Sendable {
     let placeholder = folder.appendingPathComponent(Placeholder.name(for: marker.lastPathComponent))
     guard
       try FileManager.default.fileExists(atPath: placeholder.path)
-        || listing(of: segments).contains(where: { (SegmentFileName($0) ?? SegmentFileName(placeholder: $0)) != nil })
-        || listing(of: checkpoints).contains(where: {
-          CheckpointFile.isName($0) || CheckpointFile.name(ofPlaceholder: $0) != nil
-        })
+        || listing(of: segments).contains(where: { SegmentFileName(Placeholder.file(of: $0) ?? $0) != nil })
+        || listing(of: checkpoints).contains(where: { CheckpointFile.isName(Placeholder.file(of: $0) ?? $0) })
         || dataSet.map(holdsWhatIsNot) ?? false
     else { return }
     throw MagicDataError(

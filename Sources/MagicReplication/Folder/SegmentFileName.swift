@@ -27,12 +27,6 @@ package struct SegmentFileName: Hashable, Sendable {
     (self.replica, self.first, self.last, name, self.text) = (replica, first, last, String(parts[3]), text)
   }
 
-  /// What a file's placeholder stands for.
-  init?(placeholder text: String) {
-    guard let file = Placeholder.file(of: text) else { return nil }
-    self.init(file)
-  }
-
   package static func == (one: SegmentFileName, other: SegmentFileName) -> Bool { one.text == other.text }
 
   package func hash(into hasher: inout Hasher) { hasher.combine(text) }

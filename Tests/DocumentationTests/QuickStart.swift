@@ -104,6 +104,8 @@ struct Article: MagicObject {
       .all()
     let one = try await magic.object(of: Note.self).where { $0.title == "Pay rent" }.first()
     let count = try await magic.query(of: Note.self).where { (1...5).contains($0.stars) && $0.title.contains("1") }.count()
+    let found = try await magic.query(of: Note.self)
+      .where { $0.title.contains("rent", options: .caseInsensitive) }.sorted(by: \.title, options: .caseInsensitive).all()
     let mean = try await magic.query(of: Note.self).average(of: \.stars)
     for try await note in magic.query(of: Note.self).sorted(by: \.title).stream() where note.stars == 5 {
       print(note.title)
@@ -114,6 +116,7 @@ struct Article: MagicObject {
     #expect(best.count == 20)
     #expect(one == nil)
     #expect(count == 0)
+    #expect(found.isEmpty)
     #expect(mean == 0)
     #expect(try await magic.count(of: Note.self) == 0)
     try await magic.update(contentsOf: [Page]())

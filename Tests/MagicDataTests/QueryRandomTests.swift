@@ -302,6 +302,10 @@ private struct Term {
       Term("text prefix \(a.debugDescription)", { $0.text.hasPrefix(a) }, { $0.text.utf8.starts(with: a.utf8) }),
       Term("other contains \(a.debugDescription)", { $0.other.contains(a) }, { $0.other.hasBytes(a) }),
       Term("other suffix \(a.debugDescription)", { $0.other.hasSuffix(a) }, { $0.other.hasLastBytes(a) }),
+      Term("other equals \(a.debugDescription) in any case", { $0.other.equals(a, options: .caseInsensitive) }) {
+        Bytes($0.other.lowercased().precomposedStringWithCanonicalMapping)
+          == Bytes(a.lowercased().precomposedStringWithCanonicalMapping)
+      },
       Term("text == other", { $0.text == $0.other }, { Bytes($0.text) == Bytes($0.other) }),
       Term("text <= other", { $0.text <= $0.other }, { Bytes($0.text) <= Bytes($0.other) }),
     ])
@@ -340,6 +344,10 @@ private struct Term {
       Term("word >= \(t.debugDescription)", { $0.word >= t }, { Bytes($0.word) >= x }),
       Term("word prefix \(t.debugDescription)", { $0.word.hasPrefix(t) }, { $0.word.utf8.starts(with: t.utf8) }),
       Term("word contains \(t.debugDescription)", { $0.word.contains(t) }, { $0.word.hasBytes(t) }),
+      Term("word suffix \(t.debugDescription) in any case", { $0.word.hasSuffix(t, options: .caseInsensitive) }) {
+        $0.word.lowercased().precomposedStringWithCanonicalMapping.hasLastBytes(
+          t.lowercased().precomposedStringWithCanonicalMapping)
+      },
       Term("word < text", { $0.word < $0.text }, { Bytes($0.word) < Bytes($0.text) }),
       Term("ratio == \(d)", { $0.ratio == d }, { $0.ratio == d }), Term("ratio <= \(d)", { $0.ratio <= d }, { $0.ratio <= d }),
       Term("ratio > \(d)", { $0.ratio > d }, { $0.ratio > d }), Term("level < \(d)", { $0.level < d }, { $0.level < d }),

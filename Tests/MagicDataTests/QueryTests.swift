@@ -192,6 +192,64 @@ import Testing
     }
   }
 
+  @Test func textsAreComparedWithoutRegardToCaseAndAccents() async throws {
+    let texts = [
+      "Sea", "SEA", "seal", "Straße", "STRASSE", "École", "E\u{301}cole", "école", "ecole", "Ω", "ω", "a\0B", "", "👩‍👩‍👧",
+    ]
+    try await shelve(texts.map { Book($0) })
+    let query = magic.query(of: Book.self)
+    let (cased, accented): (MagicTextOptions, MagicTextOptions) = (.caseInsensitive, .diacriticInsensitive)
+    #expect(try await titles(query.where { $0.title.equals("sea", options: cased) }) == ["Sea", "SEA"])
+    #expect(try await titles(query.where { $0.title.equals("sea", options: []) }) == [])
+    #expect(try await titles(query.where { !$0.title.equals("sea", options: cased) }).count == texts.count - 2)
+    #expect(try await titles(query.where { $0.title.equals("Strasse", options: cased) }) == ["Straße", "STRASSE"])
+    #expect(try await titles(query.where { $0.title.hasPrefix("SE", options: cased) }) == ["Sea", "SEA", "seal"])
+    #expect(try await titles(query.where { $0.title.hasSuffix("A", options: cased) }) == ["Sea", "SEA"])
+    #expect(try await titles(query.where { $0.title.hasSuffix("xSEA", options: cased) }) == [])
+    #expect(try await titles(query.where { $0.title.contains("\0b", options: cased) }) == ["a\0B"])
+    // However an accent is written, as long as there is one.
+    let school = Array(texts[5...7])
+    for form in ["école", "E\u{301}COLE"] {
+      #expect(try await titles(query.where { $0.title.equals(form, options: cased) }) == school)
+      #expect(try await titles(query.where { $0.title.contains(form, options: cased) }) == school)
+    }
+    #expect(try await titles(query.where { $0.title.hasPrefix("e", options: cased) }) == ["ecole"])
+    #expect(try await titles(query.where { $0.title.equals("Ecole", options: accented) }) == ["École", "E\u{301}cole"])
+    #expect(
+      try await titles(query.where { $0.title.equals("ÉCOLE", options: [.caseInsensitive, .diacriticInsensitive]) })
+        == Array(texts[5...8]))
+    // Nothing is a part of every text, and of no nil.
+    for options in [[], cased, accented] as [MagicTextOptions] {
+      #expect(try await query.where { $0.title.contains("", options: options) }.count() == texts.count)
+      #expect(try await query.where { $0.title.hasSuffix("", options: options) }.count() == texts.count)
+      #expect(try await query.where { $0.owner.hasPrefix("", options: options) }.count() == 0)
+      #expect(try await query.where { $0.owner.equals("", options: options) }.count() == 0)
+    }
+  }
+
+  @Test func anOrderMayPassOverCaseAndAccents() async throws {
+    try await shelve(["b", "Öl", "a", "Z", "B", "ol", "öl", "A"].map { Book($0) })
+    let query = magic.query(of: Book.self)
+    #expect(try await titles(query.sorted(by: \.title)) == ["A", "B", "Z", "a", "b", "ol", "Öl", "öl"])
+    #expect(
+      try await titles(query.sorted(by: \.title, options: .caseInsensitive)) == ["a", "A", "b", "B", "ol", "Z", "Öl", "öl"])
+    let both: MagicTextOptions = [.caseInsensitive, .diacriticInsensitive]
+    #expect(try await titles(query.sorted(by: \.title, options: both)) == ["a", "A", "b", "B", "Öl", "ol", "öl", "Z"])
+    #expect(
+      try await titles(query.sorted(by: \.title, .descending, options: both).then(by: \.title))
+        == ["Z", "ol", "Öl", "öl", "B", "b", "A", "a"])
+    // Parts and streams are of the same order.
+    let sorted = query.sorted(by: \.title, options: both)
+    #expect(try await titles(sorted.offset(2).limit(4)) == ["b", "B", "Öl", "ol"])
+    var streamed: [String] = []
+    for try await book in sorted.stream() { streamed.append(book.title) }
+    #expect(try await streamed == titles(sorted))
+    let error = await #expect(throws: MagicDataError.self) {
+      try await query.sorted(by: \.pages, options: .caseInsensitive).count()
+    }
+    #expect(error?.code == .query && error?.message.contains("Book.pages") == true, "\(String(describing: error))")
+  }
+
   @Test func longListsAndChainsAreTaken() async throws {
     _ = try await shelf()
     let query = magic.query(of: Book.self)

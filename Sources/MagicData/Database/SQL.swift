@@ -278,5 +278,5 @@ package struct SQL: ~Copyable {
   }
 
   // SQLite's SQLITE_TRANSIENT, a macro that Swift does not import: it copies what is bound.
-  private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+  static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 }

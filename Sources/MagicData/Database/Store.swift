@@ -246,6 +246,7 @@ package final class Store: Sendable {
     configuration.prepareDatabase { db in
       try file?.noteOpening()
       PropertyReader.add(to: db)
+      MagicTextOptions.addFunction(to: db)
       RowFunction.add(to: db)
       NextEntry.addFunction(to: db)
       try recognise(db, mustExist: mustExist)

@@ -7,8 +7,7 @@ indirect enum Condition: Sendable {
   /// The value is within all bounds; nil is within none.
   case compares(Int, [Bound])
   case isAny(Int, [Value])
-  case contains(Int, String)
-  case hasSuffix(Int, String)
+  case matches(Int, TextMatch)
   case isNil(Int)
   /// Two properties of one type.
   case pair(PropertyRoute, Comparison, PropertyRoute)
@@ -50,8 +49,7 @@ indirect enum Condition: Sendable {
   /// Calls `body` for each way to a property, and for each hop of it, whose end is then asked about by itself.
   func forEachRoute(_ body: (PropertyRoute) -> Void, _ into: (Hop, Condition) -> Void) {
     switch self {
-    case .compares(let property, _), .isAny(let property, _), .contains(let property, _), .hasSuffix(let property, _),
-      .isNil(let property):
+    case .compares(let property, _), .isAny(let property, _), .matches(let property, _), .isNil(let property):
       body(PropertyRoute(property: property))
     case .pair(let left, _, let right):
       body(left)
@@ -120,15 +118,8 @@ extension Condition {
     switch self {
     case .compares(_, let bounds): bounds.allSatisfy { $0.comparison.holds(value, $0.value) }
     case .isAny(_, let values): values.contains { Comparison.equal.holds(value, $0) }
-    case .contains(_, let part):
-      if case .text(let text) = value { Condition.contains(Array(text.utf8), Array(part.utf8)) } else { false }
-    case .hasSuffix(_, let suffix):
-      if case .text(let text) = value { text.utf8.reversed().starts(with: suffix.utf8.reversed()) } else { false }
+    case .matches(_, let match): if case .text(let text) = value { match.holds(text) } else { false }
     case .isNil, .pair, .isNamed, .holds, .count, .all, .any, .not: false
     }
-  }
-
-  private static func contains(_ text: [UInt8], _ part: [UInt8]) -> Bool {
-    part.count <= text.count && (0...(text.count - part.count)).contains { text[$0..<($0 + part.count)] == part[...] }
   }
 }

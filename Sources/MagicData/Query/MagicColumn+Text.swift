@@ -1,9 +1,15 @@
 internal import MagicJournal
 
 extension MagicComparable where Compared == String {
-  /// Whether the text begins with these UTF-8 bytes: `"e"` is a prefix of `"e\u{301}"`. An index serves it.
-  public func hasPrefix(_ prefix: String) -> MagicPredicate {
-    magicReference.asks { property in
+  /// Whether the text is this one but for what the options pass over. All texts are looked through: no index serves it, if there are options.
+  public func equals(_ text: String, options: MagicTextOptions) -> MagicPredicate {
+    options.isEmpty ? magicReference.condition(.equal, text) : matches(.whole, text, options)
+  }
+
+  /// Whether the text begins with these UTF-8 bytes: `"e"` is a prefix of `"e\u{301}"`. An index serves it, if there are no options.
+  public func hasPrefix(_ prefix: String, options: MagicTextOptions = []) -> MagicPredicate {
+    guard options.isEmpty else { return matches(.beginning, prefix, options) }
+    return magicReference.asks { property in
       var bounds = [Condition.Bound(.greaterOrEqual, .text(prefix))]
       if let end = prefix.endOfPrefix { bounds.append(Condition.Bound(.less, .text(end))) }
       return .compares(property, bounds)
@@ -11,13 +17,18 @@ extension MagicComparable where Compared == String {
   }
 
   /// Whether the text ends with these UTF-8 bytes. All texts are looked through: no index serves it.
-  public func hasSuffix(_ suffix: String) -> MagicPredicate {
-    magicReference.asks { .hasSuffix($0, suffix) }
+  public func hasSuffix(_ suffix: String, options: MagicTextOptions = []) -> MagicPredicate {
+    matches(.end, suffix, options)
   }
 
   /// Whether these UTF-8 bytes are part of the text. All texts are looked through: no index serves it.
-  public func contains(_ part: String) -> MagicPredicate {
-    magicReference.asks { .contains($0, part) }
+  public func contains(_ part: String, options: MagicTextOptions = []) -> MagicPredicate {
+    matches(.anywhere, part, options)
+  }
+
+  private func matches(_ place: TextMatch.Place, _ part: String, _ options: MagicTextOptions) -> MagicPredicate {
+    let match = TextMatch(place, part, options)
+    return magicReference.asks { .matches($0, match) }
   }
 }
 

@@ -76,21 +76,30 @@ public struct MagicQuery<Object: MagicObject> {
   ///
   /// Nil comes first and NaN last, descending the other way round. Without an index on the property all that fulfil the conditions are sorted.
   /// `\.author.name` sorts by a property of an object that each holds, which is as nil where that object is not there.
-  public func sorted(by property: PartialKeyPath<Object>, _ direction: Direction = .ascending) -> MagicQuery {
-    with { plan in plan.sort(at: 0, direction) { try MagicQuery.sortable(property) } }
+  /// - Parameter options: what texts may differ in and still be equal in the order; with any, no index gives it.
+  public func sorted(
+    by property: PartialKeyPath<Object>, _ direction: Direction = .ascending, options: MagicTextOptions = []
+  ) -> MagicQuery {
+    with { plan in plan.sort(at: 0, direction, options) { try MagicQuery.sortable(property, options) } }
   }
 
   /// Where the order of before leaves two undecided, in the order of another property.
-  public func then(by property: PartialKeyPath<Object>, _ direction: Direction = .ascending) -> MagicQuery {
-    with { plan in plan.sort(at: plan.order.count, direction) { try MagicQuery.sortable(property) } }
+  /// - Parameter options: as of ``sorted(by:_:options:)``.
+  public func then(
+    by property: PartialKeyPath<Object>, _ direction: Direction = .ascending, options: MagicTextOptions = []
+  ) -> MagicQuery {
+    with { plan in plan.sort(at: plan.order.count, direction, options) { try MagicQuery.sortable(property, options) } }
   }
 
-  private static func sortable(_ path: PartialKeyPath<Object>) throws -> PropertyRoute {
+  private static func sortable(_ path: PartialKeyPath<Object>, _ options: MagicTextOptions) throws -> PropertyRoute {
     let route = try PropertyPath.route(of: path)
     let layout = try Layout.of(any: route.hops.last?.target ?? Object.self)
     let property = layout.properties[route.property]
     guard property.kind != .coded else {
       throw MagicDataError(.query, "\(layout.name).\(property.name) is stored as JSON, which has no order to sort by")
+    }
+    guard options.isEmpty || property.kind == .text else {
+      throw MagicDataError(.query, "\(layout.name).\(property.name) is no text, so it is sorted without options")
     }
     return route
   }
@@ -113,6 +122,7 @@ struct QueryPlan: Sendable {
   struct Key: Sendable {
     let route: PropertyRoute
     let isDescending: Bool
+    let options: MagicTextOptions
   }
 
   private(set) var condition = Condition.all([])
@@ -140,9 +150,11 @@ struct QueryPlan: Sendable {
     }
   }
 
-  mutating func sort<Object>(at place: Int, _ direction: MagicQuery<Object>.Direction, _ route: () throws -> PropertyRoute) {
+  mutating func sort<Object>(
+    at place: Int, _ direction: MagicQuery<Object>.Direction, _ options: MagicTextOptions, _ route: () throws -> PropertyRoute
+  ) {
     do {
-      order.insert(Key(route: try route(), isDescending: direction == .descending), at: place)
+      order.insert(Key(route: try route(), isDescending: direction == .descending, options: options), at: place)
     } catch {
       fail(error)
     }

@@ -22,16 +22,9 @@ extension QueryText {
       appendComparison(property, bounds, of: subject)
     case .isAny(let property, let values):
       appendValues(property, values, of: subject)
-    case .contains(let property, let text):
-      add("(instr(\(subject.column(property)), ?) > 0", .text(text))
-      appendDefault(property, condition, of: subject)
-      add(")")
-    case .hasSuffix(let property, let suffix):
-      // By bytes, of which a text may hold any. Of none SQLite takes no part.
-      guard !suffix.isEmpty else { return append(.contains(property, suffix), of: subject) }
-      let column = "CAST(\(subject.column(property)) AS BLOB)"
-      add("(substr(\(column), length(\(column)) - ? + 1) = ?", .integer(Int64(suffix.utf8.count)))
-      bind([.bytes(Array(suffix.utf8))])
+    case .matches(let property, let match):
+      add("(")
+      append(match, of: subject.column(property))
       appendDefault(property, condition, of: subject)
       add(")")
     case .isNil(let property):
@@ -103,6 +96,20 @@ extension QueryText {
     appendList(values)
     appendExceptions(property, .isAny(property, values), of: subject)
     add(")")
+  }
+
+  private mutating func append(_ match: TextMatch, of column: String) {
+    let text = match.options.folding(column)
+    switch match.place {
+    case .whole: add("\(text) = ?", .text(match.part))
+    case .beginning: add("instr(\(text), ?) = 1", .text(match.part))
+    // By bytes, of which a text may hold any. Of none SQLite takes all.
+    case .end where !match.part.isEmpty:
+      let suffix = Array(match.part.utf8)
+      add("substr(CAST(\(text) AS BLOB), ?) = ?", .integer(Int64(-suffix.count)))
+      bind([.bytes(suffix)])
+    case .end, .anywhere: add("instr(\(text), ?) > 0", .text(match.part))
+    }
   }
 
   /// One place or one name at most for each.

@@ -234,13 +234,20 @@ struct QueryText {
     if readable { appendReadable(all) }
     add(" ORDER BY ")
     for key in plan.order {
-      appendExpression(key.route, of: all)
+      appendKey(key, of: all)
       add(key.isDescending ? " DESC, " : ", ")
     }
     // Without statistics SQLite takes a range for so many rows that it would rather read all of them in the order of the z index.
     let access = types.access(plan.condition, of: types.type)
     add(plan.order.isEmpty && access != .scan && access != .point ? "+z_index" : "z_index")
     appendPart(plan)
+  }
+
+  private mutating func appendKey(_ key: QueryPlan.Key, of all: Subject) {
+    guard !key.options.isEmpty else { return appendExpression(key.route, of: all) }
+    add("magic_fold(\(key.options.rawValue), ")
+    appendExpression(key.route, of: all)
+    add(")")
   }
 
   private mutating func appendPart(_ plan: QueryPlan) {

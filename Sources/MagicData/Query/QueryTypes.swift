@@ -30,7 +30,7 @@ struct QueryTypes: Sendable {
     case .holds(let hop, let inner): access(over: hop, inner)
     case .all(let parts): parts.map { access($0, of: type) }.max() ?? .scan
     case .any(let parts): parts.map { access($0, of: type) }.min() ?? .scan
-    case .contains, .hasSuffix, .pair, .count, .not: .scan
+    case .matches, .pair, .count, .not: .scan
     }
   }
 

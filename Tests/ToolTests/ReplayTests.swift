@@ -148,6 +148,15 @@ extension [[String: Any]] {
         #expect(nothing.status == 0 && nothing.errors.contains("no entry matches"), "\(nothing.errors)")
         #expect(try Tool.replay.run(arguments: ["log", path(source), "-q"] + option).errors.isEmpty)
       }
+      for (command, said) in [
+        (["state", path(source), "--type", "Else"], "no object matches"),
+        (["state", path(source), "--at", "2001-01"], "no object matches"),
+        (["diff", path(source), path("b"), "--type", "Else"], "no object of type Else differs"),
+      ] {
+        let nothing = try Tool.replay.run(arguments: command)
+        #expect(nothing.status == 0 && nothing.lines.isEmpty && nothing.errors.contains(said), "\(command) \(nothing.errors)")
+        #expect(try Tool.replay.run(arguments: command + ["-q"]).errors.isEmpty)
+      }
       // The hours after 15:06:40, and their ends, belong to the window.
       #expect(
         try titles(path(source), "--since", "2025-06-15T16:06:40Z", "--until", "2025-06-15T18:06:40Z") == ["2", "3", "4"])

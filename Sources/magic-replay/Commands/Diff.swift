@@ -52,19 +52,22 @@ struct Diff: Command {
   func perform() async throws -> Outcome {
     let source = try await source.open(connection.options)
     let printer = DifferencePrinter(isJSON: output.json)
+    let type = type ?? Twin.text("TYPE")
     let report: MagicReadReport
     if let other {
       let other = try await RemoteAddress.source(at: other, options: connection.options)
-      report = try await source.differences(to: other, type: type ?? Twin.text("TYPE")) {
+      report = try await source.differences(to: other, type: type) {
         try printer.add($0)
       }
     } else {
       let (from, to) = try moments()
       guard let from else { throw ValidationError("--from is missing.") }
-      report = try await source.differences(from: from, to: to, type: type ?? Twin.text("TYPE")) { try printer.add($0) }
+      report = try await source.differences(from: from, to: to, type: type) { try printer.add($0) }
     }
     try printer.finish()
     try output.tell(report)
+    // A name that was mistyped looks like a type of which nothing differs.
+    if printer.count == 0, let type, !output.quiet { Terminal.say("no object of type \(type.printable) differs", .yellow) }
     let differs = (check || Twin.flag("CHECK")) && printer.count > 0
     return Outcome(
       text: "", content: printer.content, status: !report.isComplete ? .partlyDone : differs ? .differs : .success)

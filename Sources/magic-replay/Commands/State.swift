@@ -42,9 +42,12 @@ struct State: Command {
   func perform() async throws -> Outcome {
     let source = try await source.open(connection.options)
     let printer = ObjectPrinter(output.json ? .json : csv || Twin.flag("CSV") ? .csv : .table)
-    let report = try await source.forEachObject(at: moment(), type: type ?? Twin.text("TYPE")) { try printer.add($0) }
+    let (moment, type) = (try moment(), type ?? Twin.text("TYPE"))
+    let report = try await source.forEachObject(at: moment, type: type) { try printer.add($0) }
     try printer.finish()
     try output.tell(report)
+    // A name that was mistyped looks like a type without objects.
+    if printer.count == 0, moment != nil || type != nil, !output.quiet { Terminal.say("no object matches", .yellow) }
     return Outcome(
       text: "", content: ["objects": printer.count], status: report.isComplete ? .success : .partlyDone)
   }

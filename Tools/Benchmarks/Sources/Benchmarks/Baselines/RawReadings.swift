@@ -6,6 +6,7 @@ final class RawReadings {
   private let insertion: RawStatement
   private let range: RawStatement
   private let number: RawStatement
+  private let parts: RawStatement
 
   init(_ file: URL) {
     database = RawDatabase(file)
@@ -18,6 +19,7 @@ final class RawReadings {
     range = database.prepare(
       "SELECT z_index, time, place, value FROM Reading WHERE time >= ? AND time < ? ORDER BY time, z_index")
     number = database.prepare("SELECT count(*) FROM Reading WHERE time >= ? AND time < ?")
+    parts = database.prepare("SELECT count(*) FROM Reading WHERE instr(lower(place), ?) > 0")
   }
 
   func insert(_ numbers: Range<Int>) {
@@ -54,5 +56,11 @@ final class RawReadings {
     number.bind(2, times.upperBound)
     defer { number.reset() }
     return number.step() ? number.int(0) : 0
+  }
+
+  func count(withPart part: String) -> Int {
+    parts.bind(1, part)
+    defer { parts.reset() }
+    return parts.step() ? parts.int(0) : 0
   }
 }

@@ -4,7 +4,7 @@ import MagicData
 /// Ranges over an index.
 extension Case {
   static func queries(_ sizes: Sizes) -> [Case] {
-    [range(1_000, of: sizes.most), counted(1_000, of: sizes.most)]
+    [range(1_000, of: sizes.most), counted(1_000, of: sizes.most), searched(sizes.most)]
   }
 
   /// Several in a round, spread over the table: a single one takes less than it takes a thread to wake up, more or less.
@@ -51,6 +51,19 @@ extension Case {
           }
         },
         Side("raw SQLite") { _ in { starts.reduce(0) { $0 + raw.count($1..<$1 + length) } } },
+      ]
+    }
+  }
+
+  /// As a field in which somebody types asks for: each text is looked at.
+  private static func searched(_ size: Int) -> Case {
+    Case(name: "count texts with a part, in any case", size: size, count: size) { workspace in
+      let (magic, raw) = try await readings(size, workspace)
+      return [
+        Side("MagicData") { _ in
+          { try await magic.query(of: Reading.self).where { $0.place.contains("CE 4", options: .caseInsensitive) }.count() }
+        },
+        Side("raw SQLite, lower()") { _ in { raw.count(withPart: "ce 4") } },
       ]
     }
   }

@@ -177,6 +177,37 @@ import Testing
     #expect(try folder.contents().keys.sorted() == before)
   }
 
+  @Test func whatKilledProgramsLeftOfDatabasesGoesAfterADay() async throws {
+    let magic = try await MagicData(path: folder["db.sqlite"])
+    try await magic.update(Cat("Tom", 4))
+    func leave(_ name: String, _ suffixes: [String], written: Date) throws {
+      for suffix in suffixes {
+        let path = folder[".magic-\(name).sqlite3\(suffix)"].path
+        if suffix == ".files" {
+          try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+          try Data("x".utf8).write(to: URL(fileURLWithPath: path + "/asset"))
+        } else {
+          try Data("x".utf8).write(to: URL(fileURLWithPath: path))
+        }
+        try FileManager.default.setAttributes([.modificationDate: written], ofItemAtPath: path)
+      }
+    }
+    let (now, old) = (Date(), Date(timeIntervalSinceNow: -90_000))
+    try leave("old", ["", "-wal", "-shm", "-replica", ".files"], written: old)
+    try leave("young", ["", "-wal", ".files"], written: now)
+    // Somebody is writing to it.
+    try leave("alive", [""], written: old)
+    try leave("alive", ["-wal"], written: now)
+    // Whose assets these are nobody can tell.
+    try leave("assets", [".files"], written: old)
+    try await magic.backup(to: folder["copy.sqlite"])
+    let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasPrefix(".magic-") }.sorted()
+    let names = [
+      "alive.sqlite3", "alive.sqlite3-wal", "assets.sqlite3.files", "young.sqlite3", "young.sqlite3-wal", "young.sqlite3.files",
+    ]
+    #expect(left == names.map { ".magic-" + $0 })
+  }
+
   @Test func statisticsCountWhatIsThere() async throws {
     let magic = try await MagicData(path: folder["db"])
     let empty = try await magic.statistics()

@@ -59,6 +59,7 @@ extension DatabaseLocation {
     if !replacing { try checkIsClear() }
     let isFolderNew = folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? false
     try makeFolder()
+    removeAbandoned()
     let aside = DatabaseLocation.hidden(beside: file)
     defer {
       aside.removeAll()
@@ -152,18 +153,42 @@ extension DatabaseLocation {
     old.removeAll()
   }
 
+  private static let (hiddenPrefix, hiddenSuffix) = (".magic-", ".sqlite3")
+
   private static func hidden(beside file: URL) -> DatabaseLocation {
     DatabaseLocation(
-      file.deletingLastPathComponent().appendingPathComponent(".magic-\(UUID().uuidString.lowercased()).sqlite3"))
+      file.deletingLastPathComponent().appendingPathComponent(hiddenPrefix + UUID().uuidString.lowercased() + hiddenSuffix))
+  }
+
+  /// Takes away what programs that were killed have left of databases that they made in this folder: those of which nothing was written to for so long. A hidden folder of assets without a database stays: these may be
+  /// of one that is there, and was to be replaced.
+  private func removeAbandoned() {
+    let folder = file.deletingLastPathComponent()
+    let hidden = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).filter {
+      $0.hasPrefix(DatabaseLocation.hiddenPrefix) && $0.hasSuffix(DatabaseLocation.hiddenSuffix)
+    }
+    guard !hidden.isEmpty, let now = try? DurableFile.clock(of: folder) else { return }
+    for name in hidden {
+      let database = DatabaseLocation(folder.appendingPathComponent(name))
+      let written = (database.all + [database.assets]).compactMap {
+        try? FileManager.default.attributesOfItem(atPath: $0.path)[.modificationDate] as? Date
+      }
+      guard let last = written.max(), now - last.timeIntervalSince1970 > Double(Store.assetGrace) / 1_000 else { continue }
+      database.removeAll()
+    }
   }
 
   func beside(_ suffix: String) -> URL { URL(fileURLWithPath: file.path + suffix) }
 
   /// What cannot be removed stays hidden, and nobody is harmed.
   private func removeAll() {
-    for suffix in ["", "-wal", "-shm", "-journal", DatabaseLocation.markSuffix] { unlink(beside(suffix).path) }
+    // The database's file goes last: by that one what is left is found (`removeAbandoned`).
     if hasAssets { try? FileManager.default.removeItem(at: assets) }
+    for file in all.reversed() { unlink(file.path) }
   }
+
+  /// The database's files, but for its assets.
+  private var all: [URL] { ["", "-wal", "-shm", "-journal", DatabaseLocation.markSuffix].map(beside) }
 
   var hasAssets: Bool { FileManager.default.fileExists(atPath: assets.path) }
 

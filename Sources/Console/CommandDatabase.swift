@@ -39,7 +39,8 @@ package struct CommandDatabase {
 
   /// The same; one that is not there is made of what `body` puts into it, whole or not at all.
   package func useOrBuild<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
-    exists ? try await use(body) : try await MagicData.build(at: location, body)
+    // One that somebody was killed at while he made it is made now.
+    exists ? try await use(mustExist: false, body) : try await MagicData.build(at: location, body)
   }
 
   /// The same for what a server has: if the way to it breaks off, what had come stays, and the next pull goes on from there.

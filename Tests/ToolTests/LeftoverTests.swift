@@ -46,6 +46,51 @@ import Testing
     #expect(try leftovers() == [])
   }
 
+  /// What a killed `init` leaves is completed by who would make a database there, and nobody else is told that there is one.
+  @Test func aDatabaseThatNobodyCompletedIsCompleted() async throws {
+    try await write(10)
+    let (remote, path) = (folder["remote"].path, folder["cut"].path)
+    try Tool.sync.run("push", folder["a"].path, remote)
+    for command in [["init", path], ["pull", path, remote], ["sync", path, remote]] {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+      try Data().write(to: folder["cut/default.sqlite3"])
+      for refused in [["push", path, remote], ["status", path, remote], ["log", path]] {
+        let result = try Tool.sync.run(arguments: refused)
+        #expect(result.status == 1 && result.errors.contains("`magic-sync init` completes it"), "\(refused): \(result)")
+      }
+      let made = try Tool.sync.run(arguments: command)
+      #expect(made.status == 0, "\(command): \(made)")
+      #expect(try Tool.sync.run("sync", path, remote).status == 0)
+      #expect(try Tool.sync.run("digest", path).output == Tool.sync.run("digest", folder["a"].path).output, "\(command)")
+      try FileManager.default.removeItem(atPath: path)
+    }
+  }
+
+  /// B-4: a bundle is written where a link leads, and locked there.
+  @Test func aLinkToABundleStaysOne() async throws {
+    try FileManager.default.createDirectory(at: folder["share"], withIntermediateDirectories: false)
+    let (link, bundle) = (folder["a.magicbundle"].path, folder["share/notes.magicbundle"].path)
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "share/notes.magicbundle")
+    for count in [10, 20] {
+      try await write(count)
+      try Tool.sync.run("push", folder["a"].path, link)
+      #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "share/notes.magicbundle")
+      #expect(try Tool.replay.run("log", bundle).lines.count == count)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder["share"].path) == ["notes.magicbundle"])
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1))) func whatIsNoFileIsNoBundle() async throws {
+    try await write(1)
+    let pipe = folder["p.magicbundle"].path
+    try #require(mkfifo(pipe, 0o600) == 0)
+    for command in [["push", folder["a"].path, pipe], ["pull", folder["a"].path, pipe], ["clone", pipe, folder["b"].path]] {
+      let result = try Tool.sync.run(arguments: command)
+      #expect(result.status == 1 && result.errors.contains("is no file"), "\(command): \(result)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: folder["b"].path))
+  }
+
   @Test func whatSomebodyElseIsUsingStays() async throws {
     try await write(10)
     let used = folder["tmp"].appendingPathComponent("magic-scratch-spool-\(UUID().uuidString.lowercased())")

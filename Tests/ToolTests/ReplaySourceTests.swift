@@ -42,6 +42,56 @@ import Testing
     }
   }
 
+  // MARK: Missing
+
+  /// H-28, H-31: a folder that a service has not brought whole. What somebody says to have put there, and no file has, is missing to whoever reads it, with a database or without, and such a
+  /// folder takes no database's place.
+  @Test func whatHasNotComeIsMissingToWhoReads() async throws {
+    for (id, title) in [("1", "first"), ("2", "second"), ("3", "third")] {
+      try await fixture.write(title, to: "a", id: id)
+      try Tool.sync.run("push", path("a"), path("remote"))
+    }
+    try await fixture.write("mine", to: "mine", id: "x")
+    let segments = try fixture.segments("remote")
+    try #require(segments.count == 3)
+    for come in [2, 0] {
+      let part = path("part\(come)")
+      try FileManager.default.copyItem(atPath: path("remote"), toPath: part)
+      for segment in segments[come...] {
+        try FileManager.default.removeItem(atPath: "\(part)/segments/\(URL(fileURLWithPath: segment).lastPathComponent)")
+      }
+      for command in ["log", "stats", "export", "state", "verify"] {
+        let read = try Tool.replay.run(command, part)
+        #expect(read.status == 3, "\(command) \(come): \(read)")
+        #expect(read.errors.contains("\(come + 1) to 3 of replica"), "\(command) \(come): \(read.errors)")
+      }
+      #expect(try Tool.replay.run("log", part, "--json").lines.contains { $0.contains("\"firstMissing\":\(come + 1)") })
+      let checked = try Tool.sync.run("verify", path("a"), part)
+      #expect(checked.status == 3 && (checked.output + checked.errors).contains("\(come + 1) to 3 are missing"), "\(checked)")
+      // Of what others wrote nothing is missing, nor where somebody who has it is asked as well.
+      #expect(try Tool.replay.run("log", part, "--replica", "zz").status == 0)
+      #expect(try Tool.replay.run("apply", path("a"), part, "--into", path("both\(come)")).status == 0)
+      #expect(try Tool.replay.run("apply", part, "--into", path("new\(come)")).status == (come == 0 ? 1 : 3))
+      let forced = try Tool.replay.run("apply", part, "--into", path("mine"), "--force")
+      #expect(forced.status == 1 && forced.errors.contains(come == 0 ? "no database was made" : "stays"), "\(forced)")
+    }
+    // What came is a part of the same journal.
+    try Tool.sync.run("sync", path("new2"), path("remote"))
+    #expect(try Tool.sync.run("digest", path("new2")).output == Tool.sync.run("digest", path("a")).output)
+    // An export that was cut, and a folder of which nobody says what it held.
+    let export = try Tool.replay.run("export", path("a")).lines
+    try Data(export.dropLast(2).map { $0 + "\n" }.joined().utf8).write(to: fixture.folder["cut.jsonl"])
+    let cut = try Tool.replay.run("import", path("cut.jsonl"), "--into", path("mine"), "--force")
+    #expect(cut.status == 1 && cut.errors.contains("stays"), "\(cut)")
+    try FileManager.default.removeItem(atPath: path("part0/acks"))
+    #expect(try Tool.replay.run("log", path("part0")).status == 0)
+    let empty = try Tool.replay.run("apply", path("part0"), "--into", path("mine"), "--force")
+    #expect(empty.status == 1 && empty.errors.contains("the sources hold nothing"), "\(empty)")
+    #expect(try Tool.replay.run("log", path("mine")).output.contains("mine"))
+    // In another place what is there makes a database.
+    #expect(try Tool.replay.run("import", path("cut.jsonl"), "--into", path("elsewhere")).status == 3)
+  }
+
   // MARK: Damaged
 
   private static let (batches, perBatch) = (3, 100)

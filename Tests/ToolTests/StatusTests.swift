@@ -153,6 +153,10 @@ private struct Scan: MagicObject {
     for id in ["5", "6"] { try await write(id, to: "a") }
     try #require(Tool.sync.run("push", path("a"), path("elsewhere")).status == 0)
     try FileManager.default.removeItem(at: folder["elsewhere"])
+    // Who only looks says what tells them apart.
+    let looked = try Tool.sync.run("status", path("a"), path("remote"), "--check")
+    #expect(
+      looked.status == 8 && looked.errors.contains("A sync of one that holds some of them tells the two apart"), "\(looked)")
     let left = try Tool.sync.run("sync", path("a"), path("remote"))
     #expect(left.errors.contains("goes on as a replica of its own"), "\(left)")
     #expect(try Tool.sync.run("sync", path("a"), path("remote")).status == 0)

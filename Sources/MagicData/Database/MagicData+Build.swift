@@ -220,7 +220,7 @@ extension DatabaseLocation {
     if link(made.path, file.path) == 0 { return }
     let number = errno
     guard number != EEXIST, !exists else {
-      throw MagicDataError(.exists, "somebody made a database at \(file.path) meanwhile, which was left as it is; try again")
+      throw MagicDataError(.exists, "somebody made a database at \(file.path) meanwhile, which was left as it is")
     }
     guard rename(made.path, file.path) == 0 else {
       throw MagicDataError(.notAllowed, "\(file.path) could not be made: \(String(cString: strerror(number)))")

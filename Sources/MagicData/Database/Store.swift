@@ -283,12 +283,17 @@ package final class Store: Sendable {
       }
       return
     }
-    guard id == 0, try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") == 0, !mustExist else {
+    let isEmpty = try id == 0 && Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") == 0
+    guard isEmpty, !mustExist else {
       // Somebody may have made it one between these looks.
       if id == 0, try Int.fetchOne(db, sql: "PRAGMA application_id") == Statements.applicationID {
         return try recognise(db, mustExist: mustExist)
       }
-      throw MagicDataError(.notADatabase, "it is an SQLite file, and no MagicData database")
+      throw MagicDataError(
+        .notADatabase,
+        isEmpty
+          ? "there is nothing in it, as where a program was killed while it made the database: `magic-sync init` completes it, or delete it"
+          : "it is an SQLite file, and no MagicData database")
     }
   }
 

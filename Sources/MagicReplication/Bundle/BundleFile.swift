@@ -86,8 +86,22 @@ package enum BundleFile {
 
   /// Puts a folder's bundle in the place of a file, or makes it: as a whole, and on the disk.
   package static func write(_ remote: FolderRemote, to file: URL) throws {
-    try DurableFile.write(to: file) { append in try write(remote, append) }
+    try DurableFile.write(to: place(file)) { append in try write(remote, append) }
   }
+
+  /// What a link leads to, whether that is there or not: the link stays one.
+  static func place(_ file: URL) -> URL {
+    var place = file
+    for _ in 0..<mostLinks {
+      // It fails for what is no link, or is not there.
+      guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place.path) else { break }
+      place = URL(fileURLWithPath: target, relativeTo: place.deletingLastPathComponent()).absoluteURL
+    }
+    return place
+  }
+
+  /// As the system follows them.
+  private static let mostLinks = 40
 
   private static func header(_ dataSet: DataSetID) -> [UInt8] {
     var writer = ByteWriter()
@@ -173,6 +187,10 @@ package enum BundleFile {
   }
 
   private static func reading(_ file: URL, _ body: (@escaping (Int) throws -> Data) throws -> Void) throws {
+    var status = stat()
+    guard stat(file.path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+      throw MagicDataError(.failed, "\(file.path) is no file; a bundle that comes through a pipe is named -")
+    }
     let handle: FileHandle
     do {
       handle = try FileHandle(forReadingFrom: file)

@@ -10,7 +10,8 @@ package final class BundleLock: Sendable {
 
   /// Waits for who holds it, for as long as a writer waits for a database.
   package init(_ bundle: URL) async throws {
-    file = bundle.deletingLastPathComponent().appendingPathComponent(".\(bundle.lastPathComponent).lock")
+    let place = BundleFile.place(bundle)
+    file = place.deletingLastPathComponent().appendingPathComponent(".\(place.lastPathComponent).lock")
     let end = ContinuousClock.now + .seconds(10)
     while true {
       let descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)

@@ -65,7 +65,7 @@ public struct FolderRemote: Sendable {
       read = try JSONDecoder().decode(Marker.self, from: Data(bytes))
     } catch {
       throw MagicDataError(
-        .damaged, "\(marker.path) is damaged: it is a JSON object with format, kind and dataSet", cause: error)
+        .damaged, "\(marker.path) is damaged: it is no JSON object with format, kind and dataSet", cause: error)
     }
     guard read.format == FolderRemote.format, read.kind ?? FolderRemote.kind == FolderRemote.kind else {
       throw MagicDataError(

@@ -219,7 +219,8 @@ extension MagicDataError {
       .fork,
       """
       there are two transactions \(sequence) of replica \(replica): its database is in use as two, as a copy or from a \
-      backup. Nothing was changed. Stop using one of the two, and clone the remote into a new database in its place
+      backup. Nothing was changed. A sync of one that holds some of them tells the two apart, and loses nothing; where that says this too, stop using one of the two, and clone \
+      the remote into a new database in its place
       """, cause: Fork(replica: replica, shared: shared))
   }
 

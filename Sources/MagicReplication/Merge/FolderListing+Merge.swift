@@ -206,13 +206,20 @@ extension FolderListing {
     }
     if let put = said?.put {
       for replica in put.replicas where !heldBack.contains(replica) {
-        let reach = max(held[replica], reach(of: replica))
-        let last = min(put[replica], limits[replica] ?? .max)
-        if last > reach { report.gaps.append(.init(replica: replica.description, sequences: reach + 1...last)) }
+        if let gap = gap(to: put[replica], of: replica, beyond: held[replica]) { report.gaps.append(gap) }
       }
     }
     report.unread = unread(beyond: held, heldBack)
     report.unread += unreadCheckpoints(beyond: held, isLacking: held.replicas.isEmpty || !report.gaps.isEmpty)
+  }
+
+  /// What somebody has put there, and no file has any more, or yet, nor who asks.
+  ///
+  /// - Parameter put: the last sequence that somebody says to have put there.
+  func gap(to put: UInt64, of replica: ReplicaID, beyond held: UInt64) -> PullReport.Gap? {
+    let reach = max(held, reach(of: replica))
+    let last = min(put, limits[replica] ?? .max)
+    return last > reach ? .init(replica: replica.description, sequences: reach + 1...last) : nil
   }
 
   /// The last sequence of a replica that some file is named for, whether it can be read or has come whole.

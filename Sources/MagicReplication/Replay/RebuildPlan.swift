@@ -61,4 +61,6 @@ public struct RebuildReport: Sendable {
   public internal(set) var read = MagicReadReport()
 
   public var isComplete: Bool { read.isComplete && pull.isComplete }
+  /// Whether there was something, and all of it was taken, but for contents of assets.
+  package var holdsAll: Bool { changes > 0 && read.isComplete && pull.heldBack.isEmpty }
 }

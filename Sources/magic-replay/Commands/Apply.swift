@@ -131,17 +131,25 @@ struct TargetOptions: ParsableArguments {
       try output.tell(report.read)
       try output.tell(MagicReadReport(report.pull, from: database.path))
     }
+    let replaces = database.exists
     func build(_ magic: MagicData) async throws -> (report: RebuildReport, digest: String?, seed: UInt64?) {
       let made = try await body(magic)
       guard made.report.transactions > 0 || made.report.isComplete else {
         try tell(made.report)
-        // With --force, an empty database would take the place of what may be the only copy.
         throw MagicDataError(.damaged, "nothing of the sources could be taken, so no database was made")
       }
       // The same of a name that was mistyped.
       guard !isPart || made.report.changes > 0 else {
         throw MagicDataError(
           .notFound, "nothing in the sources is of what --type, --replica and --until ask for, so no database was made")
+      }
+      // A file that was cut, or a folder that has not come whole, would take the place of what may be the only copy.
+      guard !replaces || made.report.holdsAll else {
+        try tell(made.report)
+        let reason = made.report.changes > 0 ? "not all of the sources could be taken" : "the sources hold nothing"
+        throw MagicDataError(
+          made.report.changes > 0 ? .damaged : .notFound,
+          "\(reason), so the database at \(database.path) stays; name another path, or move it away first")
       }
       return made
     }

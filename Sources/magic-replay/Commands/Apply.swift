@@ -112,7 +112,10 @@ struct TargetOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The database that is made.", valueName: "DB"))
   var into: String
 
-  @Flag(help: "Put it in the place of a database that is there, which nobody may have open. (MAGIC_REPLAY_FORCE)")
+  @Flag(
+    help:
+      "Put it in the place of a database that is there, which nobody may have open, if all of the sources is taken. (MAGIC_REPLAY_FORCE)"
+  )
   var force = false
 
   /// - Parameter isPart: whether only what matches something is taken, which may be nothing.

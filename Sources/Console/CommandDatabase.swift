@@ -21,6 +21,8 @@ package struct CommandDatabase {
 
   /// Whether there is a file; whether it is a database shows when it is opened.
   package var exists: Bool { location.exists }
+  /// Whether nobody has made it yet, or was killed before there was anything in it.
+  package var isNew: Bool { !exists || location.isEmpty }
 
   /// Runs `body` on a database that is there, and closes it, so that everything is in its file.
   package func use<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {

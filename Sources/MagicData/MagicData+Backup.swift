@@ -7,8 +7,8 @@ extension MagicData {
   ///
   /// The copy is a replica of its own: it has all objects, the whole journal and the data set, and a replica id of its own, so that both can be
   /// written to and sync with each other and with others. It has the assets as well. It is there as a whole, and on the disk, or not
-  /// at all: if this fails or the process dies, no database is at `path`; a process that dies may leave files whose
-  /// names begin with `.magic-`, and the folder that they are in, where another try goes well, and takes them away once they are a day old. One that dies between the last two steps leaves the assets at their place
+  /// at all: if this fails or the process dies, no database is at `path`; a process that dies may leave a folder whose
+  /// name begins with `.magic-scratch-`, and the one that it is in, where another try goes well, and takes it away. One that dies between the last two steps leaves the assets at their place
   /// without a database, where another try throws `exists` until they are deleted.
   /// What this database has written is on the disk too then, as before a push.
   ///

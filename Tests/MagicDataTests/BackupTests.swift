@@ -177,35 +177,33 @@ import Testing
     #expect(try folder.contents().keys.sorted() == before)
   }
 
-  @Test func whatKilledProgramsLeftOfDatabasesGoesAfterADay() async throws {
+  /// H-33: who is killed clears nothing up, and the next one that makes a database there does, by a lock that nobody holds any more.
+  @Test func whatAKilledProgramLeftOfADatabaseGoes() async throws {
     let magic = try await MagicData(path: folder["db.sqlite"])
     try await magic.update(Cat("Tom", 4))
-    func leave(_ name: String, _ suffixes: [String], written: Date) throws {
-      for suffix in suffixes {
-        let path = folder[".magic-\(name).sqlite3\(suffix)"].path
-        if suffix == ".files" {
-          try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-          try Data("x".utf8).write(to: URL(fileURLWithPath: path + "/asset"))
-        } else {
-          try Data("x".utf8).write(to: URL(fileURLWithPath: path))
-        }
-        try FileManager.default.setAttributes([.modificationDate: written], ofItemAtPath: path)
-      }
+    func make(_ name: String) throws -> URL {
+      let made = folder[".magic-scratch-database-\(name)"]
+      try FileManager.default.createDirectory(at: made.appendingPathComponent("new/files"), withIntermediateDirectories: true)
+      try Data("x".utf8).write(to: made.appendingPathComponent("new/default.sqlite3"))
+      return made
     }
-    let (now, old) = (Date(), Date(timeIntervalSinceNow: -90_000))
-    try leave("old", ["", "-wal", "-shm", "-replica", ".files"], written: old)
-    try leave("young", ["", "-wal", ".files"], written: now)
-    // Somebody is writing to it.
-    try leave("alive", [""], written: old)
-    try leave("alive", ["-wal"], written: now)
-    // Whose assets these are nobody can tell.
-    try leave("assets", [".files"], written: old)
+    let (left, used) = (try make("left"), try make("used"))
+    let descriptor = open(used.path, O_RDONLY)
+    defer { close(descriptor) }
+    try #require(flock(descriptor, LOCK_EX) == 0)
+    // However old, and whatever their names are like: what others have made stays.
+    let others = [".magic-notes.sqlite3", ".magic-replaced-1.sqlite3.files", ".magic-scratch-database-file"]
+    for name in others {
+      try Data("x".utf8).write(to: folder[name])
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: folder[name].path)
+    }
     try await magic.backup(to: folder["copy.sqlite"])
-    let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasPrefix(".magic-") }.sorted()
-    let names = [
-      "alive.sqlite3", "alive.sqlite3-wal", "assets.sqlite3.files", "young.sqlite3", "young.sqlite3-wal", "young.sqlite3.files",
-    ]
-    #expect(left == names.map { ".magic-" + $0 })
+    #expect(!FileManager.default.fileExists(atPath: left.path))
+    let there = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasPrefix(".magic-") }
+    #expect(there.sorted() == (others + [used.lastPathComponent]).sorted())
+    #expect(FileManager.default.fileExists(atPath: used.appendingPathComponent("new/default.sqlite3").path))
+    #expect(try await MagicData(path: folder["copy.sqlite"]).count(of: Cat.self) == 1)
   }
 
   @Test func statisticsCountWhatIsThere() async throws {
@@ -237,6 +235,7 @@ private func hasCopiedAssets(in folder: URL) -> Bool {
   let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
   return names.contains { name in
     name.hasPrefix(".magic-")
-      && ((try? FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent(name).path)) ?? []).count > 1
+      && ((try? FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent("\(name)/new/files").path)) ?? [])
+        .count > 1
   }
 }

@@ -55,6 +55,7 @@ import Testing
     let query = try await shelf()
     #expect(try await titles(query.where { $0.author.name == "W" }) == ["Sand", "Sea"])
     #expect(try await titles(query.where { $0.$author.$name == "W" && $0.pages > 300 }) == ["Sand"])
+    #expect(try await titles(query.where { $0.author.name.equals("w", options: .caseInsensitive) }) == ["Sand", "Sea"])
     #expect(try await titles(query.where { $0.author.age > 30 && $0.author.age < 50 }) == ["Sun", "Star"])
     #expect(try await titles(query.where { $0.author.age > 50 || $0.author.name == "A" }) == ["Sand", "Sea", "Moon"])
     #expect(try await titles(query.where { $0.author.isLiving }) == ["Sand", "Sea"])

@@ -59,7 +59,7 @@ import Testing
         #expect(result.status == 1 && result.errors.contains("`magic-sync init` completes it"), "\(refused): \(result)")
       }
       let made = try Tool.sync.run(arguments: command)
-      #expect(made.status == 0, "\(command): \(made)")
+      #expect(made.status == 0 && made.output.contains("made the database"), "\(command): \(made)")
       #expect(try Tool.sync.run("sync", path, remote).status == 0)
       #expect(try Tool.sync.run("digest", path).output == Tool.sync.run("digest", folder["a"].path).output, "\(command)")
       try FileManager.default.removeItem(atPath: path)
@@ -77,6 +77,25 @@ import Testing
       #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "share/notes.magicbundle")
       #expect(try Tool.replay.run("log", bundle).lines.count == count)
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder["share"].path) == ["notes.magicbundle"])
+    }
+    let descriptor = open(folder["share/.notes.magicbundle.lock"].path, O_RDWR | O_CREAT, 0o600)
+    defer { close(descriptor) }
+    try #require(flock(descriptor, LOCK_EX) == 0)
+    #expect(try Tool.sync.run("push", folder["a"].path, link).status == 5)
+  }
+
+  /// A link's `..` is that of the folder which it is in, however one came there.
+  @Test func aLinkInALinkedFolderLeadsWhereItIsRead() async throws {
+    try FileManager.default.createDirectory(at: folder["mount/inner"], withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(at: folder["home"], withIntermediateDirectories: false)
+    for (link, target) in [
+      ("home/linked", "../mount/inner"), ("mount/inner/a.magicbundle", "../b.magicbundle"),
+    ] { try FileManager.default.createSymbolicLink(atPath: folder[link].path, withDestinationPath: target) }
+    for count in [10, 20] {
+      try await write(count)
+      try Tool.sync.run("push", folder["a"].path, folder["home/linked/a.magicbundle"].path)
+      #expect(try Tool.replay.run("log", folder["mount/b.magicbundle"].path).lines.count == count)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder["home"].path) == ["linked"])
     }
   }
 

@@ -75,6 +75,20 @@ import Testing
       let forced = try Tool.replay.run("apply", part, "--into", path("mine"), "--force")
       #expect(forced.status == 1 && forced.errors.contains(come == 0 ? "no database was made" : "stays"), "\(forced)")
     }
+    // Of a source that goes on where the folder ends, what both lack is missing.
+    try Tool.sync.run("clone", path("part2"), path("stale"))
+    let together = try fixture.json("apply", path("stale"), path("part0"), "--into", path("together"), status: 3)
+    #expect(together.events("missing").first?["firstMissing"] as? Int == 3)
+    // What comes after a moment that is there is not asked for.
+    #expect(try Tool.replay.run("log", path("part2"), "--until", "2").status == 3)
+    #expect(try Tool.replay.run("log", path("part2"), "--until", "1").status == 0)
+    // A log that is followed tells what comes after all.
+    let log = try FollowingProcess([path("part2")])
+    #expect(log.prints(#""firstMissing":3"#))
+    try FileManager.default.copyItem(
+      atPath: segments[2], toPath: path("part2/segments/\(URL(fileURLWithPath: segments[2]).lastPathComponent)"))
+    #expect(log.prints(#""title":"third""#))
+    #expect(log.end() == 0)
     // What came is a part of the same journal.
     try Tool.sync.run("sync", path("new2"), path("remote"))
     #expect(try Tool.sync.run("digest", path("new2")).output == Tool.sync.run("digest", path("a")).output)

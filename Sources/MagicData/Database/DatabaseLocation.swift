@@ -68,6 +68,8 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   package var exists: Bool { FileManager.default.fileExists(atPath: file.path) }
 
+  package var isEmpty: Bool { DurableFile.lastWritten(file)?.bytes == 0 }
+
   /// Refuses a path that cannot be a database's, whatever is there.
   package func check() throws {
     guard let folder, FileManager.default.fileExists(atPath: folder.path) else { return }

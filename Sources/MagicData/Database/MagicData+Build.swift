@@ -59,10 +59,11 @@ extension DatabaseLocation {
     if !replacing { try checkIsClear() }
     let isFolderNew = folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? false
     try makeFolder()
-    removeAbandoned()
-    let aside = DatabaseLocation.hidden(beside: file)
+    let scratch = try ScratchFolder("database", in: file.deletingLastPathComponent())
+    let aside = DatabaseLocation(scratch.url.appendingPathComponent("new", isDirectory: true))
+    try aside.makeFolder()
     defer {
-      aside.removeAll()
+      scratch.remove()
       // Goes only if it is empty.
       if isFolderNew, let folder { rmdir(folder.path) }
     }
@@ -153,42 +154,19 @@ extension DatabaseLocation {
     old.removeAll()
   }
 
-  private static let (hiddenPrefix, hiddenSuffix) = (".magic-", ".sqlite3")
-
+  /// Nobody takes it away: it may have a database's only assets, after somebody was killed.
   private static func hidden(beside file: URL) -> DatabaseLocation {
     DatabaseLocation(
-      file.deletingLastPathComponent().appendingPathComponent(hiddenPrefix + UUID().uuidString.lowercased() + hiddenSuffix))
-  }
-
-  /// Takes away what programs that were killed have left of databases that they made in this folder: those of which nothing was written to for so long. A hidden folder of assets without a database stays: these may be
-  /// of one that is there, and was to be replaced.
-  private func removeAbandoned() {
-    let folder = file.deletingLastPathComponent()
-    let hidden = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).filter {
-      $0.hasPrefix(DatabaseLocation.hiddenPrefix) && $0.hasSuffix(DatabaseLocation.hiddenSuffix)
-    }
-    guard !hidden.isEmpty, let now = try? DurableFile.clock(of: folder) else { return }
-    for name in hidden {
-      let database = DatabaseLocation(folder.appendingPathComponent(name))
-      let written = (database.all + [database.assets]).compactMap {
-        try? FileManager.default.attributesOfItem(atPath: $0.path)[.modificationDate] as? Date
-      }
-      guard let last = written.max(), now - last.timeIntervalSince1970 > Double(Store.assetGrace) / 1_000 else { continue }
-      database.removeAll()
-    }
+      file.deletingLastPathComponent().appendingPathComponent(".magic-replaced-\(UUID().uuidString.lowercased()).sqlite3"))
   }
 
   func beside(_ suffix: String) -> URL { URL(fileURLWithPath: file.path + suffix) }
 
   /// What cannot be removed stays hidden, and nobody is harmed.
   private func removeAll() {
-    // The database's file goes last: by that one what is left is found (`removeAbandoned`).
+    for suffix in ["-wal", "-journal"] { unlink(beside(suffix).path) }
     if hasAssets { try? FileManager.default.removeItem(at: assets) }
-    for file in all.reversed() { unlink(file.path) }
   }
-
-  /// The database's files, but for its assets.
-  private var all: [URL] { ["", "-wal", "-shm", "-journal", DatabaseLocation.markSuffix].map(beside) }
 
   var hasAssets: Bool { FileManager.default.fileExists(atPath: assets.path) }
 

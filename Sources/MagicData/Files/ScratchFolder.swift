@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A folder of this process's own in the system's temporary folder, for as long as this lives and the process runs.
+/// A folder of this process's own, for as long as this lives and the process runs: in the system's temporary folder, or where what is made in it belongs.
 ///
 /// A program that is killed leaves its folders behind. Each is locked by who made it, and the system lets go of a lock with the process that had it: so the next process
 /// that makes one takes away those which nobody has locked. Services that clear the temporary folder up by age (systemd-tmpfiles) pass over locked folders, too.
@@ -9,11 +9,20 @@ package final class ScratchFolder: Sendable {
   private let descriptor: Int32
 
   /// - Parameter purpose: a word for whoever looks at the temporary folder.
-  package init(_ purpose: String) throws {
+  package convenience init(_ purpose: String) throws {
     _ = ScratchFolder.isTidy
+    try self.init(purpose, ScratchFolder.prefix, in: FileManager.default.temporaryDirectory)
+  }
+
+  /// A hidden one, in the file system of what is to be renamed from it.
+  convenience init(_ purpose: String, in place: URL) throws {
+    ScratchFolder.tidy(place, ScratchFolder.hiddenPrefix)
+    try self.init(purpose, ScratchFolder.hiddenPrefix, in: place)
+  }
+
+  private init(_ purpose: String, _ prefix: String, in place: URL) throws {
     while true {
-      let url = ScratchFolder.place.appendingPathComponent(
-        "\(ScratchFolder.prefix)\(purpose)-\(UUID().uuidString.lowercased())", isDirectory: true)
+      let url = place.appendingPathComponent("\(prefix)\(purpose)-\(UUID().uuidString.lowercased())", isDirectory: true)
       // What is in it is nobody else's.
       guard mkdir(url.path, 0o700) == 0 else { throw DurableFile.failure("could not be made", url) }
       // Who clears up may be faster with any of this, and take it for left behind.
@@ -51,10 +60,15 @@ package final class ScratchFolder: Sendable {
   }()
 
   private static let prefix = "magic-scratch-"
-  private static var place: URL { FileManager.default.temporaryDirectory }
+  private static let hiddenPrefix = ".magic-scratch-"
 
   /// Once a process.
   private static let isTidy: Bool = {
+    tidy(FileManager.default.temporaryDirectory, prefix)
+    return true
+  }()
+
+  private static func tidy(_ place: URL, _ prefix: String) {
     // What cannot be looked at, or removed, is left to others.
     for name in (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? [] where name.hasPrefix(prefix) {
       let url = place.appendingPathComponent(name, isDirectory: true)
@@ -62,8 +76,7 @@ package final class ScratchFolder: Sendable {
       defer { close(descriptor) }
       if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { try? FileManager.default.removeItem(at: url) }
     }
-    return true
-  }()
+  }
 
   /// - Returns: `nil` for what is no folder, or another user's.
   private static func open(_ url: URL) -> Int32? {

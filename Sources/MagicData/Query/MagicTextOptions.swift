@@ -34,7 +34,10 @@ extension MagicTextOptions {
   /// A text of SQL as it compares.
   ///
   /// - Parameter text: in SQL.
-  func folding(_ text: String) -> String { isEmpty ? text : "magic_fold(\(rawValue), \(text))" }
+  func folding(_ text: String) -> String { isEmpty ? text : "\(start)\(text))" }
+
+  /// The same up to the text; `)` follows it.
+  var start: String { "magic_fold(\(rawValue), " }
 
   /// `magic_fold(options, text)` is a function of each of our connections.
   static func addFunction(to db: Database) {

@@ -245,7 +245,7 @@ struct QueryText {
 
   private mutating func appendKey(_ key: QueryPlan.Key, of all: Subject) {
     guard !key.options.isEmpty else { return appendExpression(key.route, of: all) }
-    add("magic_fold(\(key.options.rawValue), ")
+    add(key.options.start)
     appendExpression(key.route, of: all)
     add(")")
   }

@@ -93,11 +93,19 @@ package enum BundleFile {
   static func place(_ file: URL) -> URL {
     var place = file
     for _ in 0..<mostLinks {
+      // `..` of a link's target is that of the folder which the link is in, whatever links led there.
+      let folder = real(place.deletingLastPathComponent()) ?? place.deletingLastPathComponent()
       // It fails for what is no link, or is not there.
       guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place.path) else { break }
-      place = URL(fileURLWithPath: target, relativeTo: place.deletingLastPathComponent()).absoluteURL
+      place = real(place) ?? URL(fileURLWithPath: target, relativeTo: folder).absoluteURL
     }
     return place
+  }
+
+  private static func real(_ url: URL) -> URL? {
+    guard let path = realpath(url.path, nil) else { return nil }
+    defer { free(path) }
+    return URL(fileURLWithPath: String(cString: path))
   }
 
   /// As the system follows them.

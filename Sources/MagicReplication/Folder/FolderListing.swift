@@ -27,6 +27,8 @@ struct FolderListing: Sendable {
   private var limitNames: [ReplicaID: TransactionName] = [:]
   /// Why it is not known which ids are closed.
   var unheard: MagicDataError?
+  /// The last sequence of each replica that somebody says to have put there, if they were read.
+  var put = Frontier()
 
   let remote: FolderRemote
   private let dataSet: DataSetID

@@ -8,11 +8,17 @@ struct FolderAcknowledgements: Sendable {
   fileprivate(set) var files: [ReplicaID: AckFile] = [:]
 
   var acceptedTime: Int64 { files.values.map(\.acceptedTime).max() ?? 0 }
+  var closings: [ReplicaID: UInt64] { together.closings }
+
+  private var together: FolderMembers {
+    var together = FolderMembers()
+    for file in files.values { together.learn(file) }
+    return together
+  }
 
   /// For each replica the last sequence that somebody says to have put here himself (K-7), unless he is expired or less is known of him since (J-31).
   var put: Frontier {
-    var together = FolderMembers()
-    for file in files.values { together.learn(file) }
+    let together = together
     var put = Frontier()
     for (writer, file) in files {
       guard let member = together.all[writer], !member.isExpired else { continue }

@@ -162,14 +162,20 @@ extension FolderListing {
   /// What a folder holds, for who has no database to compare it with. Of ids under which two databases have written what is everybody's counts: the rest stands
   /// under other ids as well, since who says in the folder that they are closed sends that before (J-33). Acknowledgements that cannot be read close nothing (K-7).
   init(limited remote: FolderRemote, _ dataSet: DataSetID) throws {
-    self = try FolderListing(remote, dataSet: dataSet)
-    var members = FolderMembers()
+    // Before the files are listed: who says what he has put there, or closed, has sent it before.
+    let said: Result<FolderAcknowledgements, MagicDataError>
     do {
-      try members.look(remote, dataSet)
+      said = .success(try remote.acknowledged(dataSet))
     } catch let error as MagicDataError where error.code == .notAllowed {
-      unheard = error
+      said = .failure(error)
     }
-    limit(to: members.closings)
+    self = try FolderListing(remote, dataSet: dataSet)
+    switch said {
+    case .success(let said):
+      limit(to: said.closings)
+      put = said.put
+    case .failure(let error): unheard = error
+    }
   }
 
   /// The same of files that agree with each other.

@@ -29,7 +29,6 @@ package struct FolderCheck: Sendable {
   /// - Returns: `false` if a file was taken away meanwhile.
   private mutating func read(_ remote: FolderRemote) throws -> Bool {
     let dataSet = try remote.dataSet()
-    let put = (try? remote.acknowledged(dataSet).put) ?? Frontier()
     var listing = try FolderListing(limited: remote, dataSet)
     if let error = listing.unheard { damaged.append(error.message) } else { try listing.checkForks() }
     damaged += listing.rejected.map(\.error.message)
@@ -69,10 +68,10 @@ package struct FolderCheck: Sendable {
       }
     }
     let frontier = listing.frontier
-    for replica in Set(listing.replicas + put.replicas).sorted() {
+    for replica in Set(listing.replicas + listing.put.replicas).sorted() {
       let missing =
         listing.hole(after: frontier[replica], of: replica)
-        ?? listing.gap(to: put[replica], of: replica, beyond: frontier[replica])?.sequences
+        ?? listing.gap(to: listing.put[replica], of: replica, beyond: frontier[replica])?.sequences
       guard let missing else { continue }
       gaps.append("of replica \(replica) the transactions \(missing.lowerBound) to \(missing.upperBound) are missing")
     }

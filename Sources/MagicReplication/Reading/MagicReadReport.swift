@@ -1,6 +1,6 @@
 public import Foundation
 internal import MagicData
-internal import MagicJournal
+package import MagicJournal
 
 /// What of a journal could not be read. All else was.
 public struct MagicReadReport: Sendable, Equatable {
@@ -50,6 +50,13 @@ public struct MagicReadReport: Sendable, Equatable {
     return first.joined(self)
   }
 
+  /// What is lacking after another reading has gone on from where this one ended: what was missing beyond that is said again if it still is.
+  package func followed(by next: MagicReadReport, after reached: Frontier) -> MagicReadReport {
+    var first = self
+    first.gaps.removeAll { gap in ReplicaID(gap.replica).map { gap.sequences.lowerBound > reached[$0] } ?? false }
+    return first.isComplete ? next : first
+  }
+
   /// Leaves out what was said before, by its text.
   package mutating func remove(_ wasSaid: (String) -> Bool) {
     unread.removeAll { wasSaid($0.message) }
@@ -95,6 +102,16 @@ final class Troubles {
   }
 
   func add(_ gap: PullReport.Gap) {
-    if report.gaps.count < Troubles.most, !report.gaps.contains(gap) { report.gaps.append(gap) }
+    // A look-up beforehand may have met a part of it.
+    guard !report.gaps.contains(where: { $0.contains(gap) }) else { return }
+    report.gaps.removeAll { gap.contains($0) }
+    if report.gaps.count < Troubles.most { report.gaps.append(gap) }
+  }
+}
+
+extension PullReport.Gap {
+  fileprivate func contains(_ other: PullReport.Gap) -> Bool {
+    replica == other.replica && sequences.lowerBound <= other.sequences.lowerBound
+      && sequences.upperBound >= other.sequences.upperBound
   }
 }

@@ -7,20 +7,18 @@ package final class OpenJournal {
   private enum Part {
     case database(Snapshot)
     case segment([UInt8], SegmentHeader?, path: String)
-    case folder(FolderListing, DataSetID, [CheckpointFile], put: Frontier)
+    case folder(FolderListing, DataSetID, [CheckpointFile])
 
     /// - Parameter forked: hears of branches that nobody has told apart yet.
     static func folder(_ remote: FolderRemote, _ forked: (MagicDataError) -> Void) throws -> Part {
       let dataSet = try remote.dataSet()
-      // Before the files are listed, as a pull does. Acknowledgements that cannot be read say nothing, which is told (`unheard`).
-      let put = (try? remote.acknowledged(dataSet).put) ?? Frontier()
       var listing = try FolderListing(limited: remote, dataSet)
       do {
         try listing.checkForks()
       } catch let error as MagicDataError where error.code == .fork {
         forked(error)
       }
-      return .folder(listing, dataSet, listing.needed, put: put)
+      return .folder(listing, dataSet, listing.needed)
     }
 
     /// The clock as in `ExportReader`.
@@ -128,7 +126,7 @@ package final class OpenJournal {
         // One that never met another may join any.
         case .database(let database): parts.count > 1 && !database.state.isSettled ? nil : database.state.dataSet
         case .segment(_, let header, _): header?.dataSet
-        case .folder(_, let dataSet, _, _), .export(_, let dataSet, _): dataSet
+        case .folder(_, let dataSet, _), .export(_, let dataSet, _): dataSet
         }
       })
     guard sets.count <= 1 else {
@@ -156,7 +154,7 @@ package final class OpenJournal {
       switch part {
       case .database(let database):
         for replica in database.frontier.replicas { end[replica] = max(end[replica], database.frontier[replica]) }
-      case .folder(let listing, _, _, _):
+      case .folder(let listing, _, _):
         for replica in listing.replicas {
           end[replica] = max(end[replica], listing.last(of: replica) ?? 0)
         }
@@ -175,7 +173,7 @@ package final class OpenJournal {
   /// Folders of which nobody can say what branches they hold.
   private var unheard: [(listing: FolderListing, error: MagicDataError)] {
     parts.compactMap { part in
-      if case .folder(let listing, _, _, _) = part { listing.unheard.map { (listing, $0) } } else { nil }
+      if case .folder(let listing, _, _) = part { listing.unheard.map { (listing, $0) } } else { nil }
     }
   }
 
@@ -189,7 +187,7 @@ package final class OpenJournal {
     for part in parts {
       switch part {
       case .database(let database): floor.raise(to: database.floor)
-      case .folder(_, _, let checkpoints, _): for checkpoint in checkpoints { floor.raise(to: checkpoint.floor) }
+      case .folder(_, _, let checkpoints): for checkpoint in checkpoints { floor.raise(to: checkpoint.floor) }
       case .segment, .export: break
       }
     }
@@ -293,13 +291,13 @@ package final class OpenJournal {
           }
       case .segment(let bytes, let header, let path):
         return header == nil ? [] : [SegmentCursor(bytes, window, path, troubles)].compactMap { $0 }
-      case .folder(let listing, _, let checkpoints, let put):
-        sayOrphans(listing, put, window)
+      case .folder(let listing, _, let checkpoints):
+        sayOrphans(listing, window)
         let kept = window.hasKept ? checkpoints.map { CheckpointCursor($0, window, troubles) } : []
         return kept
           + listing.replicas.filter(window.has).map { replica in
             let floor = checkpoints.compactMap { $0.floor[replica] }.max { $0.sequence < $1.sequence }
-            return FolderCursor(listing, replica, after: floor, put: put[replica], window, troubles)
+            return FolderCursor(listing, replica, after: floor, window, troubles)
           }
       case .export(let file, _, _):
         return [ExportCursor(try ExportReader(file, troubles), window)]
@@ -308,10 +306,10 @@ package final class OpenJournal {
   }
 
   /// Replicas of which nothing is there that could be read have no cursor that would say so.
-  private func sayOrphans(_ listing: FolderListing, _ put: Frontier, _ window: JournalWindow) {
+  private func sayOrphans(_ listing: FolderListing, _ window: JournalWindow) {
     let read = Set(listing.replicas)
-    for replica in put.replicas where !read.contains(replica) && window.has(replica) {
-      if let gap = listing.gap(to: put[replica], of: replica, beyond: window.after[replica]) { troubles.add(gap) }
+    for replica in listing.put.replicas where !read.contains(replica) && window.has(replica) {
+      if let gap = listing.gap(to: listing.put[replica], of: replica, beyond: window.after[replica]) { troubles.add(gap) }
     }
     for (url, _, error) in listing.rejectedCheckpoints {
       troubles.add(UnreadFile(path: url.path, code: error.code, message: error.message))
@@ -367,7 +365,7 @@ package final class OpenJournal {
           replicas.formUnion(database.frontier.replicas)
         }
       case .segment(_, let header, _): if let header { replicas.insert(header.replica) }
-      case .folder(let listing, _, _, _): replicas.formUnion(listing.replicas)
+      case .folder(let listing, _, _): replicas.formUnion(listing.replicas)
       case .export: break
       }
     }

@@ -217,7 +217,9 @@ private struct Rebuilder {
       let left = holes.filter { $0.overlaps(gap) }
       for hole in left { add(.init(replica: gap.replica, sequences: hole.sequences.clamped(to: gap.sequences))) }
       let end = ReplicaID(gap.replica).map { read[$0] } ?? 0
-      if left.isEmpty, end < gap.sequences.upperBound { add(gap) }
+      if left.isEmpty, end < gap.sequences.upperBound {
+        add(.init(replica: gap.replica, sequences: max(gap.sequences.lowerBound, end + 1)...gap.sequences.upperBound))
+      }
     }
     if plan.isRun { for hole in holes where !missing.contains(where: { $0.overlaps(hole) }) { add(hole) } }
     return missing

@@ -70,7 +70,7 @@ struct Log: Command {
             continue
           }
           let more = try await listing.print(source, selection, after: reached)
-          (report, reached) = (report.isComplete ? more.report : report, more.reached)
+          (report, reached) = (report.followed(by: more.report, after: reached), more.reached)
         }
       } catch is CancellationError {
         // Interrupted, as was to be.

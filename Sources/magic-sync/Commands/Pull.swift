@@ -26,7 +26,7 @@ struct Pull: Command {
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database, connection.options)
-    let isNew = !database.exists
+    let isNew = database.isNew
     let report = try await place.use(.pull) { remote in
       try await database.useOrFetch { magic in
         try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { [accepted] in

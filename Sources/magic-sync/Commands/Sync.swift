@@ -46,7 +46,7 @@ struct Sync: Command {
       guard accepted.replicas.isEmpty else { throw ValidationError("--accept is for one exchange, without --watch.") }
       return try await follow(database, place)
     }
-    let (isDatabaseNew, isRemoteNew) = (!database.exists, !place.isThere)
+    let (isDatabaseNew, isRemoteNew) = (database.isNew, !place.isThere)
     let reporter = Reporter(output)
     let report: (pull: PullReport, push: PushReport)
     do {

@@ -8,8 +8,6 @@ final class FolderCursor: TransactionCursor {
   private let replica: ReplicaID
   private let window: JournalWindow
   private let troubles: Troubles
-  /// The last sequence that somebody says to have put there.
-  private let put: UInt64
   private var held: UInt64
   /// Of the transaction there, as far as it is known: what a file goes on from is compared with it (J-33).
   private var name: TransactionName?
@@ -18,11 +16,10 @@ final class FolderCursor: TransactionCursor {
   private var isOver = false
 
   init(
-    _ listing: FolderListing, _ replica: ReplicaID, after floor: NamedFrontier.End?, put: UInt64, _ window: JournalWindow,
+    _ listing: FolderListing, _ replica: ReplicaID, after floor: NamedFrontier.End?, _ window: JournalWindow,
     _ troubles: Troubles
   ) {
     (self.listing, self.replica, self.window, self.troubles) = (listing, replica, window, troubles)
-    self.put = put
     held = max(window.after[replica], floor?.sequence ?? 0)
     name = held == floor?.sequence ? floor?.name : nil
     if let count = window.last, let last = listing.last(of: replica), UInt64(count) < last {
@@ -45,7 +42,7 @@ final class FolderCursor: TransactionCursor {
       }
       guard let file = listing.next(after: held, of: replica) else {
         guard let hole = listing.hole(after: held, of: replica) else {
-          if let gap = listing.gap(to: put, of: replica, beyond: held) { troubles.add(gap) }
+          if let gap = listing.gap(to: listing.put[replica], of: replica, beyond: held) { troubles.add(gap) }
           sayUnread()
           break
         }

@@ -40,6 +40,75 @@ import Testing
     }
   }
 
+  // MARK: Damaged
+
+  /// H-29: a hub that has found a file damaged says so to each client that lacks what it held, and not to the first one alone.
+  @Test(arguments: [(false, 150), (true, 20), (true, -20), (true, -150)])
+  func whatAHubCannotReadIsSaidToEveryClient(isCheckpoint: Bool, place: Int) async throws {
+    try await write("1", to: "a")
+    try Tool.sync.run("push", path("a"), path("hub"))
+    if isCheckpoint { try #require(Tool.sync.run("compact", path("a"), path("hub")).status == 0) }
+    let folder = fixture.folder["hub/\(isCheckpoint ? "checkpoints" : "segments")"]
+    let file = folder.appendingPathComponent(try #require(FileManager.default.contentsOfDirectory(atPath: folder.path).first))
+    let whole = try Data(contentsOf: file)
+    var damaged = whole
+    damaged[place < 0 ? damaged.count + place : place] ^= 1
+    try damaged.write(to: file)
+    // Also after another start.
+    for start in 1...2 {
+      let server = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0"])
+      for client in 1...2 {
+        let name = "b\(start)\(client)"
+        let clone = try Tool.sync.run("clone", server.address, path(name))
+        #expect(clone.status == 3 && clone.errors.contains(file.lastPathComponent), "\(name): \(clone)")
+        #expect(!clone.errors.contains(folder.path), "\(clone.errors)")
+        for command in ["pull", "sync"] {
+          let again = try Tool.sync.run(command, path(name), server.address)
+          #expect(again.status == 3 && again.errors.contains(file.lastPathComponent), "\(name): \(again)")
+        }
+        let status = try Tool.sync.run("status", path(name), server.address, "--check")
+        #expect(status.status == 4, "\(name): \(status)")
+        #expect(try Tool.replay.run("verify", server.address).status == 3)
+      }
+      guard start == 2 else {
+        end([server])
+        continue
+      }
+      // Who has it lacks nothing, and puts it there again.
+      let sync = try Tool.sync.run("sync", path("a"), server.address)
+      #expect(sync.status == 0, "\(sync)")
+      #expect(try Tool.sync.run("pull", path("b11"), server.address).status == 0)
+      #expect(try Tool.sync.run("status", path("b11"), server.address, "--check").status == 0)
+      try await expectContents("b11", "1")
+      end([server])
+    }
+  }
+
+  /// S-3: the same transactions, compressed otherwise, are no other file.
+  @Test func aSegmentThatWasCompressedAnewWhileItIsServedIsWhole() async throws {
+    try await write("1", to: "a")
+    try Tool.sync.run("push", path("a"), path("hub"))
+    let server = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0"])
+    try #require(Tool.sync.run("clone", server.address, path("b")).status == 0)
+    let again = """
+      import os, struct, sys, zlib
+      path = sys.argv[1]
+      data = open(path, 'rb').read()
+      body = zlib.compress(zlib.decompress(data[124:]), 0)
+      head = data[:108] + struct.pack('>QI', len(body), zlib.crc32(body))
+      open(path + '.new', 'wb').write(head + struct.pack('>I', zlib.crc32(head)) + body)
+      os.rename(path + '.new', path)
+      """
+    let segment = try #require(fixture.segments("hub").first)
+    let before = try Data(contentsOf: URL(fileURLWithPath: segment))
+    try #require(Tool.python.run("-c", again, segment).status == 0)
+    try #require(try Data(contentsOf: URL(fileURLWithPath: segment)) != before)
+    let clone = try Tool.sync.run("clone", server.address, path("c"))
+    #expect(clone.status == 0, "\(clone)")
+    try await expectContents("c", "1")
+    end([server])
+  }
+
   // MARK: Several
 
   /// Goes over all links until the hubs stay as they are.

@@ -16,6 +16,12 @@ package struct SegmentHeader: Sendable, Equatable {
   package var storedLength: Int
   package var storedChecksum: UInt32
 
+  /// Whether both stand before the same transactions, however these are compressed and whoever wrote them down.
+  package func isOfSameRun(as other: SegmentHeader) -> Bool {
+    dataSet == other.dataSet && replica == other.replica && first == other.first && last == other.last
+      && previous == other.previous && lastName == other.lastName
+  }
+
   package func encode(to writer: inout ByteWriter) {
     let start = writer.count
     writer.append(SegmentHeader.magic)

@@ -109,7 +109,13 @@ struct FolderListing: Sendable {
         let checkpoint = try CheckpointFile(url, dataSet)
         if falseCheckpoints.contains(url) { rejectFalse(checkpoint) } else { checkpoints.append(checkpoint) }
       } catch let error as MagicDataError {
-        if error.code == .notFound { hasVanished = true } else { rejectedCheckpoints.append((url, nil, error)) }
+        if error.code == .notFound {
+          hasVanished = true
+        } else {
+          // Of one that is cut, or damaged behind its header, that tells what is lacking.
+          let header = try? CheckpointFile.header(of: url)
+          rejectedCheckpoints.append((url, header?.dataSet == dataSet ? header?.floor.frontier : nil, error))
+        }
       }
     }
   }

@@ -117,7 +117,9 @@ extension ReplicationStatus {
       let beyond = min(part?.held.last ?? 0, limit)
       let isParked = held[replica] < beyond && (last?.milliseconds ?? 0) > latest
       return Peer(
-        replica: replica, members, held: held, there: beyond, reach: min(part?.beyond.last?.upperBound ?? beyond, limit),
+        replica: replica, members, held: held, there: beyond,
+        // How far what cannot be read there goes is not told.
+        reach: min(max(part?.beyond.last?.upperBound ?? beyond, part?.hasUnread == true ? beyond + 1 : 0), limit),
         known: known[replica],
         lastSeen: [last, own].compactMap { $0 }.max()?.inLog,
         parkedMilliseconds: isParked ? last.map { $0.milliseconds - now } : nil)

@@ -234,6 +234,15 @@ extension FolderListing {
     }
   }
 
+  /// Of whom files that cannot be read have more.
+  func unreadReplicas(beyond held: Frontier) -> Set<ReplicaID> {
+    var replicas = Set(rejected.map(\.name).filter { $0.last > held[$0.replica] }.map(\.replica))
+    for floor in rejectedCheckpoints.compactMap(\.floor) {
+      replicas.formUnion(floor.replicas.filter { floor[$0] > held[$0] })
+    }
+    return replicas
+  }
+
   /// Of one whose header cannot be read it is not known how far it reaches: it is said if something is lacking.
   private func unreadCheckpoints(beyond held: Frontier, isLacking: Bool) -> [UnreadFile] {
     rejectedCheckpoints.filter { _, floor, _ in

@@ -66,7 +66,9 @@ package final class ServedFolder: Served {
 
   private func standing(_ look: Look) -> Standing {
     if let standing = look.standing { return standing }
-    let standing = Standing(look.listing, look.rows)
+    let standing = Standing(
+      look.listing, look.rows,
+      members: ((try? remote.listing(of: remote.acks)) ?? []).compactMap(AckFile.replica(ofName:)))
     state.withLock { state in
       guard let now = state.look, now.until == look.until, now.changes == look.changes else { return }
       state.look?.standing = standing
@@ -134,10 +136,11 @@ package final class ServedFolder: Served {
     return nil
   }
 
-  /// Whether a file is as long as a header says, begins with that, and goes on with bytes of its checksum.
-  static func isWhole(_ file: OpenFile, _ header: SegmentHeader) throws -> Bool {
-    guard file.length == SegmentHeader.length + header.storedLength,
-      (try? SegmentHeader(file.bytes(at: 0, SegmentHeader.length))) == header
+  /// Whether a file has the transactions that a header names, is as long as its own header says, and goes on with bytes of its checksum. It may have taken the place of one that was cut or compressed
+  /// otherwise (S-3).
+  static func isWhole(_ file: OpenFile, _ known: SegmentHeader) throws -> Bool {
+    guard let header = try? SegmentHeader(file.bytes(at: 0, SegmentHeader.length)), header.isOfSameRun(as: known),
+      file.length == SegmentHeader.length + header.storedLength
     else { return false }
     let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
     defer { piece.deallocate() }
@@ -165,7 +168,9 @@ package final class ServedFolder: Served {
       var listing = try look(dataSet).listing
       while let checkpoint = listing.needed(by: frontier) {
         if try listing.isWhole(checkpoint) { return ServedCheckpoint(checkpoint) }
+        // It does not count from the next look on.
         remote.doubt(checkpoint.url.lastPathComponent)
+        state.withLock { $0.look?.outdate() }
       }
       return nil
     }
@@ -214,9 +219,17 @@ package final class ServedFolder: Served {
       }
       if isNew { rows = listing.rows }
     }
+    // Nor does what the client has already.
+    var reached = listing.frontier
+    for replica in frontier.replicas { reached[replica] = max(reached[replica], frontier[replica]) }
+    let errors =
+      listing.rejected.filter { $0.name.last > reached[$0.name.replica] }.map(\.error)
+      + listing.rejectedCheckpoints.filter { _, floor, _ in
+        floor.map { floor in floor.replicas.contains { floor[$0] > reached[$0] } } ?? reached.replicas.isEmpty
+      }.map(\.error)
     // Where the folder is does not concern a client.
-    return listing.rejected.filter { $0.name.last > listing.frontier[$0.name.replica] }.map {
-      $0.error.message.replacingOccurrences(of: remote.segments.path + "/", with: "")
+    return errors.map { error in
+      [remote.segments, remote.checkpoints].reduce(error.message) { $0.replacingOccurrences(of: $1.path + "/", with: "") }
     }
   }
 

@@ -1,9 +1,15 @@
 internal import MagicJournal
 
 extension Standing {
-  init(_ listing: FolderListing, _ rows: [ReplicaID: Row]) {
+  /// - Parameter members: who says in the folder what he has put there.
+  init(_ listing: FolderListing, _ rows: [ReplicaID: Row], members: @autoclosure () -> [ReplicaID]) {
     var room = Standing.maxRuns
-    let parts = listing.allReplicas.map { replica in
+    var unread = listing.unreadReplicas(beyond: rows.frontier)
+    // Where nothing else is there, nothing else shows that what it stands for is lacking.
+    if listing.allReplicas.isEmpty, listing.rejectedCheckpoints.contains(where: { $0.floor == nil }) {
+      unread.formUnion(members())
+    }
+    let parts = unread.union(listing.allReplicas).sorted().map { replica in
       let last = rows[replica]?.last ?? 0
       var beyond: [ClosedRange<UInt64>] = []
       // What begins right there is not of this row.
@@ -17,7 +23,7 @@ extension Standing {
       let run = HeldRun(replica: replica, last: last, name: rows[replica]?.end?.name ?? .none)
       let told = beyond.prefix(min(Standing.maxRunsOfOne, room))
       room -= told.count
-      return Part(run, beyond: Array(told))
+      return Part(run, beyond: Array(told), hasUnread: unread.contains(replica))
     }
     self.init(
       parts, segments: listing.files.count, bytes: listing.bytes)

@@ -32,11 +32,14 @@ package struct Standing: Sendable, Equatable {
     package var beyond: [ClosedRange<UInt64>]
     /// Whether who asks may not write under this replica's id.
     package var isClosed = false
+    /// Whether it has files of more that cannot be read; what they are it says to who pulls.
+    package var hasUnread = false
 
-    package init(_ held: HeldRun, beyond: [ClosedRange<UInt64>] = [], isClosed: Bool = false) {
+    package init(_ held: HeldRun, beyond: [ClosedRange<UInt64>] = [], isClosed: Bool = false, hasUnread: Bool = false) {
       self.held = held
       self.beyond = beyond
       self.isClosed = isClosed
+      self.hasUnread = hasUnread
     }
   }
 
@@ -47,7 +50,7 @@ package struct Standing: Sendable, Equatable {
   package let bytes: Int
 
   /// Those of which it holds something.
-  var heldParts: [Part] { parts.filter { $0.held.last > 0 || !$0.beyond.isEmpty } }
+  var heldParts: [Part] { parts.filter { $0.held.last > 0 || !$0.beyond.isEmpty || $0.hasUnread } }
 
   package init(_ parts: [Part], segments: Int = 0, bytes: Int = 0) {
     self.parts = parts

@@ -107,7 +107,8 @@ extension Session {
 
   /// What an exchange has ended with. The server tells of each change from then on (W-11), so there is no need to ask before the next.
   func remember(_ ended: Compared, there: Standing) {
-    guard isLive, !ended.isBranch, there.parts.allSatisfy({ $0.held.last <= ended.held[$0.held.replica] && $0.beyond.isEmpty })
+    guard isLive, !ended.isBranch,
+      there.parts.allSatisfy({ $0.held.last <= ended.held[$0.held.replica] && $0.beyond.isEmpty && !$0.hasUnread })
     else { return }
     var found = Compared(
       held: ended.held, named: ended.named, there: there, known: ended.held, isBranch: false, changes: ended.changes)

@@ -20,7 +20,8 @@ extension Session {
     if found.isBranch { held[replica] = 0 }
     for suspect in found.suspects { held[suspect] = 0 }
     compared.withLock { $0 = found.isSure ? found : nil }
-    guard !found.isSure || there.parts.contains(where: { $0.held.last > held[$0.held.replica] }) else {
+    // What cannot be read there, and is not held here, is said to who pulls.
+    guard !found.isSure || there.parts.contains(where: { $0.held.last > held[$0.held.replica] || $0.hasUnread }) else {
       return Arrivals(.nothing, there)
     }
     let spool = try Spool()

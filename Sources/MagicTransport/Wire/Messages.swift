@@ -165,7 +165,7 @@ extension Frame {
       writer.varint(standing.parts.count)
       for part in standing.parts {
         writer.run(part.held)
-        writer.byte(part.isClosed ? 1 : 0)
+        writer.byte((part.isClosed ? 1 : 0) | (part.hasUnread ? 2 : 0))
         writer.varint(part.beyond.count)
         for run in part.beyond {
           writer.fixed(run.lowerBound)
@@ -189,7 +189,7 @@ extension Frame {
           }
           beyond.append(first...last)
         }
-        parts.append(.init(held, beyond: beyond, isClosed: flags & 1 != 0))
+        parts.append(.init(held, beyond: beyond, isClosed: flags & 1 != 0, hasUnread: flags & 2 != 0))
       }
       return Standing(parts, segments: Int(segments), bytes: Int(clamping: bytes))
     }

@@ -109,6 +109,28 @@ import Testing
     end([server])
   }
 
+  /// K-9: a database that is only served knows of no remote, and of its clients by itself.
+  @Test func aServedDatabaseExpiresAReplicaByItself() async throws {
+    try await write("1", to: "a")
+    let server = try ServingProcess([path("a"), "--listen", "tcp://127.0.0.1:0"])
+    try #require(Tool.sync.run("clone", server.address, path("b")).status == 0)
+    try await write("2", to: "b")
+    try #require(Tool.sync.run("sync", path("b")).status == 0)
+    end([server])
+    struct Peer: Decodable { let replica: String }
+    let other = try #require(Tool.sync.run("peers", path("a"), "--json").lines.first { $0.contains("isOwn\":false") })
+    let replica = try JSONDecoder().decode(Peer.self, from: Data(other.utf8)).replica
+    let peers = try Tool.sync.run("peers", path("a"))
+    #expect(peers.status == 0 && peers.output.contains("\(replica)  here 2, last seen"), "\(peers)")
+    #expect(try Tool.sync.run("peers", path("a"), "--expire", "0000").status == 1)
+    let expired = try Tool.sync.run("peers", path("a"), "--expire", String(replica.prefix(8)))
+    #expect(expired.status == 0 && expired.output.contains("expired replica \(replica)"), "\(expired)")
+    #expect(try Tool.sync.run("peers", path("a")).output.contains(", expired"))
+    #expect(try Tool.sync.run("compact", path("a"), "--keep", "0s").status == 0)
+    // Who named a remote means that one.
+    #expect(try Tool.sync.run("peers", path("a"), path("nothing")).status == 1)
+  }
+
   // MARK: Several
 
   /// Goes over all links until the hubs stay as they are.

@@ -120,15 +120,32 @@ extension MagicReplicator {
     let dataSet = try folder?.dataSet()
     if let dataSet { _ = try await agreed(dataSet) }
     let said = try dataSet.flatMap { try folder?.acknowledged($0) }
-    @Sendable func isMeant(_ id: ReplicaID) -> Bool { id.description.hasPrefix(replica.lowercased()) }
     let state = try await state()
-    var known = try await magic.store.read { db in
-      Set(try JournalIndex(db).frontier().replicas + Members(db, hearing: said).all.keys).filter(isMeant)
+    let found = try await magic.expire(replica, hearing: said) {
+      // The remote may hold what the database has not heard of yet, if they are of one data set by now.
+      state.isSettled ? try await status().peers.compactMap { ReplicaID($0.replica) } : []
     }
-    // The remote may hold what the database has not heard of yet, if they are of one data set by now.
-    if known.isEmpty, replica.count >= 4, state.isSettled {
-      known = Set(try await status().peers.compactMap { ReplicaID($0.replica) }.filter(isMeant))
+    try await folder?.writeAcknowledgement(of: magic)
+    return found
+  }
+}
+
+extension MagicData {
+  /// The same of a replica that the database knows by itself, as one that is served does.
+  package func expire(_ replica: String) async throws -> String { try await expire(replica, hearing: nil) { [] } }
+
+  /// - Parameter others: who else may be meant, if the database knows none by these digits.
+  fileprivate func expire(
+    _ replica: String, hearing said: FolderAcknowledgements?, _ others: () async throws -> [ReplicaID]
+  ) async throws -> String {
+    @Sendable func isMeant(_ id: ReplicaID) -> Bool { id.description.hasPrefix(replica.lowercased()) }
+    var (known, own) = try await store.read { db in
+      (
+        Set(try JournalIndex(db).frontier().replicas + Members(db, hearing: said).all.keys).filter(isMeant),
+        try DatabaseState(db).replica
+      )
     }
+    if known.isEmpty, replica.count >= 4 { known = Set(try await others().filter(isMeant)) }
     guard replica.count >= 4, known.count == 1, let found = known.first else {
       throw MagicDataError(
         .notFound,
@@ -136,12 +153,11 @@ extension MagicReplicator {
           ? "several replicas are known whose ids begin with \(replica); name more digits" : "no replica is known by \(replica)"
       )
     }
-    guard found != state.replica else {
+    guard found != own else {
       throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
     }
     // No exchange: what somebody has closed moves nothing yet.
-    try await magic.storeMembers(from: said, closing: false) { members, now in try members.expire(found, at: now) }
-    try await folder?.writeAcknowledgement(of: magic)
+    try await storeMembers(from: said, closing: false) { members, now in try members.expire(found, at: now) }
     return found.description
   }
 }

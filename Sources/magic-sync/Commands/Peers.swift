@@ -8,6 +8,7 @@ struct Peers: Command {
     commandName: "peers",
     abstract: "Prints the replicas that are known, and how far each has come here and in the remote.",
     discussion: """
+      Of a database that knows no remote, as one that is served, what it knows by itself. \
       When a replica was last seen is the time of its last known transaction, by its own clock. What it has acknowledged it said with its last push: history that \
       all have acknowledged can be given up (magic-sync compact). A replica that has been silent for long, and will not come back soon, can be expired: it is \
       not waited for any more, until it pushes again. It loses nothing by it.
@@ -36,27 +37,41 @@ struct Peers: Command {
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let place = try await remote.place(in: database, connection.options)
+    // One that is only served knows of no remote, and of the others by itself.
+    var isAlone = false
+    if remote.address == nil, database.exists { isAlone = try await database.look { try await $0.remotes() }.isEmpty }
+    let place = isAlone ? nil : try await remote.place(in: database, connection.options)
     if let replica = expire ?? Twin.text("EXPIRE") {
-      let expired = try await place.use(.pull) { remote in
-        try await database.use { magic in try await MagicReplicator(magic, over: remote).expire(replica) }
+      let expired = try await asking(database, place) { magic, remote in
+        if let remote { return try await MagicReplicator(magic, over: remote).expire(replica) }
+        return try await magic.expire(replica)
       }
       return Outcome(
         text: "expired replica \(expired): it is not waited for until it pushes again", content: ["expired": expired])
     }
-    let status = try await place.use(.pull) { remote in
-      try await database.use { magic in try await MagicReplicator(magic, over: remote).status() }
+    let peers = try await asking(database, place) { magic, remote in
+      if let remote { return try await MagicReplicator(magic, over: remote).status().peers }
+      return try await magic.replicas()
     }
-    for peer in status.peers {
-      if output.json { try output.event("peer", peer) } else { try output.line(peer.text) }
+    for peer in peers {
+      if output.json { try output.event("peer", peer) } else { try output.line(peer.text(hasRemote: !isAlone)) }
     }
-    return Outcome(text: "", content: ["peers": status.peers.count])
+    return Outcome(text: "", content: ["peers": peers.count])
+  }
+
+  private func asking<Result>(
+    _ database: CommandDatabase, _ place: RemotePlace?,
+    _ body: (MagicData, (any MagicReplication.Remote)?) async throws -> Result
+  ) async throws -> Result {
+    guard let place else { return try await database.use { magic in try await body(magic, nil) } }
+    return try await place.use(.pull) { remote in try await database.use { magic in try await body(magic, remote) } }
   }
 }
 
 extension ReplicationStatus.Peer {
-  var text: String {
-    var text = "\(replica)  here \(here.grouped), there \(there.grouped)"
+  func text(hasRemote: Bool = true) -> String {
+    var text = "\(replica)  here \(here.grouped)"
+    if hasRemote { text += ", there \(there.grouped)" }
     if reach > there { text += " (and up to \(reach.grouped) beyond a gap)" }
     if known > max(here, reach) { text += " (and up to \(known.grouped) acknowledged by who has them)" }
     text += lastSeen.map { ", last seen \($0)" } ?? ", has written nothing"

@@ -100,7 +100,7 @@ struct Status: Command {
         "remote    \(remote.address)\(files)",
         "out       \(waiting(out, outAssets, "to be pushed"))", "in        \(waiting(`in`, inAssets, "to be pulled"))",
       ]
-      for peer in peers where peer.here != peer.there || peer.hasGap { lines.append("peer      \(peer.text)") }
+      for peer in peers where peer.here != peer.there || peer.hasGap { lines.append("peer      \(peer.text())") }
       for peer in parked {
         lines.append("parked    \((peer.there - peer.here).grouped) of replica \(peer.replica), until its time has come")
       }

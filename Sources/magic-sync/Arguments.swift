@@ -20,6 +20,11 @@ struct RemoteArgument: ParsableArguments {
   func place(in database: CommandDatabase, _ options: SocketRemote.Options) async throws -> RemotePlace {
     try await RemotePlace.meant(by: address, in: database, options)
   }
+
+  /// The same; `nil` if none is named, and the database knows none.
+  func placeIfAny(in database: CommandDatabase, _ options: SocketRemote.Options) async throws -> RemotePlace? {
+    try await RemotePlace.ifAny(meantBy: address, in: database, options)
+  }
 }
 
 struct AcceptOption: ParsableArguments {
@@ -49,6 +54,16 @@ extension RemotePlace {
   static func meant(
     by address: String?, in database: CommandDatabase, _ options: SocketRemote.Options = .init()
   ) async throws -> RemotePlace {
+    guard let place = try await ifAny(meantBy: address, in: database, options) else {
+      throw MagicDataError(
+        .notFound, "no remote is named, and the database knows none; name one, or add it: magic-sync remote add DB origin URL")
+    }
+    return place
+  }
+
+  fileprivate static func ifAny(
+    meantBy address: String?, in database: CommandDatabase, _ options: SocketRemote.Options
+  ) async throws -> RemotePlace? {
     // What has a part above it, or a scheme, is no name.
     if let address, address == "-" || address.contains(where: { "/:".contains($0) }) {
       return try RemotePlace(address, options)
@@ -75,12 +90,11 @@ extension RemotePlace {
       }
       return place
     }
+    if remotes.isEmpty { return nil }
     guard let remote = remotes.count == 1 ? remotes[0] : remotes.first(where: { $0.name == NamedRemote.defaultName }) else {
       throw MagicDataError(
         .notFound,
-        remotes.isEmpty
-          ? "no remote is named, and the database knows none; name one, or add it: magic-sync remote add DB origin URL"
-          : "the database knows several remotes (\(remotes.map(\.name).joined(separator: ", "))) and none of them is origin; name one"
+        "the database knows several remotes (\(remotes.map(\.name).joined(separator: ", "))) and none of them is origin; name one"
       )
     }
     return try RemotePlace(remote.address, options)

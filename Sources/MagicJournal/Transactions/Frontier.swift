@@ -4,6 +4,11 @@ package struct Frontier: Sendable, Equatable {
 
   package init() {}
 
+  /// Takes over what another one has more of.
+  package mutating func raise(to other: Frontier) {
+    last.merge(other.last, uniquingKeysWith: max)
+  }
+
   package subscript(replica: ReplicaID) -> UInt64 {
     get { last[replica] ?? 0 }
     set { last[replica] = newValue == 0 ? nil : newValue }

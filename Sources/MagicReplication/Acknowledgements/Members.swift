@@ -175,7 +175,7 @@ struct Members {
       }
     }
     guard hindrances.isEmpty else { return (floor, unsent, hindrances) }
-    for replica in floor.replicas { raised[replica] = max(raised[replica], floor[replica]) }
+    raised.raise(to: floor)
     return (raised, unsent, [])
   }
 

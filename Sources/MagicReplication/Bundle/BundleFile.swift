@@ -93,11 +93,12 @@ package enum BundleFile {
   static func place(_ file: URL) -> URL {
     var place = file
     for _ in 0..<mostLinks {
-      // `..` of a link's target is that of the folder which the link is in, whatever links led there.
-      let folder = real(place.deletingLastPathComponent()) ?? place.deletingLastPathComponent()
-      // It fails for what is no link, or is not there.
+      // It fails for what is no link, or is not there: then that is the place.
       guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place.path) else { break }
-      place = real(place) ?? URL(fileURLWithPath: target, relativeTo: folder).absoluteURL
+      if let real = real(place) { return real }
+      // `..` of a link's target is that of the folder which the link is in, whatever links led there.
+      let folder = place.deletingLastPathComponent()
+      place = URL(fileURLWithPath: target, relativeTo: real(folder) ?? folder).absoluteURL
     }
     return place
   }

@@ -112,7 +112,7 @@ struct FolderListing: Sendable {
         if error.code == .notFound {
           hasVanished = true
         } else {
-          // Of one that is cut, or damaged behind its header, that tells what is lacking.
+          // Of one that is cut, or damaged behind its header, that tells what is lacking. Why it cannot be read is said by now.
           let header = try? CheckpointFile.header(of: url)
           rejectedCheckpoints.append((url, header?.dataSet == dataSet ? header?.floor.frontier : nil, error))
         }
@@ -124,7 +124,7 @@ struct FolderListing: Sendable {
   var covered: Frontier {
     var covered = Frontier()
     for floor in checkpoints.map(\.floor.frontier) {
-      for replica in floor.replicas { covered[replica] = max(covered[replica], floor[replica]) }
+      covered.raise(to: floor)
     }
     return covered
   }
@@ -155,7 +155,7 @@ struct FolderListing: Sendable {
   /// F-5: for each replica the last sequence up to which none is missing.
   var frontier: Frontier {
     var frontier = covered
-    for replica in beyond.replicas { frontier[replica] = max(frontier[replica], beyond[replica]) }
+    frontier.raise(to: beyond)
     for replica in replicas {
       while let file = next(after: frontier[replica], of: replica) {
         frontier[replica] = min(file.name.last, limits[replica] ?? .max)

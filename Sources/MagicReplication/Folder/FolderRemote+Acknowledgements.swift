@@ -5,20 +5,25 @@ internal import MagicJournal
 /// What the acknowledgements in a folder say, each by who wrote it.
 struct FolderAcknowledgements: Sendable {
   let dataSet: DataSetID
-  fileprivate(set) var files: [ReplicaID: AckFile] = [:]
+  private(set) var files: [ReplicaID: AckFile] = [:]
 
-  var acceptedTime: Int64 { files.values.map(\.acceptedTime).max() ?? 0 }
+  /// What they say together.
+  private var together = FolderMembers()
+
+  init(dataSet: DataSetID) {
+    self.dataSet = dataSet
+  }
+
+  var acceptedTime: Int64 { together.acceptedTime }
   var closings: [ReplicaID: UInt64] { together.closings }
 
-  private var together: FolderMembers {
-    var together = FolderMembers()
-    for file in files.values { together.learn(file) }
-    return together
+  fileprivate mutating func take(_ file: AckFile) {
+    files[file.replica] = file
+    together.learn(file)
   }
 
   /// For each replica the last sequence that somebody says to have put here himself (K-7), unless he is expired or less is known of him since (J-31).
   var put: Frontier {
-    let together = together
     var put = Frontier()
     for (writer, file) in files {
       guard let member = together.all[writer], !member.isExpired else { continue }
@@ -38,7 +43,7 @@ extension FolderRemote {
     guard isOwnFolder(acks) else { return said }
     for name in try listing(of: acks) {
       guard let replica = AckFile.replica(ofName: name) else { continue }
-      said.files[replica] = AckFile(acks.appendingPathComponent(name), of: replica, dataSet)
+      if let file = AckFile(acks.appendingPathComponent(name), of: replica, dataSet) { said.take(file) }
     }
     return said
   }

@@ -229,26 +229,35 @@ extension FolderListing {
   }
 
   func unread(beyond held: Frontier, _ heldBack: Set<ReplicaID> = []) -> [UnreadFile] {
-    rejected.filter { $0.name.last > held[$0.name.replica] && !heldBack.contains($0.name.replica) }.map { name, error in
+    rejectedSegments(beyond: held).filter { !heldBack.contains($0.name.replica) }.map { name, error in
       UnreadFile(path: url(of: name).path, code: error.code, message: error.message + FolderListing.remedy(error))
     }
   }
 
   /// Of whom files that cannot be read have more.
   func unreadReplicas(beyond held: Frontier) -> Set<ReplicaID> {
-    var replicas = Set(rejected.map(\.name).filter { $0.last > held[$0.replica] }.map(\.replica))
+    var replicas = Set(rejectedSegments(beyond: held).map(\.name.replica))
     for floor in rejectedCheckpoints.compactMap(\.floor) {
       replicas.formUnion(floor.replicas.filter { floor[$0] > held[$0] })
     }
     return replicas
   }
 
-  /// Of one whose header cannot be read it is not known how far it reaches: it is said if something is lacking.
   private func unreadCheckpoints(beyond held: Frontier, isLacking: Bool) -> [UnreadFile] {
+    rejectedCheckpoints(beyond: held, isLacking: isLacking).map { url, error in
+      UnreadFile(path: url.path, code: error.code, message: error.message + FolderListing.remedy(error))
+    }
+  }
+
+  func rejectedSegments(beyond held: Frontier) -> [(name: SegmentFileName, error: MagicDataError)] {
+    rejected.filter { $0.name.last > held[$0.name.replica] }
+  }
+
+  /// Of one whose header cannot be read it is not known how far it reaches: it is among them if something is lacking.
+  func rejectedCheckpoints(beyond held: Frontier, isLacking: Bool) -> [(url: URL, error: MagicDataError)] {
     rejectedCheckpoints.filter { _, floor, _ in
       floor.map { floor in floor.replicas.contains { floor[$0] > held[$0] } } ?? isLacking
-    }.map { url, _, error in UnreadFile(path: url.path, code: error.code, message: error.message + FolderListing.remedy(error))
-    }
+    }.map { ($0.url, $0.error) }
   }
 
   private static func remedy(_ error: MagicDataError) -> String {

@@ -153,7 +153,7 @@ package final class OpenJournal {
     for part in parts {
       switch part {
       case .database(let database):
-        for replica in database.frontier.replicas { end[replica] = max(end[replica], database.frontier[replica]) }
+        end.raise(to: database.frontier)
       case .folder(let listing, _, _):
         for replica in listing.replicas {
           end[replica] = max(end[replica], listing.last(of: replica) ?? 0)

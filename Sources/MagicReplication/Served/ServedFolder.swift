@@ -66,9 +66,9 @@ package final class ServedFolder: Served {
 
   private func standing(_ look: Look) -> Standing {
     if let standing = look.standing { return standing }
+    // Acknowledgements that cannot be read say nothing of anybody (K-7).
     let standing = Standing(
-      look.listing, look.rows,
-      members: ((try? remote.listing(of: remote.acks)) ?? []).compactMap(AckFile.replica(ofName:)))
+      look.listing, look.rows, members: (try? remote.acknowledged(look.dataSet)).map { Array($0.files.keys) } ?? [])
     state.withLock { state in
       guard let now = state.look, now.until == look.until, now.changes == look.changes else { return }
       state.look?.standing = standing
@@ -139,6 +139,7 @@ package final class ServedFolder: Served {
   /// Whether a file has the transactions that a header names, is as long as its own header says, and goes on with bytes of its checksum. It may have taken the place of one that was cut or compressed
   /// otherwise (S-3).
   static func isWhole(_ file: OpenFile, _ known: SegmentHeader) throws -> Bool {
+    // What cannot be read is not whole, whatever keeps it from that.
     guard let header = try? SegmentHeader(file.bytes(at: 0, SegmentHeader.length)), header.isOfSameRun(as: known),
       file.length == SegmentHeader.length + header.storedLength
     else { return false }
@@ -221,12 +222,10 @@ package final class ServedFolder: Served {
     }
     // Nor does what the client has already.
     var reached = listing.frontier
-    for replica in frontier.replicas { reached[replica] = max(reached[replica], frontier[replica]) }
+    reached.raise(to: frontier)
     let errors =
-      listing.rejected.filter { $0.name.last > reached[$0.name.replica] }.map(\.error)
-      + listing.rejectedCheckpoints.filter { _, floor, _ in
-        floor.map { floor in floor.replicas.contains { floor[$0] > reached[$0] } } ?? reached.replicas.isEmpty
-      }.map(\.error)
+      listing.rejectedSegments(beyond: reached).map(\.error)
+      + listing.rejectedCheckpoints(beyond: reached, isLacking: reached.replicas.isEmpty).map(\.error)
     // Where the folder is does not concern a client.
     return errors.map { error in
       [remote.segments, remote.checkpoints].reduce(error.message) { $0.replacingOccurrences(of: $1.path + "/", with: "") }

@@ -73,7 +73,7 @@ extension Visit {
     let given = try await house.served.frontier()
     while let checkpoint = try await house.served.checkpoint(dataSet, after: frontier) {
       try await give(checkpoint, conversation, outbound)
-      for replica in checkpoint.floor.replicas { frontier[replica] = max(frontier[replica], checkpoint.floor[replica]) }
+      frontier.raise(to: checkpoint.floor)
     }
     let unread = try await house.served.segments(dataSet, after: frontier) { segment in
       try await self.give(segment, outbound)

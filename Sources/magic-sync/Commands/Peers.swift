@@ -38,9 +38,7 @@ struct Peers: Command {
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     // One that is only served knows of no remote, and of the others by itself.
-    var isAlone = false
-    if remote.address == nil, database.exists { isAlone = try await database.look { try await $0.remotes() }.isEmpty }
-    let place = isAlone ? nil : try await remote.place(in: database, connection.options)
+    let place = try await remote.placeIfAny(in: database, connection.options)
     if let replica = expire ?? Twin.text("EXPIRE") {
       let expired = try await asking(database, place) { magic, remote in
         if let remote { return try await MagicReplicator(magic, over: remote).expire(replica) }
@@ -54,7 +52,7 @@ struct Peers: Command {
       return try await magic.replicas()
     }
     for peer in peers {
-      if output.json { try output.event("peer", peer) } else { try output.line(peer.text(hasRemote: !isAlone)) }
+      if output.json { try output.event("peer", peer) } else { try output.line(peer.text(hasRemote: place != nil)) }
     }
     return Outcome(text: "", content: ["peers": peers.count])
   }

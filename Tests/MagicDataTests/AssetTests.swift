@@ -511,6 +511,22 @@ struct Film: MagicObject {
     #expect(try await magic.object(of: Paper.self, primary: "b").scan?.value == Data("y".utf8))
   }
 
+  /// Nor does a content go that waits to be sent under such a name, and none of the names is of a file too many.
+  @Test func anExtensionInAnotherCaseKeepsAFileThatIsToBeSent() async throws {
+    let magic = try await MagicData(path: database)
+    let paper = Paper("a", "x")
+    paper.scan = .init(value: Data("y".utf8), pathExtension: "jpg")
+    try await magic.update(paper)
+    let file = name("y") + ".jpg"
+    try await magic.store.write { db in
+      try db.execute(sql: Statements.createUnsentAssets)
+      try db.execute(sql: Statements.insertUnsentAsset, arguments: [name("y") + ".JPG"])
+    }
+    try await magic.remove(paper)
+    #expect(try files().contains(file))
+    #expect(try await magic.store.read { db in try AssetCheck(magic.store, db) }.orphans == [])
+  }
+
   /// A look-up for each column of an asset, however many rows there are.
   @Test func whoNamesAnAssetIsFoundByAnIndex() async throws {
     let magic = try await MagicData(path: database)

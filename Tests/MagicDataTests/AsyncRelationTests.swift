@@ -718,6 +718,93 @@ extension AsyncRelationTests {
     #expect(try await magic.object(of: Album.self).map(\.id) == ["a"])
   }
 
+  private func albums() async throws -> Album {
+    for (id, name) in [("a", "of a"), ("b", "of b")] {
+      let album = Album(id)
+      (album.later, album.one) = (AsyncMagical(value: [Photo(name)]), AsyncMagical(value: Photo(name)))
+      (album.photos, album.ordered, album.named) = ([Photo(name)], [Photo(name)], ["x": Photo(name)])
+      album.cover = Photo(name)
+      try await magic.update(album)
+    }
+    return try await magic.object(of: Album.self, primary: "a")
+  }
+
+  /// An instance that is another object by now, which was there already, asks for that one's objects.
+  @Test func whatIsAskedForIsOfTheObjectThatTheInstanceIs() async throws {
+    let album = try await albums()
+    album.id = "b"
+    try await magic.update(album)
+    #expect(try await album.later.get().map(\.name) == ["of b"])
+    #expect(try await album.one?.get().name == "of b")
+    let first = try await magic.object(of: Album.self, primary: "a")
+    album.later.set(try await first.later.get())
+    album.one = AsyncMagical(value: try await #require(first.one).get())
+    try await magic.update(album)
+    let stored = try await magic.object(of: Album.self, primary: "b")
+    #expect(try await stored.later.get().map(\.name) == ["of a"])
+    #expect(try await stored.one?.get().name == "of a")
+    // The one that it was is as it was.
+    #expect(try await magic.object(of: Album.self, primary: "a").later.get().map(\.name) == ["of a"])
+    #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
+  }
+
+  /// Nor is an object that the first one lacks taken for one that the other holds.
+  @Test func whatIsMissingOfOneObjectIsSetOnAnother() async throws {
+    struct Frame: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var photo: Photo
+      @OptionMagicValue var later: AsyncMagical<[Photo]>?
+      init() {}
+      init(_ id: String, _ photo: Photo) { (self.id, self.photo, later) = (id, photo, AsyncMagical(value: [])) }
+    }
+    let (photo, kept) = (Photo("gone"), Photo("kept"))
+    try await magic.update(contentsOf: [Frame("a", photo), Frame("b", kept)])
+    try await magic.remove(photo)
+    let frame = try await magic.object(of: Frame.self, primary: "a")
+    frame.id = "b"
+    try await magic.update(frame)
+    #expect(try await magic.object(of: Frame.self, primary: "b").photo.name == "kept")
+    try await magic.update(photo)
+    frame.photo = photo
+    try await magic.update(frame)
+    #expect(try await magic.object(of: Frame.self, primary: "b").photo.name == "gone")
+    #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump)
+  }
+
+  /// A rollback takes the meeting back.
+  @Test func aMeetingThatIsRolledBackLeavesTheInstanceWhatItWas() async throws {
+    struct Stop: Error {}
+    let album = try await albums()
+    await #expect(throws: (any Error).self) {
+      try await magic.transaction { tx in
+        album.id = "b"
+        try await tx.update(album)
+        throw Stop()
+      }
+    }
+    #expect(try await album.later.get().map(\.name) == ["of a"])
+    album.id = "a"
+    album.ordered = album.ordered
+    try await magic.update(album)
+    #expect(try await magic.object(of: Album.self, primary: "a").ordered.map(\.name) == ["of a"])
+    #expect(try await magic.object(of: Album.self, primary: "b").ordered.map(\.name) == ["of b"])
+  }
+
+  /// The same in another database, in which the z indexes are the same by chance.
+  @Test func whatIsAskedForIsOfTheDatabaseThatTheInstanceWasSavedIn() async throws {
+    _ = try await albums()
+    let other = try await MagicData(path: folder["other"])
+    let held = Album("a")
+    held.later = AsyncMagical(value: [Photo("of the other")])
+    try await other.update(held)
+    let album = try await magic.object(of: Album.self, primary: "a")
+    try await other.update(album)
+    #expect(try await album.later.get().map(\.name) == ["of the other"])
+    album.later = AsyncMagical(value: try await magic.object(of: Album.self, primary: "a").later.get())
+    try await other.update(album)
+    #expect(try await other.object(of: Album.self, primary: "a").later.get().map(\.name) == ["of a"])
+  }
+
   /// H-5: in whatever way an object is held.
   @Test func anUnsetValueInAnyRelationStoresNothing() async throws {
     let ways: [(Album, Photo) -> Void] = [

@@ -195,6 +195,28 @@ import Testing
     }
   }
 
+  /// Who writes keeps nobody from reading a type of which only the indexes are new.
+  @Test func aTypeIsReadWithoutItsIndexesWhileTheyCannotBeMade() async throws {
+    struct Indexed: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var a: String
+      static var magicName: String { "Versioned" }
+      static var magicIndexes: [MagicIndex] { [MagicIndex(\Indexed.a)] }
+      init() {}
+    }
+    try await magic.update(Old())
+    try await magic.close()
+    let new = try await MagicData(path: folder["db"])
+    try await new.transaction { tx in
+      try await tx.update(Cat("Tom", 4))
+      #expect(try await new.query(of: Indexed.self).where { $0.a == "x" }.count() == 1)
+      #expect(try new.blocking.count(new.query(of: Indexed.self)) == 1)
+    }
+    #expect(try await indexes("Versioned", new) == [])
+    #expect(try await new.query(of: Indexed.self).where { $0.a == "x" }.count() == 1)
+    #expect(try await indexes("Versioned", new) == ["magic_Versioned_a"])
+  }
+
   @Test func anIndexOfARolledBackTransactionIsMadeLater() async throws {
     do {
       try await magic.transaction { tx in

@@ -488,6 +488,13 @@ import Testing
         static func createMigrations() -> [MagicMigration] { [.renamed("title", to: \New.Note.$heading)] }
       }
     }
+    enum Related {
+      struct Album: MagicObject {
+        @MagicValue var notes: [New.Note]
+        init() {}
+        static func createMigrations() -> [MagicMigration] { [.filled(\Album.$notes, with: [])] }
+      }
+    }
     func expect<Object: MagicObject>(_ type: Object.Type, _ words: String) async {
       do {
         try await magic.removeAll(of: type)
@@ -502,6 +509,7 @@ import Testing
     await expect(Names.Note.self, "first name")
     await expect(Same.Note.self, "cannot be told apart")
     await expect(Other.Note.self, "another type")
+    await expect(Related.Album.self, "which are not filled in")
   }
 
   /// Two values that trade their names: each keeps its own.

@@ -457,6 +457,11 @@ import Testing
     let pamphlets = magic.query(of: Pamphlet.self)
     #expect(try await pamphlets.where { $0.$text == MagicAsset() }.all().map(\.id) == ["empty"])
     #expect(try await pamphlets.where { $0.$text != MagicAsset() }.all().map(\.id) == ["full"])
+    // In a list as alone.
+    #expect(try await pamphlets.where { $0.$text.isIn([MagicAsset()]) }.all().map(\.id) == ["empty"])
+    #expect(try await pamphlets.where { !$0.$text.isIn([MagicAsset()]) }.all().map(\.id) == ["full"])
+    let both = [MagicAsset(), MagicAsset(value: "x")]
+    #expect(try await pamphlets.where { both.contains($0.$text) }.count() == 2)
     let long = Array(0..<10_000)
     #expect(try await titles(magic.query(of: Book.self).where { $0.pages.isIn(long) && $0.year.isIn(long) }) == ["a"])
   }

@@ -374,6 +374,18 @@ private final class Hoop: Circular {
     #expect(try await !magic.has(of: Twig.self, primary: "c"))
   }
 
+  /// Two members that a save made one object go as one.
+  @Test func membersThatBecameOneGoTogether() async throws {
+    let root = Twig("root")
+    root.children = [Twig("a"), Twig("a"), Twig("b")]
+    try await magic.update(root)
+    let a = try await magic.object(of: Twig.self, primary: "a")
+    #expect(root.children.remove(a) != nil)
+    #expect(!root.children.contains(a) && root.children.count == 1)
+    try await magic.update(root)
+    #expect(try await magic.object(of: Twig.self, primary: "root").children.map(\.name) == ["b"])
+  }
+
   /// With another primary value an instance is meant as another object, saved or not.
   @Test func aSetTellsAMemberWithAnotherPrimaryValueApart() async throws {
     try await magic.update(Twig("a"))

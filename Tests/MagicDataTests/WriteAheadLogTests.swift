@@ -40,6 +40,33 @@ import Testing
     #expect(try await MagicData(path: location.file).object(of: Cat.self, primary: "Tom").lives == 6_000)
   }
 
+  /// The file of the log grows ahead of what is written; what is there for that is nothing to whoever opens it after a crash.
+  @Test func theRoomThatTheLogHasAheadIsNothing() async throws {
+    let magic = try await MagicData(path: location.file)
+    let cat = Cat("Tom", 0)
+    for lives in 1...300 {
+      cat.lives = lives
+      try await magic.update(cat)
+    }
+    let log = try Data(contentsOf: folder["db.sqlite-wal"])
+    // A page of the log says with the same eight bytes as its beginning that it is one (https://www.sqlite.org/walformat.html, 2.2).
+    let starts = stride(from: 32, to: log.count - Self.pageBytes, by: Self.pageBytes)
+    let frames = starts.prefix { log[$0 + 8..<$0 + 16] == log[16..<24] }.count
+    #expect(frames >= 600 && log.count > 32 + frames * Self.pageBytes)
+    #expect(log[(32 + frames * Self.pageBytes)...].allSatisfy { $0 == 0 })
+    try FileManager.default.createDirectory(at: folder["copy"], withIntermediateDirectories: true)
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(at: folder["db.sqlite\(suffix)"], to: folder["copy/db.sqlite\(suffix)"])
+    }
+    #expect(try await MagicData(path: folder["copy/db.sqlite"]).object(of: Cat.self, primary: "Tom").lives == 300)
+    // Of a log that is cut short again there is room again.
+    try await magic.store.database.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+    #expect(bytes("-wal") == 0)
+    cat.lives = 0
+    try await magic.update(cat)
+    #expect(try await MagicData(path: location.file).object(of: Cat.self, primary: "Tom").lives == 0)
+  }
+
   @Test func theLogStaysShortWhileTwoWriteOn() async throws {
     let all = [try await MagicData(path: location.file), try await MagicData(path: location.file)]
     try await withThrowingTaskGroup(of: Void.self) { group in

@@ -185,6 +185,22 @@ import Testing
     #expect(try await c.magic.store.read { db in try DatabaseState(db).lastStamp } > end)
   }
 
+  /// A floor that was damaged by hand is an error where it is read, and no crash.
+  @Test func aFloorBelowTheFirstTransactionIsAnError() async throws {
+    let (a, _) = try await twoWithHistory(2)
+    try await a.replicator.compact()
+    _ = try await a.magic.store.write { db in
+      try db.execute(
+        sql: """
+          INSERT INTO magic_replica (uuid) VALUES (randomblob(16));
+          INSERT INTO magic_floor (replica, sequence, stamp, tag)
+            SELECT last_insert_rowid(), -7, stamp, tag FROM magic_floor LIMIT 1
+          """)
+    }
+    await #expect { try await a.magic.statistics() } throws: { ($0 as? MagicDataError)?.code == .notADatabase }
+    await #expect { try await a.replicator.push() } throws: { ($0 as? MagicDataError)?.code == .notADatabase }
+  }
+
   @Test(arguments: [false, true]) func aRestoredBackupGoesOnAboveTheFloor(unnoticed: Bool) async throws {  // H-7, L-11, L-12
     let (a, b) = try await twoWithHistory(3)
     try await a.magic.close()

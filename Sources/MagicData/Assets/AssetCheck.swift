@@ -22,8 +22,10 @@ package struct AssetCheck: Sendable {
     }
     let found = Set(try store.assets.all())
     files = found.count
-    orphans = found.subtracting(named).subtracting(try UnsentAssets(db).names).sorted()
-    missing = named.subtracting(found).sorted()
+    // As `Store.settle` has it.
+    let wanted = Set(named.union(try UnsentAssets(db).names).map { $0.lowercased() })
+    orphans = found.filter { !wanted.contains($0.lowercased()) }.sorted()
+    missing = named.subtracting(found).filter { !store.assets.has($0) }.sorted()
     for name in found.sorted() {
       try Task.checkCancellation()
       do {

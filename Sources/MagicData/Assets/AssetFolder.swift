@@ -150,7 +150,8 @@ package final class AssetFolder: Sendable {
     var names: Set<String> = []
     /// Whether rows have let go of names.
     var isDropped = false
-    var wasSwept = false
+    /// Whether it was looked once for what a crash has left.
+    var isSwept = false
 
     var isEmpty: Bool { names.isEmpty && !isDropped }
   }
@@ -163,17 +164,12 @@ package final class AssetFolder: Sendable {
     if try select.step() { unsettled.withLock { $0.isDropped = true } }
   }
 
-  /// `true` for the first who asks.
-  func beginSweep() -> Bool {
-    unsettled.withLock { unsettled in
-      defer { unsettled.wasSwept = true }
-      return !unsettled.wasSwept
-    }
-  }
+  var isSwept: Bool { unsettled.withLock(\.isSwept) }
+  func noteSweep() { unsettled.withLock { $0.isSwept = true } }
 
   func takeUnsettled() -> Set<String> {
     unsettled.withLock { unsettled in
-      defer { unsettled = Unsettled(wasSwept: unsettled.wasSwept) }
+      defer { unsettled = Unsettled(isSwept: unsettled.isSwept) }
       return unsettled.names
     }
   }
@@ -203,8 +199,8 @@ package final class AssetFolder: Sendable {
     return try FileManager.default.contentsOfDirectory(atPath: url.path).filter { name in
       let isAsset = AssetName.isValid(name)
       guard isAsset || DurableFile.isTemporary(name) else { return false }
-      let date = try FileManager.default.attributesOfItem(atPath: file(name).path)[.modificationDate] as? Date
-      guard let date, Int64(date.timeIntervalSince1970 * 1_000) < time else { return false }
+      // What is gone by now was somebody's who writes.
+      guard let written = DurableFile.lastWritten(file(name)), written.seconds * 1_000 < Double(time) else { return false }
       if !isAsset { unlink(file(name).path) }
       return isAsset
     }
@@ -237,8 +233,10 @@ package final class AssetPin: Sendable {
   fileprivate init(_ folder: URL, isShared: Bool) throws {
     descriptor = open(folder.path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", folder) }
+    var status: Int32
+    repeat { status = flock(descriptor, isShared ? LOCK_SH : LOCK_EX | LOCK_NB) } while status != 0 && errno == EINTR
     // Where there are no such locks, there is nobody to wait for.
-    guard flock(descriptor, isShared ? LOCK_SH : LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
+    guard status == 0 || errno != EWOULDBLOCK else {
       // What is whole is ended by `deinit` also if it throws; a second close would be that of a file which another thread has just opened.
       throw MagicDataError(.busy, "the assets in \(folder.path) are being copied")
     }

@@ -40,7 +40,7 @@ public struct MagicAsset<Element: MagicAssetConvert>: Magical {
   /// The value; nil if there is none, and also if its file is missing or damaged: ``load()`` tells these apart.
   ///
   /// Each reading of a fetched asset reads the file and checks it; keep what is needed more than once. To assign makes another
-  /// asset with the same extension.
+  /// asset with the same extension; to a property that was never set, assign a `MagicAsset(value:)`.
   ///
   /// - Complexity: O(*n*) in the size of the content.
   public var value: Element? {

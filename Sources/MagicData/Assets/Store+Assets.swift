@@ -42,11 +42,12 @@ extension Store {
   /// What is to be looked at, part by part, so that other processes wait for no more than one.
   private func unsettledAssets(_ known: Set<String>, _ db: Database) throws -> [[String]] {
     var names = try known.union(UnsentAssets.allDropped(db))
-    if assets.beginSweep() {
+    if !assets.isSwept {
       let schema = try StoredSchema(db)
       try checkIsInPlace()
       let old = try assets.old(before: surroundings.milliseconds() - Store.assetGrace)
       names.formUnion(try old.filter { try !schema.names($0, db) })
+      assets.noteSweep()
     }
     let sorted = names.sorted()
     return stride(from: 0, to: sorted.count, by: Store.assetsAtOnce).map { start in
@@ -56,8 +57,9 @@ extension Store {
 
   /// Within a transaction: nobody can name a file between the look and the deed.
   private func settle(_ names: [String], _ db: Database) throws {
-    let (schema, unsent) = (try StoredSchema(db), try UnsentAssets(db).names)
-    let unnamed = Set(try names.filter { try !unsent.contains($0) && !schema.names($0, db) })
+    // Where a file system ignores case, names that differ in that are of one file.
+    let (schema, unsent) = (try StoredSchema(db), Set(try UnsentAssets(db).names.map { $0.lowercased() }))
+    let unnamed = Set(try names.filter { try !unsent.contains($0.lowercased()) && !schema.names($0, db) })
     func forget(_ name: String) throws {
       var delete = try SQL(db, Statements.deleteDroppedAsset)
       try delete.bind(name)

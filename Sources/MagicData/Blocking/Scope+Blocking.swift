@@ -146,11 +146,11 @@ extension Scope {
       }
       do {
         return try OpenTransaction.run(blocking: store) { try $0.mappedBlocking(type, layout) }
-      } catch let error as MagicDataError where error.code == .notAllowed {
+      } catch let error as MagicDataError where MappedType.canDoWithoutIndexes(error) {
         guard let mapped = try store.readBlocking({ db in try MappedType.find(layout, db, hasIndexes: false) }) else {
           throw error
         }
-        store.remember(mapped, as: type)
+        if error.code == .notAllowed { store.remember(mapped, as: type) }
         return mapped
       }
     }

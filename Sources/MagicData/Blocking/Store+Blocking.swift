@@ -56,7 +56,7 @@ extension Store {
     let result = try Store.failing(doing) {
       try accessing {
         try database.writeWithoutTransaction { db -> Swift.Result<Result, any Error> in
-          guard try Store.begins(db, within: Store.patience) else {
+          guard try begins(db, within: Store.patience) else {
             throw MagicDataError(.busy, "\(doing): another process holds it; try again")
           }
           do {

@@ -56,7 +56,7 @@ enum Statements {
   static let insertReplica = "INSERT INTO magic_replica (uuid) VALUES (?)"
 
   static let selectTypes = "SELECT id, name, primary_kind, primary_name, table_name FROM magic_type ORDER BY id"
-  static let selectFields = "SELECT type, name, kind, column_name, target FROM magic_field ORDER BY type, id"
+  static let selectFields = "SELECT type, name, kind, column_name, target, id FROM magic_field ORDER BY type, id"
   static let insertType =
     "INSERT INTO magic_type (id, name, primary_kind, primary_name, table_name) VALUES (?, ?, ?, ?, ?)"
   static let insertField = "INSERT INTO magic_field (type, id, name, kind, column_name, target) VALUES (?, ?, ?, ?, ?, ?)"

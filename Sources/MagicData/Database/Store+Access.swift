@@ -157,7 +157,7 @@ extension Store {
   ) async throws -> Result {
     // All of it, so that no connection is closed, or stays, in a transaction that nobody ends.
     try await accessing {
-      let result = try await accessNow(failed) { db in try Store.begins(db, within: 0) ? db.begun(body) : nil }
+      let result = try await accessNow(failed) { [self] db in try begins(db, within: 0) ? db.begun(body) : nil }
       if let result { return result }
       try await beginInTurn()
       return try await accessNow(failed) { db in try db.begun(body) }
@@ -176,6 +176,13 @@ extension Store {
     }
   }
 
+  /// The same, with room in the log for what is to be written.
+  func begins(_ db: Database, within seconds: TimeInterval) throws -> Bool {
+    guard try Store.begins(db, within: seconds) else { return false }
+    log?.makeRoom(db)
+    return true
+  }
+
   /// Runs statements that wait for another process so long, on a connection that waits for `busySeconds` otherwise.
   static func waiting<Result>(_ seconds: Double, _ connection: OpaquePointer?, _ body: () throws -> Result) rethrows -> Result {
     sqlite3_busy_timeout(connection, Int32(seconds * 1_000))
@@ -186,7 +193,10 @@ extension Store {
   /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.
   @inline(never) private func beginInTurn() async throws {
     try await Store.failing("the database could not be written") {
-      try await database.writeWithoutTransaction { db in try db.beginWriting() }
+      try await database.writeWithoutTransaction { [log] db in
+        try db.beginWriting()
+        log?.makeRoom(db)
+      }
     }
   }
 

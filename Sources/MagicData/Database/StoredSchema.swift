@@ -24,9 +24,9 @@ package struct StoredSchema: Sendable {
     var fields = try SQL(db, Statements.selectFields)
     while try fields.step() {
       let type = fields.int(0)
-      guard types.indices.contains(type), let kind = Value.Kind(rawValue: UInt8(truncatingIfNeeded: fields.int(2))) else {
-        throw StoredSchema.damaged
-      }
+      guard types.indices.contains(type), fields.int(5) == added[type].count,
+        let kind = Value.Kind(rawValue: UInt8(truncatingIfNeeded: fields.int(2)))
+      else { throw StoredSchema.damaged }
       let target = fields.isNull(4) ? nil : fields.int(4)
       guard target.map({ types.indices.contains($0) }) ?? true, kind.isRelation == (target != nil) else {
         throw StoredSchema.damaged

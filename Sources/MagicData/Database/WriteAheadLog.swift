@@ -12,6 +12,8 @@ final class WriteAheadLog: Sendable {
     /// Pages that the WAL held at the last commit, and at the beginning of the last checkpoint of it.
     var pages = 0
     var checked = 0
+    /// Pages for which its file is long enough, as far as is known.
+    var room = 0
     var isRunning = false
     var isEnded = false
   }
@@ -26,9 +28,10 @@ final class WriteAheadLog: Sendable {
   /// From so much on the writer waits: what is written while a checkpoint runs is left in the WAL, which begins anew only when it holds nothing more.
   static let most = 8_000
   /// To so much the WAL is cut when it begins anew: more pages than it mostly has, each with its header (https://www.sqlite.org/walformat.html, 2.2).
-  static let keptBytes = headerBytes + (most + 2 * step) * (4_096 + 24)
+  static let keptBytes = headerBytes + (most + 2 * step) * pageBytes
 
   fileprivate static let headerBytes = 32
+  private static let pageBytes = 4_096 + 24
 
   init(_ file: DatabaseFile) {
     self.file = file
@@ -49,6 +52,29 @@ final class WriteAheadLog: Sendable {
         // What is committed stays so, whatever becomes of a checkpoint.
         return SQLITE_OK
       }, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// Pages that a small transaction writes at most.
+  private static let spare = 4
+  /// What the file grows by: more leaves the processor's cache until it is written over.
+  private static let zeros = [UInt8](repeating: 0, count: 65_536)
+
+  /// Has the WAL's file long enough for the next commit, with zeros, which SQLite takes for nothing: to append a page costs a file system three times what it costs to write over one.
+  ///
+  /// Within a transaction that writes: nobody else appends meanwhile.
+  func makeRoom(_ db: Database) {
+    let needed = state.withLock { $0.pages + WriteAheadLog.spare > $0.room ? $0.pages + WriteAheadLog.spare : nil }
+    guard let needed, let (log, methods) = Store.file(SQLITE_FCNTL_JOURNAL_POINTER, of: db.sqliteConnection) else { return }
+    var bytes: sqlite3_int64 = 0
+    guard methods.xFileSize(log, &bytes) == SQLITE_OK else { return }
+    if bytes < WriteAheadLog.headerBytes + needed * WriteAheadLog.pageBytes,
+      bytes < WriteAheadLog.keptBytes - WriteAheadLog.zeros.count,
+      // On a disk that is full the commit fails, or does not.
+      methods.xWrite(log, WriteAheadLog.zeros, Int32(WriteAheadLog.zeros.count), bytes) == SQLITE_OK
+    {
+      bytes += sqlite3_int64(WriteAheadLog.zeros.count)
+    }
+    state.withLock { $0.room = (Int(bytes) - WriteAheadLog.headerBytes) / WriteAheadLog.pageBytes }
   }
 
   private enum Step {

@@ -19,7 +19,11 @@ package struct JournalIndex: JournalAddresses {
     if try select.step() { return try RunOfRows(select, replica).last }
     var floor = try SQL(db, Statements.selectFloorSequence)
     try floor.bind(replica)
-    return try floor.step() ? UInt64(floor.integer(0)) : 0
+    guard try floor.step() else { return 0 }
+    guard let sequence = UInt64(exactly: floor.integer(0)) else {
+      throw MagicDataError(.notADatabase, "the database is damaged: a floor is below the first transaction")
+    }
+    return sequence
   }
 }
 

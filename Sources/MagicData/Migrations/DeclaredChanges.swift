@@ -74,6 +74,11 @@ struct DeclaredChanges {
           .model, "\(property.name) is converted, and is a relation or was one, which cannot be; give the property another name"
         )
       }
+      guard property.fillIn == nil || !property.kind.isRelation else {
+        throw MagicDataError(
+          .model, "\(property.name) holds objects, which are not filled in; give it a default, which new owners are stored with"
+        )
+      }
       guard !kinds.contains(.asset) || kinds.count == 1 && property.fillIn == nil else {
         throw MagicDataError(
           .model,

@@ -86,11 +86,8 @@ extension Instance {
     let (storage, slot) = property(index)
     let isOptional = layout.properties[index].role == .optional
     let isNil = isOptional && relation.kind == .reference && links.isEmpty
-    if !isNil, relation.isAsync, let record, let store = record.keeper, case let key = try key(record),
-      let asked = relation.slot(
-        asking: StoredProperty(
-          origin: store, owner: layout.type, holder: storage.part(of: slot).identity, zIndex: record.place.zIndex,
-          key: key, index: index, name: "\(layout.name).\(layout.properties[index].name)"))
+    if !isNil, relation.isAsync, let record, let store = record.keeper,
+      let asked = asking(index, relation, of: record.place.zIndex, try key(record), in: store)
     {
       storage[slot].slot = asked
       storage.setStored(at: slot)
@@ -103,5 +100,14 @@ extension Instance {
       storage[slot].slot = try relation.slot(of: links, among: objects) ?? .held(MissingObject(links))
       storage.setStored(at: slot)
     }
+  }
+
+  /// What asks a database for the objects of a property; `nil` for one whose objects come with their owner.
+  func asking(_ index: Int, _ relation: any RelationCodec, of zIndex: Int64, _ key: ObjectKey?, in database: Store) -> Slot? {
+    let (storage, slot) = property(index)
+    return relation.slot(
+      asking: StoredProperty(
+        origin: database, owner: layout.type, holder: storage.part(of: slot).identity, zIndex: zIndex, key: key, index: index,
+        name: "\(layout.name).\(layout.properties[index].name)"))
   }
 }

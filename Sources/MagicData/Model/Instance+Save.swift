@@ -202,11 +202,17 @@ extension Instance {
   func saved(
     _ saved: SavedObject, _ object: ObjectSave, mark: UInt8, held: [Int: Held] = [:], in database: Store
   ) {
+    let isAnother =
+      saved.extent.isMet && record.map { ($0.database, $0.place.zIndex) != (database.id, saved.place.zIndex) } ?? false
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
       let isAsSaved = storage[slot].save == mark
       if layout.relational.contains(index) {
-        savedRelation(index, saved.links[index], held[index], storage, slot, isAsSaved, isMet: saved.extent.isMet)
+        if isAnother, saved.links[index] == nil, storage[slot].isStored {
+          metRelation(index, saved, storage, slot, isAsSaved, in: database)
+        } else {
+          savedRelation(index, saved.links[index], held[index], storage, slot, isAsSaved, isMet: saved.extent.isMet)
+        }
         continue
       }
       if index == layout.primary, let number = saved.number {
@@ -260,6 +266,25 @@ extension Instance {
       storage.setStored(at: slot)
     } else if links != nil || !storage[slot].isStored {
       storage.setStored(held.map { .held($0) } ?? .null, at: slot, isEdited: true)
+    }
+  }
+
+  /// A relation that did not come along to the object that the instance is by now, which was there already: what has not been asked for is asked of that one.
+  private func metRelation(
+    _ index: Int, _ saved: SavedObject, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool, in database: Store
+  ) {
+    let asking = layout.properties[index].relation.flatMap {
+      self.asking(index, $0, of: saved.place.zIndex, saved.key, in: database)
+    }
+    switch (asking, storage.stored(at: slot)) {
+    case (let asking?, .held) where isAsSaved:
+      storage[slot].slot = asking
+      storage.setStored(at: slot)
+    case (let asking?, _):
+      storage.setStored(asking, at: slot, isEdited: !isAsSaved)
+    // What is in the place of that one's is not there.
+    case (nil, .held(let held)): held.links = []
+    default: storage.forget(at: slot, isEdited: !isAsSaved && storage[slot].isEdited)
     }
   }
 

@@ -140,6 +140,7 @@ extension Instance {
         if let number = memory.number, storage[slot].edits == memory.edits { storage[slot].slot = number }
         if let stored = memory.stored {
           if case .held(let held) = stored { held.links = memory.links }
+          if layout.relational.contains(memory.index), !isEdited { storage[slot].slot = stored }
           storage.setStored(stored, at: slot, isEdited: isEdited)
         } else {
           forgetSave(of: memory.index)

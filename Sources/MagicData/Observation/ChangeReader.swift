@@ -39,8 +39,9 @@ struct ChangeReader {
         guard let more = next, more.isOf(first) else { break }
         // A large one goes on in the next rows; of one that was compacted each counts its own.
         guard more.count == nil ? objects.count < count : objects.count == count else { throw ChangeReader.damaged() }
-        count += more.count ?? 0
-        row = more
+        let (sum, isTooMany) = count.addingReportingOverflow(more.count ?? 0)
+        guard !isTooMany else { throw ChangeReader.damaged() }
+        (count, row) = (sum, more)
       }
       guard objects.count == count else { throw ChangeReader.damaged() }
       // Of a transaction that was compacted meanwhile nothing may be left here.

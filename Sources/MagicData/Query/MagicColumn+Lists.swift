@@ -5,7 +5,9 @@ extension MagicComparable {
   public func isIn(_ values: some Sequence<Compared>) -> MagicPredicate {
     magicReference.asks { property in
       let values = try values.map { try $0.magicValue }
-      return .isAny(property, values)
+      // An empty asset is stored as nothing.
+      let any = Condition.isAny(property, values.filter { $0 != .null })
+      return values.contains(.null) ? .either(any, .isNil(property)) : any
     }
   }
 

@@ -14,7 +14,8 @@ internal import MagicJournal
 /// order and limit are worked out by SQLite; only the objects that are asked for are loaded. Texts are compared and sorted by their UTF-8
 /// bytes, so `é` in one scalar is not equal to `é` in two. Numbers compare as in Swift: NaN is equal to nothing, and -0.0 to 0.0. An object
 /// that was stored before its type had some property counts with that property's default, but for one of a property that holds an object: that is not
-/// in the database before its owner is saved again.
+/// in the database before its owner is saved again. Of a default that is another one each time, as `Date()` and `UUID()` are, it counts with the first one that the process made, and shows a
+/// new one each time it is fetched: give such a property a migration that fills it in, or make it an ``OptionMagicValue``.
 ///
 /// Objects whose required values have not all arrived from other replicas, or have a value which this version's type cannot be read from, such
 /// as a case that only a newer app knows, are in no result: they are not given out, not counted, take no place of a limit, are not removed, and

@@ -51,7 +51,7 @@ public struct AsyncMagical<Wrapped: Magical>: Magical {
     }
   }
 
-  /// Another value, which is saved with its owner.
+  /// Another value, which is saved with its owner. A property that was never set has nothing in it to call this on: assign `AsyncMagical(value:)`.
   public mutating func set(_ value: Wrapped) {
     state = .value(value)
   }

@@ -33,15 +33,18 @@ public struct MagicalSet<Element: MagicObject>: Magical {
     return true
   }
 
-  /// Takes an object out of the set; it stays in the database.
+  /// Takes an object out of the set; it stays in the database. So do other members that are the same by now: a save may have made them one object.
   ///
   /// - Complexity: O(*n*).
   /// - Returns: the member that was the same object; `nil` if there was none.
   @discardableResult
   public mutating func remove(_ element: Element) -> Element? {
-    guard let place = index.find(Member(element), in: elements) else { return nil }
+    let member = Member(element)
+    guard let place = index.find(member, in: elements) else { return nil }
     index = MemberIndex()
-    return elements.remove(at: place)
+    let removed = elements.remove(at: place)
+    if member.saved != nil { elements.removeAll { Member($0).isSame(as: member) } }
+    return removed
   }
 
   /// Takes out the members for which `shouldBeRemoved` says so; they stay in the database.

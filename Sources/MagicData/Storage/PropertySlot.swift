@@ -87,7 +87,8 @@ internal import MagicJournal
         """)
     }
     fatalError(
-      "\(name) (\(type)) was read before it was set; set it first, give it a default, or make it an @OptionMagicValue")
+      "\(name) (\(type)) was read before it was set, or changed in place; assign it first, give it a default, or make it an @OptionMagicValue"
+    )
   }
 }
 

@@ -95,9 +95,13 @@ enum Scope {
       if mapped == nil {
         do {
           mapped = try await store.write { db in try MappedType.make(layout, db) }
-        } catch let error as MagicDataError where error.code == .notAllowed {
-          mapped = try await store.read { db in try MappedType.find(layout, db, hasIndexes: false) }
-          if mapped == nil { throw error }
+        } catch let error as MagicDataError where MappedType.canDoWithoutIndexes(error) {
+          guard let found = try await store.read({ db in try MappedType.find(layout, db, hasIndexes: false) }) else {
+            throw error
+          }
+          // Who cannot write now may be able to later.
+          guard error.code == .notAllowed else { return found }
+          mapped = found
         }
       }
       guard let mapped else { throw MagicDataError(.failed, "the type \(layout.name) found no place in the database") }

@@ -233,7 +233,8 @@ import Testing
     "UPDATE magic_journal SET data = x''", "UPDATE magic_journal SET data = x'ff'",
     "UPDATE magic_journal SET data = x'020009'", "UPDATE magic_journal SET data = x'0107'",
     "DELETE FROM magic_journal",
-    "UPDATE magic_replica SET uuid = x'00'", "UPDATE magic_field SET id = id + 7", "UPDATE magic_field SET type = 9", "UPDATE magic_type SET id = 3",
+    "UPDATE magic_replica SET uuid = x'00'", "UPDATE magic_field SET type = 9", "UPDATE magic_type SET id = 3",
+    "UPDATE magic_field SET id = id + 7",
   ]) func aDamagedJournalIsAnError(sql: String) async throws {
     let magic = try await MagicData(path: folder["db"])
     try await magic.update(Cat("Tom", 4))

@@ -61,8 +61,11 @@ package struct ConnectionOptions: ParsableArguments {
     options.key = file(key, "KEY")
     // As git has it, and the same for every tool: the program that connects, and what it runs there.
     let environment = ProcessInfo.processInfo.environment
-    options.ssh = environment["MAGIC_SYNC_SSH"] ?? options.ssh
-    options.remoteProgram = environment["MAGIC_SYNC_REMOTE_PROGRAM"] ?? options.remoteProgram
+    func program(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+    options.ssh = program("MAGIC_SYNC_SSH") ?? options.ssh
+    options.remoteProgram = program("MAGIC_SYNC_REMOTE_PROGRAM") ?? options.remoteProgram
+    let certificates = [("--ca", authority), ("--fingerprint", fingerprint), ("--cert", certificate), ("--key", key)]
+    options.certificateOption = certificates.first { $1 != nil }?.0
     return options
   }
 }

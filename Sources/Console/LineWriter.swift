@@ -29,7 +29,8 @@ package final class LineWriter: Sendable {
     try LineWriter.write(pending, to: STDOUT_FILENO)
   }
 
-  /// Writes all of `bytes`; where there is no room for them, that has its exit code.
+  /// Writes all of `bytes`; where there is no room for them, that has its exit code. Where there will be, as in a pipe that somebody else has made non-blocking,
+  /// it waits until there is, or the task is cancelled.
   package static func write(_ bytes: some ContiguousBytes, to descriptor: Int32) throws {
     try bytes.withUnsafeBytes { bytes in
       var written = 0
@@ -40,12 +41,22 @@ package final class LineWriter: Sendable {
         } else if errno == EPIPE {
           // Who read has seen enough, which is no failure to speak of.
           throw ExitCode(128 + SIGPIPE)
-        } else if errno != EINTR && errno != EAGAIN {
+        } else if errno == EAGAIN {
+          try LineWriter.waitForRoom(descriptor)
+        } else if errno != EINTR {
           let name = descriptor == STDOUT_FILENO ? "standard output" : "the output"
           let (isFull, reason) = (errno == ENOSPC || errno == EDQUOT, String(cString: strerror(errno)))
           throw MagicDataError(isFull ? .full : .failed, "\(name) could not be written: \(reason)")
         }
       }
     }
+  }
+
+  /// Waits a moment: who is interrupted does not wait for a reader who takes nothing.
+  private static func waitForRoom(_ descriptor: Int32) throws {
+    try Task.checkCancellation()
+    var file = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    // Whatever it says, the next write says more.
+    poll(&file, 1, 100)
   }
 }

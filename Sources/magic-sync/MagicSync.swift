@@ -41,5 +41,5 @@ extension PullReport {
 }
 
 extension PushReport {
-  var status: ExitCode { unread.isEmpty ? .success : .partlyDone }
+  var status: ExitCode { unread.isEmpty && missingAssets == 0 ? .success : .partlyDone }
 }

@@ -185,6 +185,32 @@ import Testing
     #expect(try await c.magic.store.read { db in try DatabaseState(db).lastStamp } > end)
   }
 
+  /// K-16: where segments and a checkpoint stand for the same, as after a compaction that was killed, the checkpoint is taken once a segment turns out to be damaged.
+  @Test func aDamagedSegmentBelowAFloorHoldsNobodyBack() async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    for number in 0..<3 {
+      try await write(a, "title \(number)")
+      try await a.replicator.push()
+      if number == 0 { try await b.replicator.pull() }
+    }
+    let segments = folder["remote/segments"]
+    try FileManager.default.copyItem(at: segments, to: folder["kept"])
+    try await a.replicator.compact()
+    #expect(try names("remote/segments").isEmpty)
+    for name in try names("kept") {
+      try FileManager.default.copyItem(at: folder["kept/\(name)"], to: segments.appendingPathComponent(name))
+    }
+    let second = segments.appendingPathComponent(try names("kept").sorted()[1])
+    var bytes = try Data(contentsOf: second)
+    bytes[bytes.count - 9] ^= 4
+    try bytes.write(to: second)
+    try await write(a, "later")
+    try await a.replicator.push()
+    let report = try await b.replicator.pull()
+    #expect(report.checkpoints == 1 && report.gaps.isEmpty)
+    try await expectEqual([a, b])
+  }
+
   /// A floor that was damaged by hand is an error where it is read, and no crash.
   @Test func aFloorBelowTheFirstTransactionIsAnError() async throws {
     let (a, _) = try await twoWithHistory(2)

@@ -248,6 +248,33 @@ private struct Counted: MagicObject {
     try await expectEqual([a, b])
   }
 
+  /// The same if its database has gone on under another id since, as on another machine (J-30), or as what is rebuilt of it.
+  @Test func whoWasExpiredAndCopiedLosesNothing() async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    try await a.magic.update(Note("n", "first"))
+    try await settle([a, b])
+    let held = try await b.magic.object(of: Note.self, primary: "n")
+    world.advance(1_000)
+    try await a.magic.remove(try await a.magic.object(of: Note.self, primary: "n"))
+    world.advance(1_000)
+    held.stars = 2
+    try await b.magic.update(held)
+    try await a.replicator.push()
+    try await a.replicator.expire(try await b.magic.statistics().replica)
+    #expect(try await compactAll([a]) == [1, 0, 0])
+    try await b.magic.close()
+    try FileManager.default.copyItem(at: folder["b"], to: folder["copy"])
+    let copy = try replica("copy")
+    try await copy.replicator.pull()
+    #expect(try await copy.notes()["n"]?.title == "first")
+    try await settle([a, copy])
+    for replica in [a, copy] {
+      #expect(try await replica.notes()["n"]?.title == "first")
+      #expect(try await replica.notes()["n"]?.stars == 2)
+    }
+    try await expectEqual([a, copy])
+  }
+
   /// What is written anew is below whatever others write meanwhile: a remove, or another value (K-24).
   @Test func whatIsWrittenAnewIsBelowWhatOthersWrote() async throws {
     let (a, b) = (try replica("a"), try replica("b"))

@@ -80,6 +80,31 @@ import Testing
     }
   }
 
+  /// J-30: a copy that could not become a replica of its own yet does so with its first write; one that is taken back changes nothing of that.
+  @Test func aCopyThatRollsBackIsStillACopy() async throws {
+    struct Stop: Error {}
+    let id = try await makeOriginal()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    let other = try DatabaseQueue(path: folder["copy"].appendingPathComponent("default.sqlite3").path)
+    let copy = try await other.writeWithoutTransaction { db in
+      try db.execute(sql: "BEGIN IMMEDIATE")
+      let copy = try open("copy")
+      try db.execute(sql: "ROLLBACK")
+      return copy
+    }
+    try other.close()
+    await #expect(throws: Stop.self) {
+      try await copy.magic.transaction { tx in
+        try await tx.update(Note("never", "never"))
+        throw Stop()
+      }
+    }
+    try await copy.magic.close()
+    let again = try open("copy")
+    try await write("of the copy", by: again)
+    #expect(try await self.id(again) != id)
+  }
+
   /// J-30: whatever its path, it is the same file.
   @Test func aDatabaseThatIsMovedOrOpenedAgainKeepsItsID() async throws {
     let id = try await makeOriginal()

@@ -44,6 +44,20 @@ import Testing
     try await place.stop()
   }
 
+  /// W-12: the answer to a ping waits for room behind what is sent; what the server says meanwhile is heard.
+  @Test func anErrorIsHeardWhileAnAnswerWaitsForRoom() async throws {
+    let place = try await Place(.hub)
+    let magic = try place.magic("a")
+    // More than sockets hold.
+    try await magic.update(Photo("1", String(repeating: "a content that is sent as it is ", count: 1_000_000)))
+    let (ping, busy) = (RawSocket.frame(0x8d, []), RawSocket.frame(0xff, [9, 5] + Array("later".utf8)))
+    let proxy = try Proxy(to: try #require(place.server).port) { _ in Proxy.Fate(deafness: (100_000, ping + ping + busy)) }
+    await expectCode(.unreachable, naming: "later") {
+      try await MagicReplicator(magic, remote: SocketRemote("tcp://127.0.0.1:\(proxy.port)")).push()
+    }
+    try await place.stop()
+  }
+
   /// W-7: what came whole before a break is not asked for again.
   @Test func aPullGoesOnWhereItBroke() async throws {
     let place = try await Place(.hub)
@@ -141,5 +155,59 @@ import Testing
       try await task.value
     }
     try await expectEqual([a, b])
+  }
+
+  /// A host that answers nothing is waited for as long as somebody wants it.
+  @Test func whoConnectsIsInterruptedAtOnce() async throws {
+    let folder = try TemporaryFolder()
+    let full = try FullPort()
+    let a = try await MagicData(path: folder["a"])
+    let replicator = MagicReplicator(a, remote: try SocketRemote("tcp://127.0.0.1:\(full.port)"))
+    let pulling = Task { try await replicator.pull() }
+    try await Task.sleep(for: .milliseconds(500))
+    let start = ContinuousClock.now
+    pulling.cancel()
+    await #expect(throws: CancellationError.self) { try await pulling.value }
+    #expect(ContinuousClock.now - start < .seconds(5))
+    withExtendedLifetime(full) {}
+  }
+}
+
+/// A port at which nobody is answered: as many wait there as may, and nobody lets them in.
+private final class FullPort: Sendable {
+  let port: Int
+  private let descriptors: [Int32]
+
+  init() throws {
+    let listener = FullPort.make()
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    // More of them than there is room for.
+    let waiting = (0..<8).map { _ in FullPort.make() }
+    descriptors = [listener] + waiting
+    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        guard bind(listener, address, length) == 0, listen(listener, 1) == 0, getsockname(listener, address, &length) == 0
+        else { return false }
+        return waiting.allSatisfy { waiting in
+          guard fcntl(waiting, F_SETFL, O_NONBLOCK) == 0 else { return false }
+          return connect(waiting, address, length) == 0 || errno == EINPROGRESS
+        }
+      }
+    }
+    port = Int(in_port_t(bigEndian: address.sin_port))
+    guard isListening else { throw RawSocket.Failure(code: errno) }
+  }
+
+  deinit { for descriptor in descriptors { close(descriptor) } }
+
+  private static func make() -> Int32 {
+    #if canImport(Darwin)
+      socket(AF_INET, SOCK_STREAM, 0)
+    #else
+      socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    #endif
   }
 }

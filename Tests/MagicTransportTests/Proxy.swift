@@ -15,6 +15,8 @@ final class Proxy: Sendable {
     /// At most so many bytes pass at a time, and a pause after each.
     var piece = 65_536
     var pause: useconds_t = 0
+    /// After so many bytes of the client nothing more is taken from it; it is told this, and cut off.
+    var deafness: (after: Int, saying: [UInt8])?
   }
 
   // @unchecked: touched only while `lock` is held.
@@ -110,7 +112,16 @@ final class Proxy: Sendable {
 
     func pump(_ from: Int32, _ to: Int32) {
       var piece = [UInt8](repeating: 0, count: fate.piece)
+      var heard = 0
       while case let count = recv(from, &piece, piece.count, 0), count > 0 {
+        heard += count
+        if let (limit, words) = fate.deafness, from == ends.0, heard > limit {
+          // Until it waits for room.
+          usleep(1_000_000)
+          _ = words.withUnsafeBytes { send(from, $0.baseAddress, words.count, Proxy.flags) }
+          usleep(500_000)
+          return
+        }
         let passing = lock.withLock {
           let passing = min(left, count)
           left -= passing

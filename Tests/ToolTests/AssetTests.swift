@@ -36,6 +36,14 @@ struct Photo: MagicObject {
     return try FileManager.default.subpathsOfDirectory(atPath: path(name)).filter { $0.count >= 64 }
   }
 
+  /// A content that is neither here nor there is said by who pushes alone, too.
+  @Test func aPushSaysWhatNobodyHas() async throws {
+    try await write(1)
+    for name in try files("a") { try FileManager.default.removeItem(atPath: path("a/\(name)")) }
+    let push = try Tool.sync.run("push", path("a"), path("remote"))
+    #expect(push.status == 3 && push.errors.contains("1 asset is neither here"), "\(push)")
+  }
+
   private func expectContents(_ name: String, _ count: Int) async throws {
     let magic = try await MagicData(path: folder[name])
     let photos = try await magic.object(of: Photo.self)
@@ -90,7 +98,7 @@ struct Photo: MagicObject {
     let asset = folder["a/files/\(try #require(try files("a/files").sorted().first))"]
     let moved = folder["moved"]
     try FileManager.default.moveItem(at: asset, to: moved)
-    #expect(try Tool.sync.run("push", path("a"), path("less.magicbundle")).status == 0)
+    #expect(try Tool.sync.run("push", path("a"), path("less.magicbundle")).status == 3)
     try FileManager.default.moveItem(at: moved, to: asset)
     #expect(try Tool.sync.run("push", path("a"), path("less.magicbundle")).output.contains("pushed 1 asset"))
     try Tool.sync.run("clone", path("less.magicbundle"), path("d"))

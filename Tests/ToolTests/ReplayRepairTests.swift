@@ -461,6 +461,47 @@ private struct Ticket: MagicObject {
       try Tool.replay.run("undo", path("a"), "--since", "1h ago", "--type", "Else").output == "there is nothing to undo\n")
   }
 
+  /// An object that was removed and made again is that one to whoever goes on with it, and not the one that was removed.
+  @Test func whatOthersMadeOfAnObjectThatWasMadeAgainIsLeft() async throws {
+    struct Song: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var title: String
+      @OptionMagicValue var stars: Int?
+      init() {}
+      init(_ title: String) { (id, self.title) = ("n", title) }
+    }
+    let f = fixture
+    try await f.work("a") { magic in
+      let song = Song("old")
+      try await magic.update(song)
+      try await magic.remove(song)
+      try await magic.update(Song("new"))  // a:3
+    }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    try await f.work("b") { magic in
+      let song = try await magic.object(of: Song.self, primary: "n")
+      song.stars = 4
+      try await magic.update(song)
+    }
+    try Tool.sync.run("push", path("b"), path("remote"))
+    try Tool.sync.run("pull", path("a"), path("remote"))
+    let a = String(try replicas()[0].prefix(8))
+    let lines = try f.json("undo", path("a"), "--transaction", "\(a):3")
+    #expect(lines.events("undo").isEmpty)
+    #expect(lines.events("kept").texts("object") == ["n"])
+    try await f.work("a") { magic in
+      let song = try await magic.object(of: Song.self, primary: "n")
+      #expect(song.title == "new")
+    }
+    // Without the remove it would be the old one.
+    #expect(try Tool.replay.run("undo", path("a"), "--since", "\(a):2", "--replica", a).status == 0)
+    try await f.work("a") { magic in
+      let song = try await magic.object(of: Song.self, primary: "n")
+      #expect((song.title, song.stars) == ("old", 4))
+    }
+  }
+
   @Test func membersOfASetAreUndoneOneByOne() async throws {
     try await writeTeam()
     try await fixture.work("a") { magic in

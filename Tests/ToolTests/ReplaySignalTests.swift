@@ -61,6 +61,36 @@ import Testing
     }
   }
 
+  /// As another program may leave a pipe that it shares.
+  private func nonBlockingPipe() throws -> Pipe {
+    let pipe = Pipe()
+    let end = pipe.fileHandleForWriting.fileDescriptor
+    try #require(fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK) == 0)
+    return pipe
+  }
+
+  @Test func aNonBlockingPipeGetsAll() async throws {
+    try await writeMany()
+    let output = try nonBlockingPipe()
+    let process = try start(["state"], output: output)
+    let printed = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    #expect(process.terminationStatus == 0)
+    #expect(try printed == Tool.replay.run("state", path("a")).output)
+  }
+
+  /// Nobody takes what is printed, and who is interrupted does not wait for it.
+  @Test func whoHasNoRoomInANonBlockingPipeIsInterrupted() async throws {
+    try await writeMany()
+    let output = try nonBlockingPipe()
+    let process = try start(["state"], output: output)
+    #expect(try output.fileHandleForReading.read(upToCount: 10)?.count == 10)
+    kill(process.processIdentifier, SIGTERM)
+    let latest = ContinuousClock.now + .seconds(30)
+    while process.isRunning, ContinuousClock.now < latest { try await Task.sleep(for: .milliseconds(20)) }
+    try #require(!process.isRunning)
+    #expect(process.terminationStatus == 128 + SIGTERM)
+  }
+
   /// At any moment: who has not come to the end says so.
   @Test func whoReadsIsInterrupted() async throws {
     try await writeMany()

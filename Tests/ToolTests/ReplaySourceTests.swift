@@ -106,6 +106,43 @@ import Testing
     #expect(try Tool.replay.run("import", path("cut.jsonl"), "--into", path("elsewhere")).status == 3)
   }
 
+  /// A folder that is away for a while, as a share may be, is looked at again.
+  @Test func aFolderThatIsAwayIsFollowedOn() async throws {
+    try await fixture.write("first", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let log = try FollowingProcess([path("remote")])
+    #expect(log.prints(#""title":"first""#))
+    try FileManager.default.moveItem(atPath: path("remote"), toPath: path("away"))
+    #expect(log.prints(#""event":"retrying""#))
+    try FileManager.default.moveItem(atPath: path("away"), toPath: path("remote"))
+    try await fixture.write("second", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    #expect(log.prints(#""title":"second""#))
+    #expect(log.end() == 0)
+  }
+
+  /// K-16: what is readable behind a damaged file is shown, also where a checkpoint stands for that file.
+  @Test func whatFollowsADamagedFileBelowAFloorIsShown() async throws {
+    for title in ["1", "2", "3"] {
+      try await fixture.write(title, to: "a", id: "n")
+      try Tool.sync.run("push", path("a"), path("remote"))
+    }
+    try FileManager.default.copyItem(atPath: path("remote/segments"), toPath: path("kept"))
+    #expect(try Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    for name in try FileManager.default.contentsOfDirectory(atPath: path("kept")) {
+      try FileManager.default.copyItem(atPath: path("kept/\(name)"), toPath: path("remote/segments/\(name)"))
+    }
+    let second = URL(fileURLWithPath: try fixture.segments("remote").sorted()[1])
+    var bytes = try Data(contentsOf: second)
+    bytes[bytes.count - 9] ^= 4
+    try bytes.write(to: second)
+    try await fixture.write("later", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let log = try Tool.replay.run("log", path("remote"))
+    #expect(log.status == 3 && log.output.contains("later") && log.errors.contains(second.lastPathComponent), "\(log)")
+  }
+
+  // MARK: Damaged
   // MARK: Damaged
 
   private static let (batches, perBatch) = (3, 100)

@@ -45,6 +45,24 @@ struct Note: MagicObject {
     #expect(serve.status == 64 && serve.errors.contains("tls://"), "\(serve)")
   }
 
+  /// Nor does a client take a server for one that was checked.
+  @Test(arguments: ["--ca", "--fingerprint"], ["tcp://127.0.0.1:1", "hub"])
+  func whatChecksAServerIsForTLS(option: String, remote: String) async throws {
+    try await write("first", to: "a")
+    let value = option == "--ca" ? path("none.pem") : String(repeating: "0", count: 64)
+    let sync = try Tool.sync.run("sync", path("a"), remote.contains(":") ? remote : path(remote), option, value)
+    #expect(sync.status == 64 && sync.errors.contains("tls://"), "\(sync)")
+    #expect(!FileManager.default.fileExists(atPath: path("hub")))
+  }
+
+  /// An empty variable is none.
+  @Test func anEmptyProgramIsTheUsualOne() async throws {
+    try await write("first", to: "a")
+    let sync = try Tool.sync.run(
+      "sync", path("a"), "ssh://nobody.invalid/x", environment: ["MAGIC_SYNC_SSH": "", "PATH": folder.url.path])
+    #expect(sync.errors.contains("ssh") && !sync.errors.contains(":  could not be run"), "\(sync)")
+  }
+
   private func write(_ title: String, to name: String) async throws {
     let magic = try await MagicData(path: folder[name])
     try await magic.update(Note(title, title))

@@ -55,8 +55,9 @@ extension Store {
       let fresh = isTwin ? try DatabaseState.becomeReplica(surroundings, db) : nil
       var chance = Chance(surroundings)
       let next = Identifier.random(using: &chance)
-      // Until this is committed, the old one is in the file: also if it never is.
-      let isMarked = ReplicaMark([token, next], of: location)?.write(beside: location) ?? false
+      // Until this is committed, the old one is in the file: also if it never is. A twin's is not its own, and it stays one until then.
+      let marked = isTwin ? [next] : [token, next]
+      let isMarked = ReplicaMark(marked, of: location)?.write(beside: location) ?? false
       // Where no mark can be written the one that is there stays right, and a twin is known by its file alone from here on.
       guard isMarked || isTwin else {
         state.withLock { $0.isSure = true }
@@ -66,7 +67,7 @@ extension Store {
       db.afterNextTransaction { [state] _ in
         // Unless somebody else has begun to change it again.
         let tokens = ReplicaMark.beside(location)?.tokens
-        if isMarked, tokens == nil || tokens == [token, next] || tokens == [token] {
+        if isMarked, tokens == nil || tokens == marked || tokens == [token] {
           ReplicaMark([next], of: location)?.write(beside: location)
         }
         state.withLock { state in

@@ -84,8 +84,8 @@ final class WriteAheadLog: Sendable {
   /// - Returns: false if the WAL is long, and no checkpoint can be made beside the writer.
   private func grew(to pages: Int) -> Bool {
     let step = state.withLock { state -> Step in
-      // It began anew.
-      if pages < state.pages { state.checked = 0 }
+      // It began anew, and its file may have been cut.
+      if pages < state.pages { (state.checked, state.room) = (0, 0) }
       state.pages = pages
       guard pages - state.checked >= WriteAheadLog.step else { return .nothing }
       // Closing failed, and somebody writes on.

@@ -85,7 +85,9 @@ extension Value: Hashable {
     case .integer(let number): hasher.combine(number)
     case .real(let number): hasher.combine(number.bitPattern)
     case .text(let text), .asset(let text):
-      text.utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+      // One of Objective-C's has its bytes nowhere; a copy of it does.
+      var text = text
+      text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     case .bytes(let bytes), .coded(let bytes): hasher.combine(bytes)
     case .reference(let key): hasher.combine(key)
     case .list(let keys): hasher.combine(keys)

@@ -135,7 +135,7 @@ package protocol PassingCause: Error {}
 
 extension MagicDataError {
   /// Whether another try may go well though nobody did anything about it.
-  fileprivate var mayPass: Bool {
+  var mayPass: Bool {
     if cause is any PassingCause { return true }
     if cause is DisplacedDatabase { return false }
     return switch code {
@@ -148,7 +148,7 @@ extension MagicDataError {
 }
 
 /// Pauses that double, each with some chance, so that replicas which failed together do not come back together.
-private struct BackOff {
+struct BackOff {
   private let first: Duration
   private var pause: Duration
   private static let most = Duration.seconds(300)

@@ -259,11 +259,15 @@ struct FolderListing: Sendable {
 
   /// H-28: the sequences that are missing before others that are there; `nil` if none are, or if there is something to take.
   func hole(after sequence: UInt64, of replica: ReplicaID) -> ClosedRange<UInt64>? {
+    covered[replica] <= sequence ? holeInFiles(after: sequence, of: replica) : nil
+  }
+
+  /// The same for who reads files alone, and no checkpoint of which that could be had.
+  func holeInFiles(after sequence: UInt64, of replica: ReplicaID) -> ClosedRange<UInt64>? {
     let limit = limits[replica] ?? .max
-    guard covered[replica] <= sequence, sequence < limit, let runs = runs[replica],
-      runs.next(after: sequence) == nil,
-      let file = runs.files.first(where: { $0.name.first > sequence + 1 })
-    else { return nil }
-    return sequence + 1...min(file.name.first - 1, limit)
+    guard sequence < limit, next(after: sequence, of: replica) == nil else { return nil }
+    let next = runs[replica]?.files.first { $0.name.first > sequence + 1 }?.name.first
+    guard let last = next.map({ $0 - 1 }) ?? (covered[replica] > sequence ? covered[replica] : nil) else { return nil }
+    return sequence + 1...min(last, limit)
   }
 }

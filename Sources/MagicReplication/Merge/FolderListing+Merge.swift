@@ -53,18 +53,24 @@ extension FolderListing {
     try checkForks(JournalIndex(db), merger.held, own: own)
     var report = PullReport()
     var (taken, ahead) = ([TakenCheckpoint](), SegmentAhead())
+    var isLacking: Bool
     repeat {
+      let count = rejected.count
       try mergeCheckpoints(&merger, &taken, &report, meter, db)
       for replica in replicas { try mergeSegments(of: replica, &merger, &ahead, &report, meter) }
-    } while try lookAgain()
+      // What a damaged file would have led to, a checkpoint may stand for.
+      isLacking = rejected.count > count
+    } while try lookAgain() || isLacking
     let waiting = try adopt(&merger, db) { report.count($0.header) }
     try merger.finish()
     try keep(taken, beside: beside, before: (before, merger.mark), own: own, db)
     try UnsentAssets.keep(of: own, beyond: frontier, before: dropped, db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
-    // Who has never written or acknowledged anything may only read, or is thrown away.
-    if !merger.restored.isEmpty, try merger.held[own] > 0 || Members(db).all[own]?.acknowledged != nil {
+    // Who has never written or acknowledged anything, under whatever id, may only read, or is thrown away.
+    if !merger.restored.isEmpty,
+      try merger.held[own] > 0 || Members(db).all[own]?.acknowledged != nil || !UnsentAssets.left(db).isEmpty
+    {
       try store.write(merger.restored, db)
     }
     say(what: merger.held, leaves: &report, heldBack: Set(merger.heldBack.keys), said: said)

@@ -4,7 +4,7 @@ internal import MagicJournal
 
 package enum JournalGrowth: Sendable {
   case grown
-  /// A server could not be asked, and is asked again after a pause.
+  /// A server could not be asked, or a folder not be looked at, which happens again after a pause.
   case retrying(MagicDataError, after: Duration)
 }
 
@@ -21,20 +21,34 @@ extension JournalSource {
   package func growth() -> AsyncThrowingStream<JournalGrowth, any Error> {
     if case .fetched(let journal) = self { return journal.growth() }
     // Who comes back late has missed nothing: what is there is compared with what was.
-    let known = Locked<Mark?>(nil)
+    let known = Locked<(mark: Mark?, backOff: BackOff, pause: Duration)>((nil, BackOff(from: .seconds(1)), .zero))
     return AsyncThrowingStream {
       while !Task.isCancelled {
-        let mark = try await mark()
-        let isNew = known.withLock { known in
-          defer { known = mark }
-          return known != mark
+        // After what was told of last, or nothing.
+        try await Task.sleep(for: known.withLock(\.pause))
+        do {
+          let mark = try await mark()
+          let isNew = known.withLock { known in
+            defer { known.mark = mark }
+            known.backOff.reset()
+            known.pause = JournalSource.pause
+            return known.mark != mark
+          }
+          if isNew { return .grown }
+        } catch let error as MagicDataError where isFolder && error.mayPass {
+          // A share that is away comes back.
+          let pause = known.withLock { known in
+            known.pause = known.backOff.next()
+            return known.pause
+          }
+          return .retrying(error, after: pause)
         }
-        if isNew { return .grown }
-        try await Task.sleep(for: JournalSource.pause)
       }
       return nil
     }
   }
+
+  private var isFolder: Bool { if case .folder = self { true } else { false } }
 
   /// Between two looks: short for people, long for a disk.
   private static let pause = Duration.milliseconds(200)
@@ -46,9 +60,13 @@ extension JournalSource {
 
   private func mark() async throws -> Mark {
     switch self {
-    case .database(let magic): .row(try await magic.store.readBriefly { try DatabaseState($0).lastRow })
-    case .folder(let remote): .names(try remote.fileNames())
-    case .segment, .bundle, .export, .fetched: .row(0)
+    case .database(let magic): return .row(try await magic.store.readBriefly { try DatabaseState($0).lastRow })
+    case .folder(let remote):
+      let names = try remote.fileNames()
+      // One that is away by now was not listed whole.
+      try remote.check()
+      return .names(names)
+    case .segment, .bundle, .export, .fetched: return .row(0)
     }
   }
 }

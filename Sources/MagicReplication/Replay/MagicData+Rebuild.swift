@@ -30,6 +30,8 @@ extension MagicData {
         let isState = plan.isRun && !journal.troubles.isKeptLacking && !journal.hasUnheardClosings
         let dataSet = isState ? try journal.dataSet() : nil
         try DatabaseState.settle(try dataSet ?? DatabaseState(db).dataSet, db)
+        // K-24, as a pull has it: what one of the sources holds, another may have given up.
+        if isState, !plan.isForShow, !rebuilder.restored.isEmpty { try store.write(rebuilder.restored, db) }
         var report = rebuilder.report(now, journal)
         report.isOwnDataSet = !isState
         return report
@@ -122,6 +124,9 @@ private struct Rebuilder {
       })
     shuffled = plan.seed.map(Shuffled.init)
   }
+
+  /// What was given up of objects that live on.
+  var restored: [ObjectPurge] { merger.restored }
 
   mutating func run(_ journal: OpenJournal, _ checkCancelled: () throws -> Void) throws {
     read = journal.floor.frontier

@@ -167,13 +167,20 @@ private struct Undoer {
       now.fold(entry.operation, entry.fields, at: version, of: type.schema)
       entries.append((version, address, has(stamp, address), entry))
     }
+    entries.sort { $0.version < $1.version }
     let undoneRemoves = Set(entries.filter { $0.isUndone && $0.entry.operation.isRemove }.map(\.version.stamp))
-    // Without the remove nobody would have purged what it removed.
+    let lastRevival = entries.last { $0.isUndone && $0.entry.operation.code == .revival }?.version
+    var isMadeByRevival = lastRevival != nil
     for entry in entries where !entry.isUndone {
+      // Without the remove nobody would have purged what it removed.
       if let remove = entry.entry.operation.knownRemove, undoneRemoves.contains(remove.stamp) { continue }
       without.fold(entry.entry.operation, entry.entry.fields, at: entry.version, of: type.schema)
+      // It was there when it was made again, or others have made it again since.
+      if let lastRevival {
+        if entry.version < lastRevival { isMadeByRevival = !without.isAlive }
+        if entry.version > lastRevival, entry.entry.operation.code == .revival { isMadeByRevival = false }
+      }
     }
-    entries.sort { $0.version < $1.version }
     func author(_ version: Version) -> MagicObjectHistory.Author? {
       entries.first { $0.version == version }.map {
         .init(time: version.stamp.date, replica: $0.address.replica.description, sequence: $0.address.sequence)
@@ -192,7 +199,9 @@ private struct Undoer {
     case (true, true):
       // What others made of an object is nothing without what made it.
       let firstUpdate = entries.first { $0.entry.operation.isLife }
-      if let firstUpdate, firstUpdate.isUndone, !entries.contains(where: { !$0.isUndone && $0.version < firstUpdate.version }) {
+      let isMadeByFirst =
+        firstUpdate.map { first in first.isUndone && !entries.contains { !$0.isUndone && $0.version < first.version } } ?? false
+      if isMadeByFirst || isMadeByRevival {
         return keep(nil, entries.last { !$0.isUndone }?.version)
       }
       let later = now.values.filter { write in

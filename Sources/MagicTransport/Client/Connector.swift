@@ -15,19 +15,26 @@ extension SocketRemote {
           throw MagicDataError(
             .notAllowed, "others could read the token on its way to \(text); use tls://, a tunnel, or say --insecure")
         }
-        return (try await Connector.bootstrap.connect(host: host, port: port, channelInitializer: Connector.plain), nil)
+        let channel = try await Connector.unlessCancelled {
+          try await Connector.bootstrap.connect(host: host, port: port, channelInitializer: Connector.plain)
+        }
+        return (channel, nil)
       case .unix(let path):
-        return (try await Connector.bootstrap.connect(unixDomainSocketPath: path, channelInitializer: Connector.plain), nil)
+        let channel = try await Connector.unlessCancelled {
+          try await Connector.bootstrap.connect(unixDomainSocketPath: path, channelInitializer: Connector.plain)
+        }
+        return (channel, nil)
       case .tls(let host, let port):
         let tls = try ClientTLS(options, host: host)
-        return (
+        let channel = try await Connector.unlessCancelled {
           try await Connector.bootstrap.connect(host: host, port: port) { channel in
             channel.eventLoop.makeCompletedFuture {
               try channel.pipeline.syncOperations.addHandler(tls.handler())
               return try channel.frames(isServer: false)
             }
-          }, nil
-        )
+          }
+        }
+        return (channel, nil)
       case .ssh(let user, let host, let port, let path):
         return try await Connector.ssh(options, user: user, host: host, port: port, path: path)
       }
@@ -51,6 +58,28 @@ enum Connector {
 
   static let plain: @Sendable (any Channel) -> EventLoopFuture<NIOAsyncChannel<Frame, Frame>> = { channel in
     channel.eventLoop.makeCompletedFuture { try channel.frames(isServer: false) }
+  }
+
+  /// Waits for a connection until the task is cancelled, of which NIO's `connect` does not hear.
+  ///
+  /// What is waited for no more ends by itself, within `WireLimits.connect` of an address; a connection that comes about after all is closed.
+  fileprivate static func unlessCancelled(
+    _ connect: @Sendable @escaping () async throws -> NIOAsyncChannel<Frame, Frame>
+  ) async throws -> NIOAsyncChannel<Frame, Frame> {
+    try Task.checkCancellation()
+    let (connections, continuation) = AsyncThrowingStream<NIOAsyncChannel<Frame, Frame>, any Error>.makeStream()
+    Task {
+      do {
+        let channel = try await connect()
+        if case .terminated = continuation.yield(channel) { try await channel.executeThenClose { _, _ in } }
+      } catch {
+        continuation.finish(throwing: error)
+      }
+    }
+    var iterator = connections.makeAsyncIterator()
+    // A stream ends when who waits for it is cancelled.
+    guard let channel = try await iterator.next() else { throw CancellationError() }
+    return channel
   }
 
   /// Few words for what the system said.

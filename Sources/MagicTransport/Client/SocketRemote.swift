@@ -31,6 +31,8 @@ public struct SocketRemote: Sendable {
     public var ssh = "ssh"
     /// For an `ssh:` address: `magic-sync` as the other machine's shell finds it.
     public var remoteProgram = "magic-sync"
+    /// An option of a command line that was given for a certificate, the server's or the client's: it means nothing to a server without.
+    package var certificateOption: String?
 
     public init() {}
   }
@@ -150,15 +152,30 @@ private struct Reader: Sendable {
   }
 
   func run(_ inbound: NIOAsyncChannelInboundStream<Frame>, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
+    await withTaskGroup(of: Void.self) { group in
+      await read(inbound) { [isAnswering = Locked(false)] in
+        // The answer waits for room behind what is sent, which over a slow link takes longer than a silence: what is heard meanwhile counts (W-12). One is enough of several.
+        let isFirst = isAnswering.withLock { isAnswering in
+          defer { isAnswering = true }
+          return !isAnswering
+        }
+        guard isFirst else { return }
+        group.addTask {
+          try? await outbound.write(Frame(.pong))
+          isAnswering.withLock { $0 = false }
+        }
+      }
+      group.cancelAll()
+    }
+  }
+
+  private func read(_ inbound: NIOAsyncChannelInboundStream<Frame>, answer: () -> Void) async {
     var failure: MagicDataError?
     do {
       silence.set(WireLimits.silence)
       for try await frame in inbound {
         switch frame.kind {
-        case .ping:
-          // The answer waits for room, and must not for ever.
-          silence.set(WireLimits.silence)
-          try await outbound.write(Frame(.pong))
+        case .ping: answer()
         case .changed: changes.tell()
         case .error:
           mailbox.finish(WireError.said(frame, by: text))

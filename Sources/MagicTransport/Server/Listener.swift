@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Logging
 internal import MagicData
 internal import MagicReplication
 internal import NIOCore
@@ -9,10 +10,11 @@ internal import NIOSSL
 struct Listener: Sendable {
   private let endpoint: Endpoint
   private let tls: NIOSSLContext?
+  private let logger: Logger
 
   /// - Throws: `MagicDataError` for an address that must not be listened at.
   init(_ endpoint: Endpoint, _ options: MagicServer.Options) throws {
-    self.endpoint = endpoint
+    (self.endpoint, logger) = (endpoint, options.logger)
     switch endpoint {
     case .tcp(let host, _):
       guard options.isInsecure || Endpoint.isLoopback(host) else {
@@ -50,8 +52,8 @@ struct Listener: Sendable {
   func bind() async throws -> Bound {
     let (connections, continuation) = AsyncStream.makeStream(of: (any Channel).self)
     let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .serverChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard()) }
+      .serverChannelInitializer { [logger] channel in
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard(logger)) }
       }
       .serverChannelOption(.backlog, value: 512)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)

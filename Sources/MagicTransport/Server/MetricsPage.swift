@@ -20,7 +20,7 @@ struct MetricsPage: Sendable {
     do {
       channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         .serverChannelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard()) }
+          channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard(house.logger)) }
         }
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         .childChannelInitializer { channel in
@@ -83,5 +83,30 @@ private final class Page: ChannelInboundHandler {
 final class AcceptGuard: ChannelInboundHandler {
   typealias InboundIn = any Channel
 
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+  private let logger: Logger
+  /// Whether it was said that none can be taken, and none was since.
+  private var isSaid = false
+
+  /// What the system lacks is lacking for a while, and the connection that waits for it would be tried again at once.
+  private static let (lacks, pause) = ([EMFILE, ENFILE, ENOBUFS, ENOMEM], TimeAmount.milliseconds(100))
+
+  init(_ logger: Logger) {
+    self.logger = logger
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    isSaid = false
+    context.fireChannelRead(data)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    guard let error = error as? IOError, AcceptGuard.lacks.contains(error.errnoCode) else { return }
+    if !isSaid { logger.warning("connections have to wait: \(Connector.reason(error))") }
+    isSaid = true
+    let channel = context.channel
+    // Who has closed it meanwhile takes no connections.
+    channel.setOption(.autoRead, value: false).whenSuccess {
+      channel.eventLoop.scheduleTask(in: AcceptGuard.pause) { channel.setOption(.autoRead, value: true) }
+    }
+  }
 }

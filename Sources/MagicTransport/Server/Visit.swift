@@ -341,7 +341,7 @@ final class Visit: Sendable {
     house.tally.ended(failure)
     let seconds = duration / .milliseconds(1) / 1_000
     let (who, reason) = shared.withLock {
-      ($0.who, $0.isSilent ? ", closed for its silence" : $0.isCut ? ", cut short: the server stopped" : "")
+      ($0.who, $0.isCut ? ", cut short: the server stopped" : $0.isSilent ? ", closed for its silence" : "")
     }
     let end = failure.map { ", refused: \($0.message)" } ?? reason
     // One line, whatever a client wrote.
@@ -396,7 +396,8 @@ final class Visit: Sendable {
   /// Who has asked for nothing is told to go; what was asked is finished first.
   private func watchStop(_ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
     await house.stop.wait(after: 0)
-    let latest = ContinuousClock.now + WireLimits.grace
+    // What it takes to say so is part of it.
+    let latest = ContinuousClock.now + WireLimits.grace - WireLimits.linger
     while !Task.isCancelled {
       let mayGo = shared.withLock { shared in
         guard !shared.isBusy || shared.isOver || ContinuousClock.now > latest else { return false }
@@ -408,7 +409,18 @@ final class Visit: Sendable {
       try? await Task.sleep(for: .milliseconds(20))
     }
     guard !Task.isCancelled else { return }
-    try? await outbound.write(WireError(.busy, "the server is stopping").frame)
+    await sayStop(outbound)
     try? await channel.channel.close()
+  }
+
+  /// Who takes nothing has no room for it either, and is not waited for.
+  private func sayStop(_ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { try? await outbound.write(WireError(.busy, "the server is stopping").frame) }
+      group.addTask { try? await Task.sleep(for: WireLimits.linger) }
+      await group.next()
+      // It ends the write as well.
+      group.cancelAll()
+    }
   }
 }

@@ -39,6 +39,13 @@ struct Push: Command {
         }
       }
     }
+    if report.missingAssets > 0, !output.quiet {
+      Terminal.say(
+        """
+        the content of \(report.missingAssets.counted("asset")) is neither here nor in the remote: `magic-sync verify` names the files, and a \
+        pull from a remote that has them brings them
+        """, .yellow)
+    }
     let exchanged = Exchanged(madeRemote: isNew, pushed: Moved(report))
     return Outcome(
       text: exchanged.sentences(database.path, place.text), content: exchanged, status: report.status)

@@ -131,7 +131,9 @@ struct Serve: Command {
       let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
     #endif
     guard getrlimit(resource, &limit) == 0 else { return }
-    limit.rlim_cur = min(limit.rlim_max, 8_192)
+    let wanted = min(limit.rlim_max, 8_192)
+    guard limit.rlim_cur < wanted else { return }
+    limit.rlim_cur = wanted
     setrlimit(resource, &limit)
   }
 

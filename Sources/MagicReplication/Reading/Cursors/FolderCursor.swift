@@ -41,7 +41,7 @@ final class FolderCursor: TransactionCursor {
         return found
       }
       guard let file = listing.next(after: held, of: replica) else {
-        guard let hole = listing.hole(after: held, of: replica) else {
+        guard let hole = listing.holeInFiles(after: held, of: replica) else {
           if let gap = listing.gap(to: listing.put[replica], of: replica, beyond: held) { troubles.add(gap) }
           sayUnread()
           break

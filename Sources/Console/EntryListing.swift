@@ -27,6 +27,22 @@ package final class EntryListing: @unchecked Sendable {
     try output.tell(untold)
     return (report, reached)
   }
+
+  /// The same, once it is there: a folder on a share may be away for a while, which is known before anything of it is read.
+  package func printOnceThere(
+    _ source: JournalSource, _ selection: LogSelection, after: Frontier
+  ) async throws -> (report: MagicReadReport, reached: Frontier) {
+    var pause = Duration.seconds(1)
+    while true {
+      do {
+        return try await print(source, selection, after: after)
+      } catch let error as MagicDataError where source.isFolder && error.code == .notFound {
+        try output.tell(error, retryingAfter: pause)
+        try await Task.sleep(for: pause)
+        pause = min(pause * 2, .seconds(300))
+      }
+    }
+  }
 }
 
 extension OutputOptions {

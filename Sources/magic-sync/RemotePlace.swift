@@ -25,10 +25,6 @@ enum RemotePlace: Sendable {
       // Nothing was looked for yet: it is no address, or no fingerprint.
       throw ValidationError(error.message)
     }
-    // Who wrote tcp:// for tls:// would take the server for one that was checked.
-    if let option = options.certificateOption, !address.lowercased().hasPrefix("tls:") {
-      throw ValidationError("\(option) is for a tls:// URL, and \(address) is none: nothing is encrypted or checked there.")
-    }
     switch meant {
     case .folder(let remote):
       self = remote.folder.pathExtension.lowercased() == "magicbundle" ? .bundle(remote.folder) : .folder(remote)

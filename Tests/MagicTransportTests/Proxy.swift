@@ -119,7 +119,7 @@ final class Proxy: Sendable {
           // Until it waits for room.
           usleep(1_000_000)
           _ = words.withUnsafeBytes { send(from, $0.baseAddress, words.count, Proxy.flags) }
-          usleep(500_000)
+          usleep(3_000_000)
           return
         }
         let passing = lock.withLock {

@@ -46,13 +46,14 @@ struct Note: MagicObject {
   }
 
   /// Nor does a client take a server for one that was checked.
-  @Test(arguments: ["--ca", "--fingerprint"], ["tcp://127.0.0.1:1", "hub"])
+  @Test(arguments: ["--ca", "--fingerprint"], ["tcp://127.0.0.1:1", "unix:/nowhere"])
   func whatChecksAServerIsForTLS(option: String, remote: String) async throws {
     try await write("first", to: "a")
     let value = option == "--ca" ? path("none.pem") : String(repeating: "0", count: 64)
-    let sync = try Tool.sync.run("sync", path("a"), remote.contains(":") ? remote : path(remote), option, value)
+    let sync = try Tool.sync.run("sync", path("a"), remote, option, value)
     #expect(sync.status == 64 && sync.errors.contains("tls://"), "\(sync)")
-    #expect(!FileManager.default.fileExists(atPath: path("hub")))
+    let log = try Tool.replay.run("log", remote, option, value)
+    #expect(log.status != 0 && log.errors.contains("tls://"), "\(log)")
   }
 
   /// An empty variable is none.

@@ -150,7 +150,7 @@ extension Scope {
         guard let mapped = try store.readBlocking({ db in try MappedType.find(layout, db, hasIndexes: false) }) else {
           throw error
         }
-        if error.code == .notAllowed { store.remember(mapped, as: type) }
+        if error.code != .transaction { store.remember(mapped, as: type) }
         return mapped
       }
     }

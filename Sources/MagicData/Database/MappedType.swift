@@ -114,11 +114,11 @@ final class MappedType: Sendable {
     return known
   }
 
-  /// The type as the database knows it; `nil` if something of it is new.
-  ///
   /// Whether what kept somebody from making a type's indexes keeps nobody from reading it without.
   static func canDoWithoutIndexes(_ error: MagicDataError) -> Bool { [.notAllowed, .busy, .transaction].contains(error.code) }
 
+  /// The type as the database knows it; `nil` if something of it is new.
+  ///
   /// - Parameter hasIndexes: `false` if it does without those that are missing, for who cannot make them.
   static func find(_ layout: Layout, _ db: Connection, hasIndexes: Bool = true) throws -> MappedType? {
     let schema = try StoredSchema(db)

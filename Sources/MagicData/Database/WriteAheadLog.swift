@@ -112,6 +112,8 @@ final class WriteAheadLog: Sendable {
   func checkpoint(_ mode: Database.CheckpointMode, onWriter db: Database) throws {
     queue.sync {}
     _ = try db.checkpoint(mode)
+    // It may have been cut.
+    state.withLock { $0.room = 0 }
   }
 
   /// Waits for the checkpoint that runs; there will be no other.

@@ -99,8 +99,8 @@ enum Scope {
           guard let found = try await store.read({ db in try MappedType.find(layout, db, hasIndexes: false) }) else {
             throw error
           }
-          // Who cannot write now may be able to later.
-          guard error.code == .notAllowed else { return found }
+          // Where others are at it, who asks again need not wait again; the next opening makes them.
+          guard error.code != .transaction else { return found }
           mapped = found
         }
       }

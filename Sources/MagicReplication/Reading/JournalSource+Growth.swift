@@ -48,7 +48,8 @@ extension JournalSource {
     }
   }
 
-  private var isFolder: Bool { if case .folder = self { true } else { false } }
+  /// Whether it may be away for a while.
+  package var isFolder: Bool { if case .folder = self { true } else { false } }
 
   /// Between two looks: short for people, long for a disk.
   private static let pause = Duration.milliseconds(200)

@@ -30,8 +30,11 @@ extension MagicData {
         let isState = plan.isRun && !journal.troubles.isKeptLacking && !journal.hasUnheardClosings
         let dataSet = isState ? try journal.dataSet() : nil
         try DatabaseState.settle(try dataSet ?? DatabaseState(db).dataSet, db)
-        // K-24, as a pull has it: what one of the sources holds, another may have given up.
-        if isState, !plan.isForShow, !rebuilder.restored.isEmpty { try store.write(rebuilder.restored, db) }
+        // K-24: what a database among the sources holds, another source may have given up. Who has none leaves it to others.
+        let hasDatabase = sources.contains { if case .database = $0 { true } else { false } }
+        if isState, hasDatabase, !plan.isForShow, !plan.isPart, !rebuilder.restored.isEmpty {
+          try store.write(rebuilder.restored, db)
+        }
         var report = rebuilder.report(now, journal)
         report.isOwnDataSet = !isState
         return report

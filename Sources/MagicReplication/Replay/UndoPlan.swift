@@ -175,10 +175,11 @@ private struct Undoer {
       // Without the remove nobody would have purged what it removed.
       if let remove = entry.entry.operation.knownRemove, undoneRemoves.contains(remove.stamp) { continue }
       without.fold(entry.entry.operation, entry.entry.fields, at: entry.version, of: type.schema)
-      // It was there when it was made again, or others have made it again since.
+      // It was there when it was made again, or others have removed it since, or made it again.
       if let lastRevival {
         if entry.version < lastRevival { isMadeByRevival = !without.isAlive }
-        if entry.version > lastRevival, entry.entry.operation.code == .revival { isMadeByRevival = false }
+        let operation = entry.entry.operation
+        if entry.version > lastRevival, operation.isRemove || operation.code == .revival { isMadeByRevival = false }
       }
     }
     func author(_ version: Version) -> MagicObjectHistory.Author? {

@@ -46,6 +46,11 @@ public struct SocketRemote: Sendable {
     endpoint = try Endpoint(address)
     self.options = options
     if let fingerprint = options.fingerprint { _ = try ClientTLS.digits(fingerprint) }
+    // Who wrote tcp:// for tls:// would take the server for one that was checked.
+    if case .tls = endpoint { return }
+    if let option = options.certificateOption {
+      throw MagicDataError(.value, "\(option) is for a tls:// URL, and \(address) is none: it does not say who is there")
+    }
   }
 
   /// The address, in full.
@@ -152,30 +157,29 @@ private struct Reader: Sendable {
   }
 
   func run(_ inbound: NIOAsyncChannelInboundStream<Frame>, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
+    let pings = ChangeSignal()
     await withTaskGroup(of: Void.self) { group in
-      await read(inbound) { [isAnswering = Locked(false)] in
-        // The answer waits for room behind what is sent, which over a slow link takes longer than a silence: what is heard meanwhile counts (W-12). One is enough of several.
-        let isFirst = isAnswering.withLock { isAnswering in
-          defer { isAnswering = true }
-          return !isAnswering
-        }
-        guard isFirst else { return }
-        group.addTask {
-          try? await outbound.write(Frame(.pong))
-          isAnswering.withLock { $0 = false }
+      group.addTask {
+        // The answer waits for room behind what is sent, which over a slow link takes longer than a silence: what is heard meanwhile counts (W-12). One is enough for several.
+        var heard = 0
+        while !Task.isCancelled {
+          await pings.wait(after: heard)
+          heard = pings.count
+          guard !Task.isCancelled, (try? await outbound.write(Frame(.pong))) != nil else { return }
         }
       }
+      await read(inbound, pings)
       group.cancelAll()
     }
   }
 
-  private func read(_ inbound: NIOAsyncChannelInboundStream<Frame>, answer: () -> Void) async {
+  private func read(_ inbound: NIOAsyncChannelInboundStream<Frame>, _ pings: ChangeSignal) async {
     var failure: MagicDataError?
     do {
       silence.set(WireLimits.silence)
       for try await frame in inbound {
         switch frame.kind {
-        case .ping: answer()
+        case .ping: pings.tell()
         case .changed: changes.tell()
         case .error:
           mailbox.finish(WireError.said(frame, by: text))

@@ -69,7 +69,7 @@ struct Log: Command {
             try output.tell(error, retryingAfter: pause)
             continue
           }
-          let more = try await listing.print(source, selection, after: reached)
+          let more = try await listing.printOnceThere(source, selection, after: reached)
           (report, reached) = (report.followed(by: more.report, after: reached), more.reached)
         }
       } catch is CancellationError {

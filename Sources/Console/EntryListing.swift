@@ -32,14 +32,14 @@ package final class EntryListing: @unchecked Sendable {
   package func printOnceThere(
     _ source: JournalSource, _ selection: LogSelection, after: Frontier
   ) async throws -> (report: MagicReadReport, reached: Frontier) {
-    var pause = Duration.seconds(1)
+    var backOff = BackOff(from: .seconds(1))
     while true {
       do {
         return try await print(source, selection, after: after)
       } catch let error as MagicDataError where source.isFolder && error.code == .notFound {
+        let pause = backOff.next()
         try output.tell(error, retryingAfter: pause)
         try await Task.sleep(for: pause)
-        pause = min(pause * 2, .seconds(300))
       }
     }
   }

@@ -54,7 +54,7 @@ final class WriteAheadLog: Sendable {
       }, Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// Pages that a small transaction writes at most.
+  /// Pages that a small transaction mostly writes; for one that writes more the file grows with its pages.
   private static let spare = 4
   /// What the file grows by: more leaves the processor's cache until it is written over.
   private static let zeros = [UInt8](repeating: 0, count: 65_536)

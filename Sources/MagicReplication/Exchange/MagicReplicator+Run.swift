@@ -148,19 +148,19 @@ extension MagicDataError {
 }
 
 /// Pauses that double, each with some chance, so that replicas which failed together do not come back together.
-struct BackOff {
+package struct BackOff {
   private let first: Duration
   private var pause: Duration
   private static let most = Duration.seconds(300)
 
-  init(from first: Duration) {
+  package init(from first: Duration) {
     self.first = min(max(first, .milliseconds(10)), BackOff.most)
     pause = self.first
   }
 
   mutating func reset() { pause = first }
 
-  mutating func next() -> Duration {
+  package mutating func next() -> Duration {
     defer { pause = min(pause * 2, BackOff.most) }
     return min(pause * Double.random(in: 0.75...1.25), BackOff.most)
   }

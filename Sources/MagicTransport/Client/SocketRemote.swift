@@ -165,6 +165,7 @@ private struct Reader: Sendable {
         while !Task.isCancelled {
           await pings.wait(after: heard)
           heard = pings.count
+          // Why it cannot be written, whoever reads is told as well.
           guard !Task.isCancelled, (try? await outbound.write(Frame(.pong))) != nil else { return }
         }
       }

@@ -79,31 +79,88 @@ import Testing
   @Test func numbersOfARangeFollowEachOther() async throws {
     try await magic.update(contentsOf: (1...100).map { Visit($0, "Rome", day: $0 % 7) })
     let type = try #require(magic.store.known(Visit.self))
-    let (primary, sql) = (try #require(type.layout.primary), try #require(type.takeAll))
-    func isTaken(from number: Int64) async throws -> Bool {
-      try await magic.store.read { db in
+    let primary = try #require(type.layout.primary)
+    func isTaken(from number: Int64, areBorn: Bool = false) async throws -> Bool {
+      let sql = try #require(type.stored.takeRange(type.columns, areBorn: areBorn))
+      return try await magic.store.read { db in
         try type.reads.withUnsafeBufferPointer { reads in
           let rows = FetchedRows()
-          var reading = RowReading(rows, type, reads, nil, in: .numbers(primary, from: number))
+          var reading = RowReading(rows, type, reads, nil, in: .parallel(primary, ahead: number - 1, from: 1, areBorn: areBorn))
           var statement = try SQL(db, sql)
+          try statement.bind(1 as Int64)
+          try statement.bind(100 as Int64)
           do {
             try RowFunction.run(&statement, db, &reading)
           } catch is RowsOutOfOrder {
             return false
           }
-          return rows.count == 100
+          return rows.count == 100 && rows.places.map(\.zIndex) == Array(1...100)
         }
       }
     }
     #expect(try await isTaken(from: 1))
     #expect(try await !isTaken(from: 0))
     #expect(try await !isTaken(from: 2))
+    // One that is named by its birth has come in the meantime.
+    let born = Visit()
+    (born.place, born.day) = ("Rome", 1)
+    try await magic.update(born)
+    #expect(try await !isTaken(from: 1))
+    #expect(try await isTaken(from: 1, areBorn: true))
+    try await magic.remove(born)
+    #expect(try await isTaken(from: 1))
     // As when another replica has won the last one (M-17).
     try await magic.store.write { db in try db.execute(sql: "UPDATE Visit SET number = 2305843009213706297 WHERE number = 100")
     }
     #expect(try await !isTaken(from: 1))
     try await magic.store.write { db in try db.execute(sql: "UPDATE Visit SET number = NULL WHERE number > 100") }
     #expect(try await !isTaken(from: 1))
+  }
+
+  /// Their z indexes are counted: whoever saves or removes one has the object that it was read as.
+  @Test(arguments: [false, true]) func objectsOfARangeOfNumbersAreThemselves(areBorn: Bool) async throws {
+    try await magic.update(
+      contentsOf: (0..<200).map { number in
+        let visit = areBorn ? Visit() : Visit(number, "", day: 0)
+        (visit.place, visit.day) = ("a place whose name needs memory of its own, unlike \(number)", number)
+        return visit
+      })
+    let first = try #require(try await magic.query(of: Visit.self).sorted(by: \.number).first())
+    let range = first.number + 20..<first.number + 120
+    let visits = try await magic.query(of: Visit.self).where { range.contains($0.number) }.sorted(by: \.number).all()
+    #expect(try #require(magic.store.known(Visit.self)).gaps.withLock { $0 } == 0)
+    #expect(visits.map(\.day) == Array(20..<120))
+    for visit in visits {
+      #expect(try magic.zIndex(of: visit) == magic.zIndex(of: await magic.object(of: Visit.self, primary: visit.number)))
+    }
+    visits[7].place = "Paris"
+    visits[8].rating = 3
+    try await magic.update(contentsOf: visits)
+    try await magic.remove(visits[9])
+    let others = try await magic.object(of: Visit.self)
+    #expect(others.map(\.day) == Array(0..<200).filter { $0 != 29 })
+    #expect(others.filter { $0.place == "Paris" }.map(\.day) == [27])
+    #expect(others.filter { $0.rating == 3 }.map(\.day) == [28])
+    #expect(try await faultyPlaces(magic) == [])
+  }
+
+  /// An index that has all columns has them in the order of the numbers, which is not that of the objects in between.
+  @Test func numbersOfARangeThatAreOutOfOrderInBetween() async throws {
+    struct Word: MagicObject {
+      @PrimaryMagicValue var number: Int
+      @MagicValue var text: String
+      static var magicIndexes: [MagicIndex] { [MagicIndex(\Word.number, \Word.text)] }
+      init() {}
+      init(_ number: Int) { (self.number, text) = (number, "word \(number)") }
+    }
+    try await magic.update(contentsOf: (0..<300).map { Word($0 == 100 ? 150 : $0 == 150 ? 100 : $0) })
+    let query = magic.query(of: Word.self).where { (0..<300).contains($0.number) }.sorted(by: \.number)
+    for word in try await query.all() { #expect(word.text == "word \(word.number)") }
+    let word = try await query.all()[100]
+    word.text = "a hundred"
+    try await magic.update(word)
+    #expect(try await magic.object(of: Word.self, primary: 100).text == "a hundred")
+    #expect(try await magic.object(of: Word.self, primary: 150).text == "word 150")
   }
 
   private func hasOrder<Object: MagicObject>(_ type: Object.Type) throws -> Bool {

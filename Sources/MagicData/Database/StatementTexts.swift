@@ -2,7 +2,7 @@
 final class StatementTexts: Sendable {
   enum Use: Hashable {
     case zIndex(isBirth: Bool)
-    case zIndexOfNumber
+    case zIndexesOfNumbers
     case selectLast(isBirth: Bool)
     case key
     case keysAfter
@@ -15,6 +15,7 @@ final class StatementTexts: Sendable {
     case update([Int], isBirth: Bool)
     case select([Int], StoredType.Condition)
     case take([Int], StoredType.Condition)
+    case takeRange([Int], areBorn: Bool)
   }
 
   private let texts = Locked<[Use: String]>([:])

@@ -220,8 +220,13 @@ package final class StoredType: Sendable {
       "SELECT z_index, \(name), magic_last FROM \(quotedTable) WHERE z_index > ? ORDER BY z_index LIMIT ?"
     }
   }
-  /// Of the object that has a number, whatever names it.
-  var selectZIndexOfNumber: String { texts[.zIndexOfNumber] { "SELECT z_index FROM \(quotedTable) WHERE \(quotedKey) = ?" } }
+  /// The z indexes of the objects that have two numbers, and whether any object is named by its birth.
+  var selectZIndexesOfNumbers: String {
+    texts[.zIndexesOfNumbers] {
+      let zIndex = "(SELECT z_index FROM \(quotedTable) WHERE \(quotedKey) = ?)"
+      return "SELECT \(zIndex), \(zIndex), EXISTS (SELECT 1 FROM \(quotedTable) WHERE magic_birth IS NOT NULL)"
+    }
+  }
   var selectNumber: String { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" }
   /// Of an object that is named by its birth.
   var updateNumber: String { "UPDATE \(quotedTable) SET \(quotedKey) = ? WHERE magic_birth = ?" }
@@ -306,6 +311,22 @@ package final class StoredType: Sendable {
     guard fields.count + 3 <= RowFunction.mostColumns else { return nil }
     return texts[.take(fields, condition)] {
       "\(RowFunction.start)\(columns(fields))) FROM \(quotedTable)\(condition.sql(quotedKey))"
+    }
+  }
+
+  /// The same, without the z indexes, of all rows between two of them and by rising ones, for who counts them.
+  ///
+  /// - Parameter areBorn: whether objects may be named by their births; if not and some object is, then there are no rows, and what is lacking in them is not read.
+  func takeRange(_ fields: [Int], areBorn: Bool) -> String? {
+    guard fields.count + 2 <= RowFunction.mostColumns else { return nil }
+    return texts[.takeRange(fields, areBorn: areBorn)] {
+      let columns = [quotedKey] + fields.map { quotedColumns[$0] } + (areBorn ? ["magic_birth"] : [])
+      // SQLite finds a bound once, where it would ask a condition again for each row.
+      let end = areBorn ? "?2" : "coalesce((SELECT ?1 - 1 FROM \(quotedTable) WHERE magic_birth IS NOT NULL LIMIT 1), ?2)"
+      // An index that has all of them has them in another order.
+      return """
+        \(RowFunction.start)\(columns.joined(separator: ", "))) FROM \(quotedTable) NOT INDEXED WHERE z_index BETWEEN ?1 AND \(end)
+        """
     }
   }
 

@@ -155,26 +155,26 @@ final class FetchedRows: @unchecked Sendable {
     _ numbers: ClosedRange<Int64>, _ type: MappedType, _ db: Database, asInstancesIn database: Store?
   ) throws -> Bool {
     let (distance, isFar) = numbers.upperBound.subtractingReportingOverflow(numbers.lowerBound)
-    guard !isFar, distance >= FetchedRows.fewestParallel, let primary = type.layout.primary, let sql = type.takeByZIndexRange,
+    guard !isFar, distance >= FetchedRows.fewestParallel, let primary = type.layout.primary,
       type.gaps.withLock({ gaps in
         defer { gaps = max(gaps - 1, 0) }
         return gaps == 0
       })
     else { return false }
-    func zIndex(_ number: Int64) throws -> Int64? {
-      var select = try SQL(db, type.stored.selectZIndexOfNumber)
-      try select.bind(number)
-      return try select.step() ? select.integer(0) : nil
+    var select = try SQL(db, type.stored.selectZIndexesOfNumbers)
+    try select.bind(numbers.lowerBound)
+    try select.bind(numbers.upperBound)
+    let ends = try select.readOnce { row in
+      row.isNull(0) || row.isNull(1) ? nil : (first: row.integer(0), last: row.integer(1), areBorn: row.integer(2) != 0)
     }
-    guard let first = try zIndex(numbers.lowerBound), let last = try zIndex(numbers.upperBound),
-      last.subtractingReportingOverflow(first) == (distance, false)
+    guard let (first, last, areBorn) = ends ?? nil, last.subtractingReportingOverflow(first) == (distance, false),
+      let sql = type.stored.takeRange(type.columns, areBorn: areBorn)
     else { return false }
-    var select = try SQL(db, sql)
+    select = try SQL(db, sql)
     try select.bind(first)
     try select.bind(last)
-    if try take(&select, type, db, in: .numbers(primary, from: numbers.lowerBound), asInstancesIn: database), count > distance {
-      return true
-    }
+    let order = RowOrder.parallel(primary, ahead: numbers.lowerBound &- first, from: first, areBorn: areBorn)
+    if try take(&select, type, db, in: order, asInstancesIn: database), count > distance { return true }
     type.gaps.withLock { $0 = FetchedRows.parallelPause }
     instances = nil
     keepFirst(0)

@@ -28,26 +28,26 @@ extension Instance {
     // Mostly all wrappers share a storage and all values are what slots hold: then this does nothing but move them.
     guard let (storage, first) = layout.storage(of: object) else {
       let instance = try Instance(at: object, layout)
-      for index in layout.properties.indices { try instance.fetched(index, &row[index].slot, in: database) }
+      for index in layout.properties.indices { try instance.fetched(index, of: row, in: database) }
       instance.record = record
       return
     }
     try storage._withUnsafeGuaranteedRef { storage in
       for index in 0..<layout.fetches.count {
         let fetch = layout.fetches[index]
-        if storage.properties[first + fetch.slot].take(&row.properties[index].slot, as: fetch.codec) { continue }
-        try Instance(at: object, layout).fetched(index, &row.properties[index].slot, in: database)
+        if storage.take(index, of: row, at: first + fetch.slot, as: fetch.codec) { continue }
+        try Instance(at: object, layout).fetched(index, of: row, in: database)
       }
       storage.part(of: first).record = record
     }
   }
 
-  private func fetched(_ index: Int, _ stored: inout Slot, in database: Store) throws {
+  private func fetched(_ index: Int, of row: Storage, in database: Store) throws {
     // Objects come when all of them are there.
     if layout.relational.contains(index) { return }
     let (storage, slot) = property(index)
-    if storage[slot].take(&stored, as: layout.codecs[index]) { return }
-    try fetched(index, stored, in: database)
+    if storage.take(index, of: row, at: slot, as: layout.codecs[index]) { return }
+    try fetched(index, row[index].slot, in: database)
   }
 
   /// A value that has to be read by its property's type.
@@ -62,7 +62,7 @@ extension Instance {
         try fillIn(index, storage, slot)
         return storage.setStored(.null, at: slot, isEdited: false)
       }
-      storage[slot].slot = fetched
+      storage.put(fetched, at: slot)
       storage.setStored(at: slot)
     } catch let error as MagicDataError where error.code == .value {
       let property = layout.properties[index]
@@ -75,9 +75,9 @@ extension Instance {
   }
 
   private func fillIn(_ index: Int, _ storage: Storage, _ slot: Int) throws {
-    if let value = layout.fillIns[index] { storage[slot].slot = try layout.codecs[index].slot(of: value) }
+    if let value = layout.fillIns[index] { storage.put(try layout.codecs[index].slot(of: value), at: slot) }
     if !layout.assets.isEmpty, storage[slot].slot.isUnset, layout.properties[index].kind == .asset {
-      storage[slot].slot = try layout.codecs[index].empty()
+      storage.put(try layout.codecs[index].empty(), at: slot)
     }
   }
 
@@ -89,15 +89,15 @@ extension Instance {
     if !isNil, relation.isAsync, let record, let store = record.keeper,
       let asked = asking(index, relation, of: record.place.zIndex, try key(record), in: store)
     {
-      storage[slot].slot = asked
+      storage.put(asked, at: slot)
       storage.setStored(at: slot)
       return
     }
     if links.isEmpty, isOptional || relation.kind == .reference {
-      if isOptional { storage[slot].slot = .null }
+      if isOptional { storage.put(.null, at: slot) }
       storage.setStored(at: slot)
     } else {
-      storage[slot].slot = try relation.slot(of: links, among: objects) ?? .held(MissingObject(links))
+      storage.put(try relation.slot(of: links, among: objects) ?? .held(MissingObject(links)), at: slot)
       storage.setStored(at: slot)
     }
   }

@@ -218,7 +218,7 @@ extension Instance {
       if index == layout.primary, let number = saved.number {
         // Another save may have been on its way; what counts is whether the app has set a number.
         if isAsSaved || storage[slot].slot.isUnset || !storage[slot].isEdited {
-          storage[slot].slot = .integer(number)
+          storage.put(.integer(number), at: slot)
           storage.setStored(at: slot)
         } else {
           storage.setStored(.integer(number), at: slot, isEdited: true)
@@ -278,7 +278,7 @@ extension Instance {
     }
     switch (asking, storage.stored(at: slot)) {
     case (let asking?, .held) where isAsSaved:
-      storage[slot].slot = asking
+      storage.put(asking, at: slot)
       storage.setStored(at: slot)
     case (let asking?, _):
       storage.setStored(asking, at: slot, isEdited: !isAsSaved)

@@ -15,9 +15,9 @@ final class InstanceBuffer {
   private let layout: Layout
   private let place: Place
   let database: Identifier
-  private var storages: [Storage] = []
+  @exclusivity(unchecked) private var storages: [Storage] = []
   /// For how many instances the next one is to be: a fetch of few needs little memory.
-  private var room = 1
+  @exclusivity(unchecked) private var room = 1
 
   var count: Int { storages.reduce(0) { $0 + $1.taken } }
 

@@ -137,10 +137,10 @@ extension Instance {
       for memory in properties {
         let (storage, slot) = property(memory.index)
         let isEdited = memory.isEdited || storage[slot].edits != memory.edits
-        if let number = memory.number, storage[slot].edits == memory.edits { storage[slot].slot = number }
+        if let number = memory.number, storage[slot].edits == memory.edits { storage.put(number, at: slot) }
         if let stored = memory.stored {
           if case .held(let held) = stored { held.links = memory.links }
-          if layout.relational.contains(memory.index), !isEdited { storage[slot].slot = stored }
+          if layout.relational.contains(memory.index), !isEdited { storage.put(stored, at: slot) }
           storage.setStored(stored, at: slot, isEdited: isEdited)
         } else {
           forgetSave(of: memory.index)

@@ -7,8 +7,8 @@ enum RowOrder {
   case zIndex
   /// Rising integers of a property, or rising reals, and among equals rising z indexes.
   case property(Int)
-  /// Numbers of a property that follow each other without a gap, from this one.
-  case numbers(Int, from: Int64)
+  /// Integers of a property that are so far ahead of the z indexes, and these follow each other without a gap (`StoredType.takeRange`).
+  case parallel(Int, ahead: Int64, from: Int64, areBorn: Bool)
 }
 
 /// Rows come in another order than they are asked for.
@@ -35,11 +35,15 @@ struct RowReading: ~Copyable {
   /// The row that was read last, if there are no rows to which it could be added.
   private(set) var row: FetchedRow?
   private let database: Identifier?
+  /// Known once: to make it of its parts takes a call for each.
+  private let unnamed = Record.unnamed
   private var open: Storage?
   private var room: Storage.Room?
   /// In which each row has to come after the one before it.
   private let order: RowOrder?
   private var before: (mark: Mark, zIndex: Int64) = (.none, .min)
+  /// How many of a type's columns the rows lack at the start.
+  private let lacking: Int
 
   /// What the row before has where rows are to rise.
   private enum Mark {
@@ -59,18 +63,24 @@ struct RowReading: ~Copyable {
     (self.rows, self.type, self.reads, self.instances, self.batch) = (rows, type, reads, instances, batch)
     fetches = type.layout.fetches
     first = type.layout.firstPlace ?? .unknown
-    birth = type.birth ?? -1
     self.last = last ?? -1
     hasNumbers = type.hasNumbers
     hasFormer = !type.former.isEmpty
     self.mayBeIncomplete = mayBeIncomplete
     self.order = order
     database = instances?.database
+    if case .parallel(_, _, let first, let areBorn) = order {
+      before.zIndex = first &- 1
+      (lacking, birth) = (1, areBorn ? type.birth ?? -1 : -1)
+    } else {
+      (lacking, birth) = (0, type.birth ?? -1)
+    }
   }
 
   /// - Parameter values: of the columns, as SQLite has them for as long as this runs.
   mutating func read(_ values: UnsafePointer<OpaquePointer?>) throws {
-    let zIndex = sqlite3_value_int64(values[0])
+    let values = values - lacking
+    let zIndex = lacking == 0 ? sqlite3_value_int64(values[0]) : before.zIndex &+ 1
     if case .zIndex = order { guard isNext(zIndex) else { throw RowsOutOfOrder() } }
     if batch?.takes(zIndex) == false { return }
     let born = try birth < 0 || hasNumbers && values[Int(birth)].isNull ? nil : Birth(stored: values[Int(birth)])
@@ -97,14 +107,14 @@ struct RowReading: ~Copyable {
         property.initialize(to: Storage.Property(slot: .real(sqlite3_value_double(value)), isStored: true, edits: edits))
       case SQLITE_TEXT:
         let string = Value.text(value)
-        state.text &+= string.utf8.count
+        state.add(string)
         property.initialize(to: Storage.Property(slot: .text(string), isStored: true, edits: edits))
       default: readApart(property, index, value, type, &state)
       }
       property += 1
     }
     if hasFormer { readFormer(properties, values, &state) }
-    vacancy.take(database.map { Record(database: $0, keeper: nil, place: place, birth: born) })
+    vacancy.take(database.map { Record(row: place, in: $0, birth: born ?? unnamed) }, isPlain: state.isPlain)
     if !isNext(properties, zIndex) {
       vacancy.dropLast()
       throw RowsOutOfOrder()
@@ -128,18 +138,19 @@ struct RowReading: ~Copyable {
   }
 
   /// By the row's values.
+  @inline(__always)
   private mutating func isNext(_ properties: UnsafeMutablePointer<Storage.Property>, _ zIndex: Int64) -> Bool {
     switch order {
     case nil, .zIndex: return true
     case .property(let index): return isNext(properties[index].slot, zIndex)
-    case .numbers(let index, let first):
+    case .parallel(let index, let ahead, _, _):
+      before.zIndex = zIndex
       guard case .integer(let number) = properties[index].slot else { return false }
-      defer { before.mark = .integer(number) }
-      return if case .integer(let before) = before.mark { number == before + 1 } else { number == first }
+      return number &- zIndex == ahead
     }
   }
 
-  private mutating func isNext(_ slot: Slot, _ zIndex: Int64) -> Bool {
+  @inline(never) private mutating func isNext(_ slot: Slot, _ zIndex: Int64) -> Bool {
     let mark: Mark =
       switch slot {
       case .integer(let number): .integer(number)
@@ -159,16 +170,24 @@ struct RowReading: ~Copyable {
   private struct RowState {
     var isIncomplete = false
     var isHeld = true
+    /// Whether all slots are.
+    var isPlain = true
     /// In bytes.
     var text = 0
 
     mutating func add(_ slot: Slot, isRequired: Bool, isHeld: Bool) {
       switch slot {
       case .null: if isRequired { isIncomplete = true }
-      case .text(let string): text += string.utf8.count
-      default: break
+      case .text(let string): add(string)
+      default: if !slot.isPlain { isPlain = false }
       }
       if !isHeld { self.isHeld = false }
+    }
+
+    @inline(__always) mutating func add(_ string: String) {
+      let count = string.utf8.count
+      text &+= count
+      if count > Slot.mostPlainText { isPlain = false }
     }
   }
 
@@ -205,7 +224,8 @@ struct RowReading: ~Copyable {
     for (index, kinds) in type.former {
       for (column, kind) in kinds {
         guard case .null = properties[index].slot else { break }
-        properties[index].slot = Slot(stored: kind.readable(Value(stored: values[Int(column)], kind.kind)))
+        let slot = Slot(stored: kind.readable(Value(stored: values[Int(column)], kind.kind)))
+        properties[index] = Storage.Property(slot: slot, isStored: true, edits: reads[index].initialEdits)
       }
     }
     state = RowState()

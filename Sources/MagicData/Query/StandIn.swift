@@ -11,7 +11,7 @@ struct ProbedObject {
       (label.dropFirst(), wrapper.property, type(of: wrapper).valueType, type(of: wrapper).role == .optional)
     }
     standsFor = property
-    for property in properties { property.slot.storage[property.slot.index].slot = .unset }
+    for property in properties { property.slot.storage.put(.unset, at: property.slot.index) }
   }
 
   func index(of slot: PropertySlot) -> Int? { properties.firstIndex { $0.slot.isSame(as: slot) } }

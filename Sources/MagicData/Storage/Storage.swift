@@ -21,6 +21,13 @@ struct Record {
     self.init(Bits(database: database, place: place, named: birth ?? Record.unnamed), keeper: keeper)
   }
 
+  /// Of a row, which asks for no more of itself.
+  ///
+  /// - Parameter birth: or `unnamed`.
+  @inline(__always) init(row place: ObjectPlace, in database: Identifier, birth: Birth) {
+    self.init(Bits(database: database, place: place, named: birth), keeper: nil)
+  }
+
   /// The database file; a copy of a file has the same, so an object's key is checked as well.
   var database: Identifier { bits.database }
   var place: ObjectPlace { bits.place }
@@ -29,7 +36,7 @@ struct Record {
   var birth: Birth? { bits.named == Record.unnamed ? nil : bits.named }
 
   /// Without a byte that says whether there is one: each fetched object has a record. No object is born in the transaction before the first.
-  private static var unnamed: Birth { Birth(transaction: TransactionName(stamp: .earliest, tag: 0), ordinal: 0) }
+  static var unnamed: Birth { Birth(transaction: TransactionName(stamp: .earliest, tag: 0), ordinal: 0) }
 
   /// What names the object.
   ///
@@ -101,10 +108,12 @@ struct InstanceIdentity: Hashable {
     var record: Record.Bits?
     /// Of the save that began last.
     var mark: UInt8 = 0
+    /// Whether no property holds anything that has to be let go of: then they go with their memory.
+    var isPlain: Bool
     var run: UInt32 = 0
 
-    init(_ record: Record?) {
-      (self.record, keeper) = (record?.bits, record?.keeper.map { .passRetained($0) })
+    @inline(__always) init(_ record: Record?, isPlain: Bool) {
+      (self.record, keeper, self.isPlain) = (record?.bits, record?.keeper.map { .passRetained($0) }, isPlain)
     }
 
     var known: Rest? { rest?.takeUnretainedValue() }
@@ -126,7 +135,7 @@ struct InstanceIdentity: Hashable {
   }
 
   @usableFromInline struct Property {
-    @usableFromInline var slot = Slot.unset
+    @usableFromInline fileprivate(set) var slot = Slot.unset
     /// Whether the value was set since it was fetched or saved.
     var isEdited = false
     /// Whether the instance knows what the database holds: it was fetched, or saved.
@@ -135,16 +144,6 @@ struct InstanceIdentity: Hashable {
     var save: UInt8 = 0
     /// Counts assignments: defaults are told from what an `init` has set.
     var edits: UInt32 = 0
-
-    /// What a row holds, of an instance that knew nothing of the database: the value is moved out of the row. `false` if it is none as which
-    /// the property's type is kept.
-    mutating func take(_ stored: inout Slot, as codec: Codec) -> Bool {
-      guard codec.takes(stored) else { return false }
-      swap(&slot, &stored)
-      isStored = true
-      isEdited = false
-      return true
-    }
   }
 
   // MARK: Making
@@ -154,7 +153,7 @@ struct InstanceIdentity: Hashable {
     let storage = make(room: 1, of: count, place)
     withExtendedLifetime(storage) {
       storage.room.vacant.initialize(repeating: Property(), count: count)
-      storage.room.take(nil)
+      storage.room.take(nil, isPlain: false)
     }
     return storage
   }
@@ -184,8 +183,12 @@ struct InstanceIdentity: Hashable {
     var vacant: UnsafeMutablePointer<Property> { properties + Int(header.pointee.taken) * header.pointee.count }
 
     /// What was vacant holds an instance's properties now.
-    func take(_ record: Record?) {
-      (Storage.heads(header, properties) + Int(header.pointee.taken)).initialize(to: Head(record))
+    ///
+    /// - Parameter isPlain: whether all their slots are (`Slot.isPlain`).
+    @inline(__always) func take(_ record: Record?, isPlain: Bool) {
+      // A storage for one may be a row on its way, which takes what its instance had before in exchange for its values.
+      let head = Head(record, isPlain: isPlain && header.pointee.room > 1)
+      (Storage.heads(header, properties) + Int(header.pointee.taken)).initialize(to: head)
       header.pointee.taken += 1
     }
 
@@ -198,7 +201,7 @@ struct InstanceIdentity: Hashable {
 
   var room: Room { withUnsafeMutablePointers { Room($0, $1) } }
   /// How many instances it has.
-  var taken: Int { Int(header.taken) }
+  var taken: Int { withUnsafeMutablePointerToHeader { Int($0.pointee.taken) } }
 
   /// Moves the last instance, which nobody has yet, into a storage of its own; `nil` if there is none, or this is its own.
   func takeLast() -> Storage? {
@@ -209,7 +212,9 @@ struct InstanceIdentity: Hashable {
       let (count, number) = (header.pointee.count, Int(header.pointee.taken))
       own.withUnsafeMutablePointers { ownHeader, ownProperties in
         ownProperties.moveInitialize(from: properties + number * count, count: count)
-        Storage.heads(ownHeader, ownProperties).initialize(to: Storage.heads(header, properties)[number])
+        let head = Storage.heads(ownHeader, ownProperties)
+        head.initialize(to: Storage.heads(header, properties)[number])
+        head.pointee.isPlain = false
         ownHeader.pointee.taken = 1
       }
     }
@@ -230,6 +235,8 @@ struct InstanceIdentity: Hashable {
   private static func empty(
     _ number: Int, _ header: UnsafeMutablePointer<Header>, _ properties: UnsafeMutablePointer<Property>
   ) -> Bool {
+    let head = heads(header, properties) + number
+    if head.pointee.isPlain, head.pointee.rest == nil, head.pointee.keeper == nil { return false }
     var isDeep = false
     func queue(_ slot: Slot) {
       guard case .held(let held) = slot, held.holdsInstances else { return }
@@ -245,7 +252,6 @@ struct InstanceIdentity: Hashable {
       }
       (properties + index).deinitialize(count: 1)
     }
-    let head = heads(header, properties) + number
     // What was fetched and has given way holds instances as well.
     if let rest = head.pointee.rest?.takeRetainedValue() {
       for original in rest.originals { queue(original.stored) }
@@ -332,10 +338,33 @@ struct InstanceIdentity: Hashable {
     _modify { yield &properties[slot] }
   }
 
+  /// Puts a value where another one was.
+  func put(_ value: Slot, at slot: Int) {
+    self[slot].slot = value
+    notePut(at: slot)
+  }
+
+  /// What a row holds of a property, of an instance that knew nothing of the database: the value is moved out of the row. `false` if it is none as which
+  /// the property's type is kept.
+  func take(_ index: Int, of row: Storage, at slot: Int, as codec: Codec) -> Bool {
+    let (property, stored) = (properties + slot, row.properties + index)
+    guard codec.takes(stored.pointee.slot) else { return false }
+    swap(&property.pointee.slot, &stored.pointee.slot)
+    property.pointee.isStored = true
+    property.pointee.isEdited = false
+    notePut(at: slot)
+    return true
+  }
+
+  /// What came into a slot may be anything.
+  private func notePut(at slot: Int) {
+    if header.room > 1 { head(of: number(of: slot)).pointee.isPlain = false }
+  }
+
   /// The owner sets a value.
   func set(_ value: Slot, at slot: Int) {
     if self[slot].isStored, !self[slot].isEdited { keepOriginal(slot) }
-    self[slot].slot = value
+    put(value, at: slot)
     self[slot].isEdited = true
     self[slot].save = 0
     self[slot].edits &+= 1
@@ -359,7 +388,7 @@ struct InstanceIdentity: Hashable {
 
   /// The first value, given where the property is declared.
   func setDefault(_ value: Slot, at slot: Int) {
-    self[slot].slot = value
+    put(value, at: slot)
     self[slot].isEdited = true
     self[slot].edits = 1
   }

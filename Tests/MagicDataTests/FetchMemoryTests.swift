@@ -5,8 +5,8 @@
   import TestSupport
   import Testing
 
-  /// What a process holds while it streams, in a process of its own.
-  @Suite struct StreamMemoryTests {
+  /// What a process holds of what it has fetched, in a process of its own.
+  @Suite struct FetchMemoryTests {
     @Test func aStreamTakesNoMoreMemoryForManyRowsThanForFew() async {
       await #expect(processExitsWith: .success) {
         let folder = try TemporaryFolder()
@@ -39,6 +39,23 @@
             #expect(many - few < 12 << 20)
           }
         }
+      }
+    }
+
+    /// Instances whose values need no memory beside them go without a look at these; with others in the place of those they do not.
+    @Test func whatWasSetInFetchedInstancesGoesWithThem() async {
+      await #expect(processExitsWith: .success) {
+        let folder = try TemporaryFolder()
+        let magic = try await MagicData(path: folder["db"])
+        try await magic.update(contentsOf: (0..<64).map { Cat("\($0)", 1) })
+        func change() async throws -> Int {
+          let cats = try await magic.object(of: Cat.self)
+          #expect(cats.count == 64)
+          for cat in cats { cat.owner = String(repeating: "x", count: 1 << 20) }
+          return try Self.residentBytes()
+        }
+        let first = try await change()
+        for _ in 0..<10 { #expect(try await change() - first < 128 << 20) }
       }
     }
 

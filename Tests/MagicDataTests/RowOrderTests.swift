@@ -80,12 +80,13 @@ import Testing
     try await magic.update(contentsOf: (1...100).map { Visit($0, "Rome", day: $0 % 7) })
     let type = try #require(magic.store.known(Visit.self))
     let primary = try #require(type.layout.primary)
-    func isTaken(from number: Int64, areBorn: Bool = false) async throws -> Bool {
-      let sql = try #require(type.stored.takeRange(type.columns, areBorn: areBorn))
+    func isTaken(from number: Int64, hasBirths: Bool = false) async throws -> Bool {
+      let sql = try #require(type.stored.takeRange(type.columns, hasBirths: hasBirths))
       return try await magic.store.read { db in
         try type.reads.withUnsafeBufferPointer { reads in
           let rows = FetchedRows()
-          var reading = RowReading(rows, type, reads, nil, in: .parallel(primary, ahead: number - 1, from: 1, areBorn: areBorn))
+          let range = ParallelRange(property: primary, firstNumber: number, firstZIndex: 1, hasBirths: hasBirths)
+          var reading = RowReading(rows, type, reads, nil, in: .parallel(range))
           var statement = try SQL(db, sql)
           try statement.bind(1 as Int64)
           try statement.bind(100 as Int64)
@@ -106,7 +107,7 @@ import Testing
     (born.place, born.day) = ("Rome", 1)
     try await magic.update(born)
     #expect(try await !isTaken(from: 1))
-    #expect(try await isTaken(from: 1, areBorn: true))
+    #expect(try await isTaken(from: 1, hasBirths: true))
     try await magic.remove(born)
     #expect(try await isTaken(from: 1))
     // As when another replica has won the last one (M-17).
@@ -118,10 +119,10 @@ import Testing
   }
 
   /// Their z indexes are counted: whoever saves or removes one has the object that it was read as.
-  @Test(arguments: [false, true]) func objectsOfARangeOfNumbersAreThemselves(areBorn: Bool) async throws {
+  @Test(arguments: [false, true]) func objectsOfARangeOfNumbersAreThemselves(hasBirths: Bool) async throws {
     try await magic.update(
       contentsOf: (0..<200).map { number in
-        let visit = areBorn ? Visit() : Visit(number, "", day: 0)
+        let visit = hasBirths ? Visit() : Visit(number, "", day: 0)
         (visit.place, visit.day) = ("a place whose name needs memory of its own, unlike \(number)", number)
         return visit
       })
@@ -141,6 +142,38 @@ import Testing
     #expect(others.map(\.day) == Array(0..<200).filter { $0 != 29 })
     #expect(others.filter { $0.place == "Paris" }.map(\.day) == [27])
     #expect(others.filter { $0.rating == 3 }.map(\.day) == [28])
+    #expect(try await faultyPlaces(magic) == [])
+  }
+
+  /// The objects of a range, and those of their own type that they hold, whose rows are read by another statement.
+  @Test(arguments: [false, true]) func objectsOfARangeHoldOthersOfTheirType(hasBirths: Bool) async throws {
+    final class Node: MagicObject {
+      @PrimaryMagicValue var number: Int
+      @OptionMagicValue var next: Node?
+      @MagicValue var others: [Node] = []
+      init() {}
+    }
+    let nodes = (0..<200).map { number in
+      let node = Node()
+      if !hasBirths { node.number = number }
+      return node
+    }
+    try await magic.update(contentsOf: nodes)
+    nodes[150].next = nodes[3]
+    nodes[151].others = [nodes[4], nodes[190], nodes[150]]
+    try await magic.update(contentsOf: nodes)
+    let range = nodes[100].number..<nodes[180].number
+    let found = try await magic.query(of: Node.self).where { range.contains($0.number) }.sorted(by: \.number).all()
+    #expect(try #require(magic.store.known(Node.self)).gaps.withLock { $0 } == 0)
+    #expect(found.map(\.number) == nodes[100..<180].map(\.number))
+    #expect(found[50].next?.number == nodes[3].number)
+    #expect(found[51].others.map(\.number) == [4, 190, 150].map { nodes[$0].number })
+    let third = try #require(found[50].next)
+    third.next = found[0]
+    try await magic.update(found[50])
+    let stored = try await magic.object(of: Node.self, primary: nodes[3].number)
+    #expect(stored.next?.number == nodes[100].number)
+    #expect(try await magic.count(of: Node.self) == 200)
     #expect(try await faultyPlaces(magic) == [])
   }
 

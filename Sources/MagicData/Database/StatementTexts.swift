@@ -15,7 +15,7 @@ final class StatementTexts: Sendable {
     case update([Int], isBirth: Bool)
     case select([Int], StoredType.Condition)
     case take([Int], StoredType.Condition)
-    case takeRange([Int], areBorn: Bool)
+    case takeRange([Int], hasBirths: Bool)
   }
 
   private let texts = Locked<[Use: String]>([:])

@@ -220,7 +220,7 @@ package final class StoredType: Sendable {
       "SELECT z_index, \(name), magic_last FROM \(quotedTable) WHERE z_index > ? ORDER BY z_index LIMIT ?"
     }
   }
-  /// The z indexes of the objects that have two numbers, and whether any object is named by its birth.
+  /// The z indexes of the objects at both ends of a range of numbers, and whether any object is named by its birth.
   var selectZIndexesOfNumbers: String {
     texts[.zIndexesOfNumbers] {
       let zIndex = "(SELECT z_index FROM \(quotedTable) WHERE \(quotedKey) = ?)"
@@ -314,15 +314,15 @@ package final class StoredType: Sendable {
     }
   }
 
-  /// The same, without the z indexes, of all rows between two of them and by rising ones, for who counts them.
+  /// The same, without the z indexes, of all rows between two of them and by rising ones, for who counts them (`ParallelRange`).
   ///
-  /// - Parameter areBorn: whether objects may be named by their births; if not and some object is, then there are no rows, and what is lacking in them is not read.
-  func takeRange(_ fields: [Int], areBorn: Bool) -> String? {
+  /// - Parameter hasBirths: `false` if births are not to be read: then there are no rows once any object has one.
+  func takeRange(_ fields: [Int], hasBirths: Bool) -> String? {
     guard fields.count + 2 <= RowFunction.mostColumns else { return nil }
-    return texts[.takeRange(fields, areBorn: areBorn)] {
-      let columns = [quotedKey] + fields.map { quotedColumns[$0] } + (areBorn ? ["magic_birth"] : [])
+    return texts[.takeRange(fields, hasBirths: hasBirths)] {
+      let columns = [quotedKey] + fields.map { quotedColumns[$0] } + (hasBirths ? ["magic_birth"] : [])
       // SQLite finds a bound once, where it would ask a condition again for each row.
-      let end = areBorn ? "?2" : "coalesce((SELECT ?1 - 1 FROM \(quotedTable) WHERE magic_birth IS NOT NULL LIMIT 1), ?2)"
+      let end = hasBirths ? "?2" : "coalesce((SELECT ?1 - 1 FROM \(quotedTable) WHERE magic_birth IS NOT NULL LIMIT 1), ?2)"
       // An index that has all of them has them in another order.
       return """
         \(RowFunction.start)\(columns.joined(separator: ", "))) FROM \(quotedTable) NOT INDEXED WHERE z_index BETWEEN ?1 AND \(end)

@@ -23,9 +23,12 @@ extension Value {
       }
   }
 
-  static func text(_ value: OpaquePointer?) -> String {
-    guard let start = sqlite3_value_text(value) else { return "" }
-    return String(decoding: UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(value))), as: UTF8.self)
+  static func text(_ value: OpaquePointer?) -> String { String(decoding: utf8(value), as: UTF8.self) }
+
+  /// The bytes of a text, for as long as SQLite has its row.
+  @inline(__always) static func utf8(_ value: OpaquePointer?) -> UnsafeBufferPointer<UInt8> {
+    guard let start = sqlite3_value_text(value) else { return UnsafeBufferPointer(start: nil, count: 0) }
+    return UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
   }
 
   fileprivate static func bytes(_ value: OpaquePointer?) -> [UInt8] {

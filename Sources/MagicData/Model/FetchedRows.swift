@@ -10,7 +10,7 @@ internal import MagicJournal
 final class FetchedRows: @unchecked Sendable {
   // Exclusive by what it is; to check it with each access costs as much as the access.
   @exclusivity(unchecked) private(set) var places: [ObjectPlace] = []
-  /// Of objects that are named by their births; empty if the type has none such.
+  /// Of objects that are named by their births; empty if the type has none such, else one for each row.
   @exclusivity(unchecked) private var births: [Birth?] = []
   /// Each with the values by property, as they were stored.
   @exclusivity(unchecked) private var storages: [Storage] = []
@@ -148,7 +148,7 @@ final class FetchedRows: @unchecked Sendable {
   }
 
   /// Reads the objects that have each number of a range, if their z indexes follow each other as the numbers do, as those do that the database gave: without the numbers' index, which costs as much as
-  /// the rows. Each statement may see another moment: the rows are all of the range if they have each of its numbers, one after the other, whatever was found before.
+  /// the rows. Each statement may see another moment: the rows are all of the range if they are as many as it has numbers, and have these one after the other, whatever was found before.
   ///
   /// - Returns: `false` if they do not, or there are too few for it to be worth it: then nothing was read.
   private func takeParallel(
@@ -165,16 +165,17 @@ final class FetchedRows: @unchecked Sendable {
     try select.bind(numbers.lowerBound)
     try select.bind(numbers.upperBound)
     let ends = try select.readOnce { row in
-      row.isNull(0) || row.isNull(1) ? nil : (first: row.integer(0), last: row.integer(1), areBorn: row.integer(2) != 0)
+      row.isNull(0) || row.isNull(1) ? nil : (first: row.integer(0), last: row.integer(1), hasBirths: row.integer(2) != 0)
     }
-    guard let (first, last, areBorn) = ends ?? nil, last.subtractingReportingOverflow(first) == (distance, false),
-      let sql = type.stored.takeRange(type.columns, areBorn: areBorn)
+    guard let (first, last, hasBirths) = ends ?? nil, last.subtractingReportingOverflow(first) == (distance, false),
+      let sql = type.stored.takeRange(type.columns, hasBirths: hasBirths)
     else { return false }
     select = try SQL(db, sql)
     try select.bind(first)
     try select.bind(last)
-    let order = RowOrder.parallel(primary, ahead: numbers.lowerBound &- first, from: first, areBorn: areBorn)
-    if try take(&select, type, db, in: order, asInstancesIn: database), count > distance { return true }
+    let range = ParallelRange(property: primary, firstNumber: numbers.lowerBound, firstZIndex: first, hasBirths: hasBirths)
+    // With fewer, the z indexes behind a gap are wrong.
+    if try take(&select, type, db, in: .parallel(range), asInstancesIn: database), count > distance { return true }
     type.gaps.withLock { $0 = FetchedRows.parallelPause }
     instances = nil
     keepFirst(0)

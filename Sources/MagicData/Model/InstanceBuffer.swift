@@ -15,6 +15,7 @@ final class InstanceBuffer {
   private let layout: Layout
   private let place: Place
   let database: Identifier
+  // Exclusive by what it is, as `FetchedRows` are.
   @exclusivity(unchecked) private var storages: [Storage] = []
   /// For how many instances the next one is to be: a fetch of few needs little memory.
   @exclusivity(unchecked) private var room = 1

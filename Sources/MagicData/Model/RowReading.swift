@@ -7,8 +7,18 @@ enum RowOrder {
   case zIndex
   /// Rising integers of a property, or rising reals, and among equals rising z indexes.
   case property(Int)
-  /// Integers of a property that are so far ahead of the z indexes, and these follow each other without a gap (`StoredType.takeRange`).
-  case parallel(Int, ahead: Int64, from: Int64, areBorn: Bool)
+  /// Rising z indexes without a gap, and beside them the numbers of a property.
+  case parallel(ParallelRange)
+}
+
+/// The rows of `StoredType.takeRange`, whose z indexes are counted. They are the right ones if there are as many rows as z indexes between the first and the last: then each
+/// of these has its row.
+struct ParallelRange {
+  let property: Int
+  let firstNumber: Int64
+  let firstZIndex: Int64
+  /// Whether births are read.
+  let hasBirths: Bool
 }
 
 /// Rows come in another order than they are asked for.
@@ -22,6 +32,8 @@ struct RowReading: ~Copyable {
   private let reads: UnsafeBufferPointer<ColumnRead>
   private let fetches: UnsafeBufferPointer<Layout.Fetch>
   private let first: Place
+  /// Whether objects of the type may be named by their births.
+  private let hasBirths: Bool
   /// Where the birth is, and the last entry; negative if they are nowhere.
   private let birth: Int32
   private let last: Int32
@@ -42,8 +54,10 @@ struct RowReading: ~Copyable {
   /// In which each row has to come after the one before it.
   private let order: RowOrder?
   private var before: (mark: Mark, zIndex: Int64) = (.none, .min)
-  /// How many of a type's columns the rows lack at the start.
+  /// How many of a type's columns the rows lack before the others: that of the z index, or none.
   private let lacking: Int
+  /// By how much numbers are ahead of the z indexes beside which they run.
+  private let ahead: Int64
 
   /// What the row before has where rows are to rise.
   private enum Mark {
@@ -69,21 +83,23 @@ struct RowReading: ~Copyable {
     self.mayBeIncomplete = mayBeIncomplete
     self.order = order
     database = instances?.database
-    if case .parallel(_, _, let first, let areBorn) = order {
-      before.zIndex = first &- 1
-      (lacking, birth) = (1, areBorn ? type.birth ?? -1 : -1)
+    hasBirths = type.birth != nil
+    if case .parallel(let range) = order {
+      before.zIndex = range.firstZIndex &- 1
+      (lacking, ahead) = (1, range.firstNumber &- range.firstZIndex)
+      birth = range.hasBirths ? type.birth ?? -1 : -1
     } else {
-      (lacking, birth) = (0, type.birth ?? -1)
+      (lacking, ahead, birth) = (0, 0, type.birth ?? -1)
     }
   }
 
   /// - Parameter values: of the columns, as SQLite has them for as long as this runs.
   mutating func read(_ values: UnsafePointer<OpaquePointer?>) throws {
-    let values = values - lacking
     let zIndex = lacking == 0 ? sqlite3_value_int64(values[0]) : before.zIndex &+ 1
     if case .zIndex = order { guard isNext(zIndex) else { throw RowsOutOfOrder() } }
     if batch?.takes(zIndex) == false { return }
-    let born = try birth < 0 || hasNumbers && values[Int(birth)].isNull ? nil : Birth(stored: values[Int(birth)])
+    let birthValue = birth < 0 ? nil : values[Int(birth) &- lacking]
+    let born = try birth < 0 || hasNumbers && birthValue.isNull ? nil : Birth(stored: birthValue)
     let place = ObjectPlace(
       zIndex: zIndex, last: last < 0 ? .none : EntryPlace(bits: sqlite3_value_int64(values[Int(last)])))
     if room?.isFull != false {
@@ -97,7 +113,7 @@ struct RowReading: ~Copyable {
     var property = properties
     for index in 0..<reads.count {
       let edits = reads[index].initialEdits
-      let value = reads[index].column < 0 ? nil : values[Int(reads[index].column)]
+      let value = reads[index].column < 0 ? nil : values[Int(reads[index].column) &- lacking]
       let type = value == nil ? SQLITE_NULL : sqlite3_value_type(value)
       // Each where it is known what it is: a slot that may be any is put together first and taken apart again.
       switch type == reads[index].plain ? type : SQLITE_NULL {
@@ -106,15 +122,17 @@ struct RowReading: ~Copyable {
       case SQLITE_FLOAT:
         property.initialize(to: Storage.Property(slot: .real(sqlite3_value_double(value)), isStored: true, edits: edits))
       case SQLITE_TEXT:
-        let string = Value.text(value)
-        state.add(string)
+        let utf8 = Value.utf8(value)
+        if !utf8.isSmallText { state.isTrivial = false }
+        let string = String(decoding: utf8, as: UTF8.self)
+        state.text &+= string.utf8.count
         property.initialize(to: Storage.Property(slot: .text(string), isStored: true, edits: edits))
       default: readApart(property, index, value, type, &state)
       }
       property += 1
     }
     if hasFormer { readFormer(properties, values, &state) }
-    vacancy.take(database.map { Record(row: place, in: $0, birth: born ?? unnamed) }, isPlain: state.isPlain)
+    vacancy.take(database.map { Record(row: place, in: $0, birth: born ?? unnamed) }, isTrivial: state.isTrivial)
     if !isNext(properties, zIndex) {
       vacancy.dropLast()
       throw RowsOutOfOrder()
@@ -143,9 +161,9 @@ struct RowReading: ~Copyable {
     switch order {
     case nil, .zIndex: return true
     case .property(let index): return isNext(properties[index].slot, zIndex)
-    case .parallel(let index, let ahead, _, _):
+    case .parallel(let range):
       before.zIndex = zIndex
-      guard case .integer(let number) = properties[index].slot else { return false }
+      guard case .integer(let number) = properties[range.property].slot else { return false }
       return number &- zIndex == ahead
     }
   }
@@ -170,24 +188,21 @@ struct RowReading: ~Copyable {
   private struct RowState {
     var isIncomplete = false
     var isHeld = true
-    /// Whether all slots are.
-    var isPlain = true
+    /// Whether no slot holds anything that has to be let go of.
+    var isTrivial = true
     /// In bytes.
     var text = 0
 
     mutating func add(_ slot: Slot, isRequired: Bool, isHeld: Bool) {
       switch slot {
       case .null: if isRequired { isIncomplete = true }
-      case .text(let string): add(string)
-      default: if !slot.isPlain { isPlain = false }
+      case .unset, .integer, .real, .uuid: break
+      case .text(let string):
+        text += string.utf8.count
+        isTrivial = false
+      case .held: isTrivial = false
       }
       if !isHeld { self.isHeld = false }
-    }
-
-    @inline(__always) mutating func add(_ string: String) {
-      let count = string.utf8.count
-      text &+= count
-      if count > Slot.mostPlainText { isPlain = false }
     }
   }
 
@@ -215,7 +230,7 @@ struct RowReading: ~Copyable {
   }
 
   private mutating func add(_ row: FetchedRow) {
-    if let rows { rows.add(row, isNamed: birth >= 0) } else { self.row = row }
+    if let rows { rows.add(row, isNamed: hasBirths) } else { self.row = row }
   }
 
   @inline(never) private mutating func readFormer(
@@ -224,7 +239,7 @@ struct RowReading: ~Copyable {
     for (index, kinds) in type.former {
       for (column, kind) in kinds {
         guard case .null = properties[index].slot else { break }
-        let slot = Slot(stored: kind.readable(Value(stored: values[Int(column)], kind.kind)))
+        let slot = Slot(stored: kind.readable(Value(stored: values[Int(column) &- lacking], kind.kind)))
         properties[index] = Storage.Property(slot: slot, isStored: true, edits: reads[index].initialEdits)
       }
     }
@@ -273,6 +288,11 @@ struct ColumnRead: Sendable {
     default: Slot(stored: Value(stored: value, kind))
     }
   }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+  /// Whether a text of it needs no memory beside its own, on any platform. To repair one that is no UTF-8 takes some, however short it is.
+  fileprivate var isSmallText: Bool { count <= MemoryLayout<String>.size - 2 && allSatisfy { $0 < 0x80 } }
 }
 
 extension OpaquePointer? {

@@ -21,18 +21,6 @@ internal import MagicJournal
     }
   }
 
-  /// Whether it goes with its memory: there is nothing else to let go of.
-  var isPlain: Bool {
-    switch self {
-    case .unset, .null, .integer, .real, .uuid: true
-    case .text(let text): text.utf8.count <= Slot.mostPlainText
-    case .held: false
-    }
-  }
-
-  /// Of the bytes of a text for which no platform takes memory beside the text's own.
-  static let mostPlainText = MemoryLayout<String>.size - 2
-
   var isUnset: Bool { if case .unset = self { true } else { false } }
   /// Whether it is an asset whose content is not named yet: to name it takes as long as to read all of it.
   var isUnnamed: Bool { if case .held(let held) = self { held.asset?.isUnnamed == true } else { false } }

@@ -108,12 +108,12 @@ struct InstanceIdentity: Hashable {
     var record: Record.Bits?
     /// Of the save that began last.
     var mark: UInt8 = 0
-    /// Whether no property holds anything that has to be let go of: then they go with their memory.
-    var isPlain: Bool
+    /// Whether no property holds anything that has to be let go of: then they go with their memory. Whoever puts a value into a slot says that this is over.
+    var isTrivial: Bool
     var run: UInt32 = 0
 
-    @inline(__always) init(_ record: Record?, isPlain: Bool) {
-      (self.record, keeper, self.isPlain) = (record?.bits, record?.keeper.map { .passRetained($0) }, isPlain)
+    @inline(__always) init(_ record: Record?, isTrivial: Bool) {
+      (self.record, keeper, self.isTrivial) = (record?.bits, record?.keeper.map { .passRetained($0) }, isTrivial)
     }
 
     var known: Rest? { rest?.takeUnretainedValue() }
@@ -153,7 +153,7 @@ struct InstanceIdentity: Hashable {
     let storage = make(room: 1, of: count, place)
     withExtendedLifetime(storage) {
       storage.room.vacant.initialize(repeating: Property(), count: count)
-      storage.room.take(nil, isPlain: false)
+      storage.room.take(nil, isTrivial: false)
     }
     return storage
   }
@@ -184,10 +184,10 @@ struct InstanceIdentity: Hashable {
 
     /// What was vacant holds an instance's properties now.
     ///
-    /// - Parameter isPlain: whether all their slots are (`Slot.isPlain`).
-    @inline(__always) func take(_ record: Record?, isPlain: Bool) {
+    /// - Parameter isTrivial: whether none of them holds anything that has to be let go of.
+    @inline(__always) func take(_ record: Record?, isTrivial: Bool) {
       // A storage for one may be a row on its way, which takes what its instance had before in exchange for its values.
-      let head = Head(record, isPlain: isPlain && header.pointee.room > 1)
+      let head = Head(record, isTrivial: isTrivial && header.pointee.room > 1)
       (Storage.heads(header, properties) + Int(header.pointee.taken)).initialize(to: head)
       header.pointee.taken += 1
     }
@@ -214,7 +214,7 @@ struct InstanceIdentity: Hashable {
         ownProperties.moveInitialize(from: properties + number * count, count: count)
         let head = Storage.heads(ownHeader, ownProperties)
         head.initialize(to: Storage.heads(header, properties)[number])
-        head.pointee.isPlain = false
+        head.pointee.isTrivial = false
         ownHeader.pointee.taken = 1
       }
     }
@@ -236,7 +236,7 @@ struct InstanceIdentity: Hashable {
     _ number: Int, _ header: UnsafeMutablePointer<Header>, _ properties: UnsafeMutablePointer<Property>
   ) -> Bool {
     let head = heads(header, properties) + number
-    if head.pointee.isPlain, head.pointee.rest == nil, head.pointee.keeper == nil { return false }
+    if head.pointee.isTrivial, head.pointee.rest == nil, head.pointee.keeper == nil { return false }
     var isDeep = false
     func queue(_ slot: Slot) {
       guard case .held(let held) = slot, held.holdsInstances else { return }
@@ -347,6 +347,7 @@ struct InstanceIdentity: Hashable {
   /// What a row holds of a property, of an instance that knew nothing of the database: the value is moved out of the row. `false` if it is none as which
   /// the property's type is kept.
   func take(_ index: Int, of row: Storage, at slot: Int, as codec: Codec) -> Bool {
+    assert(row.header.room == 1, "what this one had before goes into the row, whose part might be trivial in a shared storage")
     let (property, stored) = (properties + slot, row.properties + index)
     guard codec.takes(stored.pointee.slot) else { return false }
     swap(&property.pointee.slot, &stored.pointee.slot)
@@ -356,9 +357,9 @@ struct InstanceIdentity: Hashable {
     return true
   }
 
-  /// What came into a slot may be anything.
   private func notePut(at slot: Int) {
-    if header.room > 1 { head(of: number(of: slot)).pointee.isPlain = false }
+    // Of one alone it never was.
+    if header.room > 1 { head(of: number(of: slot)).pointee.isTrivial = false }
   }
 
   /// The owner sets a value.

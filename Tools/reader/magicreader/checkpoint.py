@@ -53,7 +53,7 @@ def read_checkpoint(data: bytes) -> Checkpoint:
     end = FIXED_SIZE + FLOOR_SIZE * count
     check_crc(data, 0, end)
     if data[10:12] != b"\0\0":
-        raise FormatError("reserved bytes are not zero", 10)
+        raise UnsupportedFormat("reserved bytes are not zero", 10)  # S-2
     floor = read_floor(data, count)
     name = hashlib.sha256(data[FIXED_SIZE:end]).digest()[:16].hex()  # K-10
     parts, entries = read_parts(data, end + 4)

@@ -5,10 +5,12 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from .checkpoint import Checkpoint, read_checkpoint
+from .clock import HIGHEST_STAMP, LAST_MILLISECOND
 from .cursor import FormatError
+from .journal import Name
 from .segment import (BODY_LIMIT, HEADER_SIZE, SEQUENCE_END, Header, Segment, read_header,
                       read_segment)
 
@@ -18,9 +20,11 @@ SEGMENT_NAME = re.compile(
 CHECKPOINT_NAME = re.compile(r"([0-9a-f]{32})\.checkpoint")
 ID_TEXT = re.compile("[0-9a-f]{32}")
 ACK_NAME = re.compile(r"([0-9a-f]{32})\.json")
+MARKER_LIMIT = 65_536  # F-1
 ACK_LIMIT = 1 << 24  # K-6
 MOST_CLOSINGS = 10_000
 SEQUENCE_TEXT = re.compile("[0-9a-f]{16}")
+END_TEXT = re.compile(r"([0-9a-f]{16})\.([0-9a-f]{24})")
 
 
 class RemoteError(Exception):
@@ -128,19 +132,71 @@ class Folder:
 
 
 def read_closings(path: str, replica: str, data_set: bytes) -> Dict[bytes, int]:
-    """What cannot be read, or is another's, says nothing (K-7)."""
+    """What cannot be read, is another's, or has one member that is none says nothing (K-6, K-7)."""
     try:
         with open(path, "rb") as file:
-            data = file.read(ACK_LIMIT + 1)
-        said = json.loads(data) if len(data) <= ACK_LIMIT else {}
-        if said["format"] != 1 or said["dataSet"] != data_set.hex() or said["replica"] != replica:
+            said = parse_json(file.read(ACK_LIMIT + 1), ACK_LIMIT)
+        if not is_one(said["format"]) or said["dataSet"] != data_set.hex() or said["replica"] != replica:
             return {}
-        closed = sorted(said.get("closed", {}).items())[:MOST_CLOSINGS]
-        if not all(ID_TEXT.fullmatch(id) and SEQUENCE_TEXT.fullmatch(last) and int(last, 16) < SEQUENCE_END for id, last in closed):
+        closed = said.get("closed")
+        lowest = [] if closed is None else sorted(closed.items())[:MOST_CLOSINGS]
+        if not is_acknowledgement(said) or not all(is_closing(id, last) for id, last in lowest):
             return {}
-        return {bytes.fromhex(id): int(last, 16) for id, last in closed}
+        return {bytes.fromhex(id): int(last, 16) for id, last in lowest}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
+
+
+def is_acknowledgement(said: Any) -> bool:
+    """Whether all that is said of members is what it should be; members that have to be there are asked for (K-6)."""
+    for id, acknowledged in said["acknowledged"].items():
+        digest = acknowledged.get("digest")
+        if not ID_TEXT.fullmatch(id) or not is_time(acknowledged["time"]):
+            return False
+        if digest is not None and not ID_TEXT.fullmatch(digest):
+            return False
+        if not all(ID_TEXT.fullmatch(other) and is_end(end) for other, end in acknowledged["frontier"].items()):
+            return False
+    if not all(ID_TEXT.fullmatch(id) and is_time(time) for id, time in said["expired"].items()):
+        return False
+    accepted = said.get("accepted")
+    return accepted is None or is_time(accepted)
+
+
+def is_end(text: str) -> bool:
+    """A sequence, and the name of the transaction there."""
+    match = END_TEXT.fullmatch(text)
+    if match is None:
+        return False
+    return 1 <= int(match[1], 16) < SEQUENCE_END and 1 <= Name.read(bytes.fromhex(match[2])).stamp <= HIGHEST_STAMP
+
+
+def is_closing(id: str, last: str) -> bool:
+    return bool(ID_TEXT.fullmatch(id) and SEQUENCE_TEXT.fullmatch(last)) and int(last, 16) < SEQUENCE_END
+
+
+def is_time(number: Any) -> bool:
+    """Milliseconds to the end of the year 9999 (C-4); 1.0 is the number 1."""
+    return is_number(number) and 0 <= number <= LAST_MILLISECOND and number % 1 == 0
+
+
+def is_one(number: Any) -> bool:
+    return is_number(number) and number == 1
+
+
+def is_number(content: Any) -> bool:
+    return isinstance(content, (int, float)) and not isinstance(content, bool)
+
+
+def parse_json(data: bytes, limit: int) -> Any:
+    if len(data) > limit:
+        raise ValueError(f"more than {limit} bytes")
+    return json.loads(data, parse_constant=refuse_constant)
+
+
+def refuse_constant(name: str) -> None:
+    """NaN and the infinities, which Python takes for numbers."""
+    raise ValueError(f"{name} is no JSON")
 
 
 class Held:
@@ -178,15 +234,15 @@ def read_data_set(path: str) -> bytes:
     path = os.path.join(path, "magicdata.json")
     try:
         with open(path, "rb") as file:
-            content = json.loads(file.read().decode("utf-8"))
+            content = parse_json(file.read(MARKER_LIMIT + 1), MARKER_LIMIT)
     except FileNotFoundError as error:
         raise RemoteError(f"{path}: not there, so the folder is no remote") from error
     except (ValueError, RecursionError) as error:
-        raise RemoteError(f"{path}: not JSON") from error
+        raise RemoteError(f"{path}: cannot be read ({error})") from error
     if not isinstance(content, dict):
         raise RemoteError(f"{path}: not an object")
     version = content.get("format")
-    if isinstance(version, bool) or version != 1:
+    if not is_one(version):
         raise RemoteError(f"{path}: format {version} is not known")
     if content.get("kind") != "folder":
         raise RemoteError(f"{path}: kind is not folder")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from .cursor import string_bytes, varint_bytes
 from .journal import CLAIM_END, REMOVES, Entry, ObjectName, Operation, Transaction
@@ -144,18 +144,18 @@ def numbers(state: State) -> Dict[ObjectName, int]:
             taken.add((name.type, number))
             shown[name] = number
     for birth, name in lost:
-        attempt = 0
-        while (name.type, own_number(birth, attempt)) in taken:
-            attempt += 1
-        shown[name] = own_number(birth, attempt)
+        shown[name] = next(number for number in own_numbers(birth) if (name.type, number) not in taken)
         taken.add((name.type, shown[name]))
     return shown
 
 
-def own_number(birth: bytes, attempt: int) -> int:
-    """M-17."""
-    start = int.from_bytes(hashlib.sha256(birth + bytes(attempt)).digest()[:8], "big")
-    return CLAIM_END + start % CLAIM_END
+def own_numbers(birth: bytes) -> Iterator[int]:
+    """Attempt after attempt, each with a byte 0 more behind the birth (M-17)."""
+    hashed = hashlib.sha256(birth)
+    while True:
+        # The state goes on, so that what it takes grows with how many a file makes others take, and no faster.
+        yield CLAIM_END + int.from_bytes(hashed.digest()[:8], "big") % CLAIM_END
+        hashed.update(b"\0")
 
 
 def digest(state: State) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, List, Optional, Set, Tuple, Union
 
-from .clock import is_too_early
+from .clock import TICKS, is_too_early
 from .bundle import Bundle
 from .checkpoint import Checkpoint
 from .folder import Folder, RemoteError, SegmentName
@@ -62,11 +62,19 @@ class Pull:
                 self.unread.append(str(error))
                 continue
             # K-14: as one that is damaged.
-            if digest(fold(checkpoint.transactions())) == checkpoint.digest:
-                found.append(checkpoint)
-            else:
+            if self.is_beyond(checkpoint):
+                self.unread.append(f"checkpoint {name} keeps what is later than all that it stands for")
+            elif digest(fold(checkpoint.transactions())) != checkpoint.digest:
                 self.unread.append(f"checkpoint {name} does not come to the digest in its header")
+            else:
+                found.append(checkpoint)
         return found
+
+    def is_beyond(self, checkpoint: Checkpoint) -> bool:
+        """Whether it keeps what is later than all that its floor ends with, and than what C-5 takes."""
+        kept = max((transaction.stamp for transaction in checkpoint.transactions()), default=0)
+        highest = max(name.stamp for _, name in checkpoint.floor.values())
+        return kept // TICKS > highest // TICKS and is_too_early(kept, self.now)
 
     def check_claims(self) -> None:
         check_claims(self.headers.values(), self.checkpoints, self.journal, self.limits)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from .cursor import Cursor, FormatError
-from .journal import CLAIMS, FIELD_LIMIT, REMOVES, SCHEMA_LIMIT, TYPE_LIMIT, Operation, checked_name
+from .journal import (CLAIMS, ENTRY_LIMIT, FIELD_LIMIT, REMOVES, SCHEMA_LIMIT, SEGMENT_LIMIT, TYPE_LIMIT, Operation,
+                      checked_name)
 from .values import RELATIONS, Kind, Target
 
 PRIMARY_KINDS = (Kind.NULL, Kind.INTEGER, Kind.TEXT)
@@ -119,7 +120,8 @@ def read_roots(cursor: Cursor) -> Tuple[bytes, ...]:
 
 def read_shapes(cursor: Cursor, schema: Tuple[Type, ...]) -> Tuple[Shape, ...]:
     shapes = []
-    for _ in range(read_count(cursor, cursor.remaining // 2, "shapes")):
+    fields_left = SEGMENT_LIMIT
+    for _ in range(read_count(cursor, min(cursor.remaining // 2, ENTRY_LIMIT), "shapes")):  # S-8
         type_index = read_index(cursor, len(schema), "type")
         type, offset = schema[type_index], cursor.offset
         code = cursor.byte()
@@ -131,6 +133,9 @@ def read_shapes(cursor: Cursor, schema: Tuple[Type, ...]) -> Tuple[Shape, ...]:
         if operation in CLAIMS and type.primary_kind != Kind.INTEGER:
             raise FormatError("claim of an object that has no number", offset)  # S-10
         fields = () if operation in REMOVES else read_shape_fields(cursor, type)
+        fields_left -= len(fields)
+        if fields_left < 0:
+            raise FormatError("shapes have more fields than values are allowed", offset)  # S-8
         shapes.append(Shape(type_index, operation, fields))
     return tuple(shapes)
 

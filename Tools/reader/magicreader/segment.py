@@ -85,7 +85,7 @@ def read_header(data: bytes, file_size: int) -> Header:
     if zlib.crc32(data[:LAYOUT.size]) != int.from_bytes(data[LAYOUT.size:HEADER_SIZE], "big"):
         raise FormatError("header's CRC is wrong", 120)
     if reserved != 0:
-        raise FormatError("reserved bytes are not zero", 10)
+        raise UnsupportedFormat("reserved bytes are not zero", 10)  # S-2
     if not 1 <= first <= last < SEQUENCE_END:
         raise FormatError(f"sequences {first} to {last} are impossible", 60)
     if last - first >= COUNT_LIMIT:

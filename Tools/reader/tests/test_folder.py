@@ -9,13 +9,13 @@ import struct
 import subprocess
 import sys
 from dataclasses import replace
-from typing import Tuple
+from typing import Any, Dict, Tuple
 from unittest import mock
 
 import check_vectors
 from magicreader.checkpoint import Checkpoint
 from magicreader.cli import main
-from magicreader.clock import TICKS
+from magicreader.clock import HOUR, LAST_MILLISECOND, TICKS
 from magicreader.folder import Folder, RemoteError, SegmentName
 from magicreader.journal import Entry, ForkError, ObjectName, Operation, Transaction
 from magicreader.merge import digest, fold
@@ -76,6 +76,21 @@ class FolderTests(FolderFixture):
         os.remove(path)
         status, output, errors = self.run_main("state", self.path)
         self.assertEqual((status, output, errors.count("\n")), (1, "", 1))
+
+    def test_what_is_no_json_makes_no_remote(self) -> None:  # F-1
+        good = json.dumps({"format": 1, "kind": "folder", "dataSet": DATA_SET.hex(), "other": 0}).encode()
+        self.write("magicdata.json", good.ljust(65_536))
+        self.assertEqual(Folder(self.path).data_set, DATA_SET)
+        for other in (b"NaN", b"Infinity", b"-Infinity", b"[NaN]"):
+            self.write("magicdata.json", good.replace(b": 0}", b": " + other + b"}"))
+            with self.subTest(other), self.assertRaisesRegex(RemoteError, "no JSON"):
+                Folder(self.path)
+        self.write("magicdata.json", good.replace(b": 1,", b": true,"))
+        with self.assertRaisesRegex(RemoteError, "format"):
+            Folder(self.path)
+        self.write("magicdata.json", good.ljust(65_537))
+        with self.assertRaisesRegex(RemoteError, "more than 65536 bytes"):
+            Folder(self.path)
 
     def test_damaged_files(self) -> None:
         run = self.runs[0]
@@ -203,6 +218,27 @@ class FolderTests(FolderFixture):
             self.assertEqual(len(pulled.unread), is_false)
             self.assertEqual(pulled.journal.held, {} if is_false else {run[0].replica: run[2:5]})
 
+    def test_a_checkpoint_that_keeps_what_is_later_than_its_floor(self) -> None:  # K-14
+        run = self.runs[0]
+        floor = {run[0].replica: (2, run[1].name)}
+        milliseconds = run[1].stamp // TICKS
+        # To the last stamp of the floor's millisecond nothing is later, whatever time it is; beyond, that is asked.
+        for ahead, now, is_beyond in ((0, 0, False), (1, milliseconds, False), (HOUR, milliseconds, False),
+                                      (HOUR + 1, milliseconds, True), (HOUR + 1, milliseconds + 1, False),
+                                      (1, milliseconds - HOUR, True), (1 << 40, NOW, True)):
+            last = (milliseconds + ahead) * TICKS + TICKS - 1
+            kept = replace(run[0], sequence=0), replace(run[1], sequence=0, stamp=last)
+            checkpoint = Checkpoint(DATA_SET, run[0].replica, digest(fold(list(kept))), floor, "c",
+                                    (((), kept[:1]), ((), kept[1:]), ((), ())))
+            with mock.patch.object(Folder, "checkpoints", lambda _: ["c"]), \
+                    mock.patch.object(Folder, "read_checkpoint", lambda _, __: checkpoint):
+                pulled = Pull(Folder(self.path), now)
+            with self.subTest((ahead, now)):
+                self.assertEqual(len(pulled.unread), is_beyond)
+                if now >= milliseconds - HOUR:  # else its floor waits
+                    self.assertEqual(pulled.journal.floor, {} if is_beyond else floor)
+                    self.assertEqual(pulled.journal.kept, [] if is_beyond else list(kept))
+
     def test_a_checkpoint_that_waits_is_above_none(self) -> None:  # K-13, K-16
         run = self.runs[0]
         ahead = replace(run[4], stamp=run[4].stamp + (1 << 40))
@@ -291,6 +327,60 @@ class FolderTests(FolderFixture):
             self.write(f"acks/{name}", content)
         with self.assertRaises(ForkError):
             Pull(Folder(self.path), NOW)
+
+    def closings_of(self, **members: Any) -> Dict[bytes, int]:
+        """What a file says that has other members, or lacks those that are `...`."""
+        replica = "1" * 32
+        said: Dict[str, Any] = {
+            "format": 1, "dataSet": DATA_SET.hex(), "replica": replica, "acknowledged": {}, "expired": {},
+            "closed": {"2" * 32: f"{2:016x}"}} | members
+        content = json.dumps({name: member for name, member in said.items() if member is not ...})
+        self.write(f"acks/{replica}.json", content.encode())
+        return Folder(self.path).closings()
+
+    def test_an_acknowledgement_counts_whole_or_not_at_all(self) -> None:  # K-6
+        id, closed = "3" * 32, {b"\x22" * 16: 2}
+        end = f"{1:016x}.{1:016x}" + "f" * 8
+        highest = f"{(1 << 62) - 1:016x}.{LAST_MILLISECOND * TICKS + TICKS - 1:016x}" + "0" * 8
+
+        def acknowledged(**members: Any) -> Dict[str, Any]:
+            said = {"time": 0, "frontier": {id: end}} | members
+            return {"acknowledged": {id: {name: member for name, member in said.items() if member is not ...}}}
+
+        good: Tuple[Dict[str, Any], ...] = (
+            {}, {"format": 1.0}, {"other": [1e300]}, {"accepted": None}, {"accepted": 0}, {"accepted": LAST_MILLISECOND},
+            {"accepted": 1.0}, {"expired": {id: 0, "4" * 32: LAST_MILLISECOND}}, acknowledged(), acknowledged(frontier={}),
+            acknowledged(time=LAST_MILLISECOND, frontier={id: highest}, digest="5" * 32, other=None), acknowledged(digest=None))
+        for members in good:
+            with self.subTest(members):
+                self.assertEqual(self.closings_of(**members), closed)
+        bad: Tuple[Dict[str, Any], ...] = (
+            {"format": ...}, {"format": 2}, {"format": True}, {"format": "1"}, {"dataSet": ...}, {"dataSet": "0" * 32},
+            {"replica": ...}, {"replica": id}, {"acknowledged": ...}, {"acknowledged": None}, {"acknowledged": []},
+            {"acknowledged": {id: None}}, {"acknowledged": {id: []}}, {"acknowledged": {id: ""}},
+            {"acknowledged": {id[1:]: {"time": 0, "frontier": {}}}}, {"acknowledged": {"A" * 32: {"time": 0, "frontier": {}}}},
+            {"expired": ...}, {"expired": None}, {"expired": {id: None}}, {"expired": {id: "0"}}, {"expired": {id: -1}},
+            {"expired": {id: LAST_MILLISECOND + 1}}, {"expired": {id: 0.5}}, {"expired": {id: True}}, {"expired": {id + "3": 0}},
+            {"accepted": -1}, {"accepted": LAST_MILLISECOND + 1}, {"accepted": "0"}, {"accepted": False}, {"accepted": 1e300},
+            {"other": float("nan")}, {"other": float("inf")}, {"closed": []}, {"closed": False}, {"closed": {id: 1}},
+            {"closed": {id: f"{1 << 62:016x}"}}, {"closed": {id[1:]: f"{2:016x}"}}, {"closed": {id: f"{2:017x}"}},
+            acknowledged(time=...), acknowledged(time=-1), acknowledged(time=LAST_MILLISECOND + 1), acknowledged(time=None),
+            acknowledged(frontier=...), acknowledged(frontier=None), acknowledged(frontier={id[1:]: end}),
+            acknowledged(digest=id[1:]), acknowledged(digest="A" * 32), acknowledged(digest=1),
+            *(acknowledged(frontier={id: wrong}) for wrong in (
+                None, "", end[1:], end + "0", end.replace(".", ""), end.replace(".", ".."), end.upper(), end + "\n",
+                f"{0:016x}" + end[16:], f"{1 << 62:016x}" + end[16:], end[:17] + f"{0:024x}", end[:17] + "f" * 24)))
+        for members in bad:
+            with self.subTest(members):
+                self.assertEqual(self.closings_of(**members), {})
+        self.assertEqual(self.closings_of(closed=...), {})
+        self.assertEqual(self.closings_of(closed=None), {})
+
+    def test_of_many_closings_the_lowest_ids_are_read(self) -> None:  # K-6
+        many = {f"{index:032x}": f"{index:016x}" for index in range(10_000)}
+        self.assertEqual(len(self.closings_of(closed=many)), 10_000)
+        self.assertEqual(len(self.closings_of(closed={"x": "none"} | many)), 10_000)
+        self.assertEqual(self.closings_of(closed={" ": "none"} | many), {})
 
     def test_segment_names(self) -> None:
         good = SegmentName(bytes(16), 1, 10, "a" * 32).file_name

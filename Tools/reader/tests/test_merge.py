@@ -4,6 +4,7 @@ import hashlib
 import random
 import unittest
 from typing import Optional
+from unittest import mock
 
 from magicreader.journal import (CLAIM_END, Birth, Entry, ForkError, Journal, ObjectName, Operation,
                                  Transaction)
@@ -175,6 +176,15 @@ class NumberTests(unittest.TestCase):
         lost = [counted(1, 1), set_number(9, 1)]
         self.assertEqual(list(numbers(fold(lost)).values()), [hashed])
         self.assertEqual(list(numbers(fold([*lost, set_number(9, hashed)])).values()), [second])
+
+    def test_an_own_number_after_many_that_are_taken(self) -> None:
+        birth, count = Birth(1, b"tag!", 0).encoding(), 200  # beyond a block or two of the hash
+        hashes = [hashlib.sha256(birth + bytes(attempt)).digest()[:8] for attempt in range(count + 1)]
+        taken = [CLAIM_END + int.from_bytes(each, "big") % CLAIM_END for each in hashes]
+        state = fold([counted(1, 1), set_number(9, 1), *(set_number(9, each) for each in taken[:-1])])
+        with mock.patch("magicreader.merge.hashlib.sha256", wraps=hashlib.sha256) as hashed:
+            self.assertEqual(list(numbers(state).values()), taken[-1:])
+        self.assertEqual(hashed.call_count, 1)  # nothing is hashed again
 
     def test_digest_by_hand(self) -> None:
         number = hashlib.sha256(b"O\x03Tag\x01\x07" + bytes(7) + b"\x02tag!" + bytes(4)).digest()[:16]

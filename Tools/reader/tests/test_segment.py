@@ -6,6 +6,7 @@ import zlib
 from typing import Tuple
 from unittest import mock
 
+from magicreader.checkpoint import read_checkpoint
 from magicreader.clock import HIGHEST_STAMP
 from magicreader.cursor import FormatError, UnsupportedFormat, varint_bytes
 from magicreader.encoder import (encode_body, encode_file, encode_schema, encode_segment,
@@ -72,6 +73,7 @@ class SegmentTests(unittest.TestCase):
         self.refuse(with_header(data, 60, struct.pack(">QQ", 1, 2)), "before the first", 76)
         self.refuse(with_header(data, 76, b"\xff" * 12), "stamp", 76)
         self.refuse(with_header(data, 76, data[88:100]), "not earlier", 76)
+        read_segment(with_header(data, 76, bytes(12)))  # S-1: a stamp of 0 is not looked at there
         self.refuse(with_header(data, 99, bytes([data[99] ^ 1])), "another than the header", 88)
         self.refuse(with_header(data, 100, struct.pack(">Q", (1 << 27) + 1)), "limit", 100)
         self.refuse(with_header(data, 108, struct.pack(">Q", (1 << 27) + 1)), "in the file", 108)
@@ -91,6 +93,26 @@ class SegmentTests(unittest.TestCase):
                 read_segment(file)
         self.refuse(other[:9], "cut short", 9)
         self.refuse(b"m" + other[1:], "not a segment", 0)
+
+    def test_reserved_bytes_in_use_are_another_format(self) -> None:  # S-2
+        _, data = segment_file(one_transaction(note(FIVE)), 1, 1)
+        with self.assertRaisesRegex(UnsupportedFormat, "reserved"):
+            read_segment(with_header(data, 10, b"\1\0"))
+        floor = bytes(16) + struct.pack(">QQ", 1, 1) + b"tag!"
+        for reserved in (b"\0\0", b"\0\1"):
+            head = b"MAGICCHK\0\1" + reserved + bytes(48) + struct.pack(">I", 1) + floor
+            end = b"MAGICEND" + bytes(12)
+            file = b"".join(each + struct.pack(">I", zlib.crc32(each)) for each in (head, end))
+            if reserved == b"\0\0":
+                self.assertEqual(read_checkpoint(file).parts, ())
+                continue
+            with self.assertRaisesRegex(UnsupportedFormat, "reserved") as caught:
+                read_checkpoint(file)
+            self.assertEqual(caught.exception.offset, 10)
+            # What was changed alone shows by the CRC.
+            with self.assertRaisesRegex(FormatError, "CRC") as caught:
+                read_checkpoint(file[:10] + b"\2\0" + file[12:])
+            self.assertNotIsInstance(caught.exception, UnsupportedFormat)
 
     def test_a_format_that_was_changed_is_damage(self) -> None:
         _, data = segment_file(one_transaction(note(FIVE)), 1, 1)
@@ -216,6 +238,19 @@ class SegmentTests(unittest.TestCase):
             shape = Shape(0, Operation.BIRTH, places)
             start = encode_schema(schema) + b"\0" + encode_shapes([shape])
             self.refuse(encode_file(start, one_transaction(), DATA_SET, WRITER), why)
+
+    def test_limits_of_shapes(self) -> None:  # S-8
+        fields = tuple(Field(f"f{index}", Kind.TEXT) for index in range(3))
+        shapes = [Shape(0, Operation.BIRTH, (0, 1, 2)), Shape(0, Operation.REMOVE, ()), Shape(0, Operation.BIRTH, (0, 2))]
+        body = encode_schema((Type("N", Kind.NULL, "", fields),)) + b"\0" + encode_shapes(shapes)
+        file = encode_file(body, one_transaction(), DATA_SET, WRITER)
+        shapes_at = len(body) - len(encode_shapes(shapes))
+        for name, limit, why, offset in (("ENTRY_LIMIT", 3, "bytes? (are|is) needed", len(body)),
+                                         ("ENTRY_LIMIT", 2, "3 shapes are more", shapes_at),
+                                         ("SEGMENT_LIMIT", 5, "bytes? (are|is) needed", len(body)),
+                                         ("SEGMENT_LIMIT", 4, "more fields than", -1)):
+            with self.subTest((name, limit)), mock.patch(f"magicreader.schema.{name}", limit):
+                self.refuse(file, why, offset)
 
     def test_more_entries_than_bytes(self) -> None:
         transactions = one_transaction(*[note(FIVE)] * 9)

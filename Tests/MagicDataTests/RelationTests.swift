@@ -291,10 +291,55 @@ private final class Hoop: Circular {
     #expect(stored.children.map(\.name).sorted() == ["a", "b", "d"])
     let other = Twig("root")
     try await magic.update(other)
+    // What a save writes nothing of is known after it as little as before.
+    other.note = "other"
+    try await magic.update(other)
     (other.parent, other.children, other.order) = (nil, [], [])
     try await magic.update(other)
     stored = try await magic.object(of: Twig.self, primary: "root")
     #expect(stored.parent == nil && stored.children.isEmpty && stored.order.isEmpty)
+  }
+
+  /// What a transaction showed that was rolled back was never stored, and is not taken for it after a save that writes nothing of it.
+  @Test func whatARolledBackTransactionShowedIsWrittenOnceItIsSet() async throws {
+    struct Stop: Error {}
+    let member = Twig("member")
+    try await magic.update(contentsOf: [Twig("root"), member])
+    var shown: Twig?
+    await #expect(throws: Stop.self) {
+      try await magic.transaction { transaction in
+        let root = try await transaction.object(of: Twig.self, primary: "root")
+        (root.parent, root.children, root.order) = (member, [member], [member])
+        try await transaction.update(root)
+        shown = try await transaction.object(of: Twig.self, primary: "root")
+        throw Stop()
+      }
+    }
+    let root = try #require(shown)
+    root.note = "by the way"
+    try await magic.update(root)
+    var stored = try await magic.object(of: Twig.self, primary: "root")
+    #expect(stored.note == "by the way" && stored.parent == nil && stored.children.isEmpty && stored.order.isEmpty)
+    (root.parent, root.order) = (member, [member])
+    root.children.insert(Twig("other"))
+    try await magic.update(root)
+    stored = try await magic.object(of: Twig.self, primary: "root")
+    #expect(stored.parent?.name == "member" && stored.order.map(\.name) == ["member"])
+    #expect(stored.children.map(\.name).sorted() == root.children.map(\.name).sorted())
+  }
+
+  /// In a list each has its place.
+  @Test func membersThatBecomeEachOtherChangePlaces() async throws {
+    let (root, first, second) = (Twig("root"), Twig("first"), Twig("second"))
+    (root.order, root.children) = ([first, second], [first, second])
+    try await magic.update(root)
+    first.name = "second"
+    try await magic.update(first)
+    second.name = "first"
+    try await magic.update(second)
+    try await magic.update(root)
+    let stored = try await magic.object(of: Twig.self, primary: "root")
+    #expect(stored.order.map(\.name) == ["second", "first"] && stored.children.count == 2)
   }
 
   /// Also if the first save was undone in between.

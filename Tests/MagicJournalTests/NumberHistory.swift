@@ -1,4 +1,5 @@
 import MagicJournal
+import TestSupport
 
 /// Writes to objects with numbers, by hand.
 struct NumberHistory {

@@ -1,5 +1,6 @@
 import Foundation
 import MagicData
+import MagicJournal
 import MagicReplication
 import TestSupport
 import Testing
@@ -109,6 +110,34 @@ import Testing
     #expect(rest.isComplete)
     try await settle([a, b, other])
     try await expectEqual([a, b, other])
+  }
+
+  /// S-6: nothing is taken of a file whose fault lies behind its transactions, also by who takes these one by one.
+  @Test func aFileIsCheckedToItsEndBeforeAnythingIsTakenOfIt() async throws {
+    try await a.magic.update(contentsOf: (0..<3).map { Note("n\($0)", "title") })
+    try await a.magic.update(Note("n3", "title"))
+    try await a.replicator.push()
+    let file = try #require(try files().first)
+    world.advance(5)
+    try await other.magic.update(Note("o", "of another"))
+    try await other.replicator.push()
+
+    let good = [UInt8](try Data(contentsOf: file))
+    var header = try SegmentHeader(good)
+    let body = try Zlib.inflate(good[SegmentHeader.length...], to: header.bodyLength) + [0]
+    let stored = try Zlib.deflate(body)
+    (header.bodyLength, header.storedLength, header.storedChecksum) = (body.count, stored.count, Zlib.checksum(stored[...]))
+    var writer = ByteWriter()
+    header.encode(to: &writer)
+    try Data(writer.bytes + stored).write(to: file)
+
+    let history = try MagicHistory(path: folder["remote"].path)
+    #expect(try await history.statistics().transactions == 1)
+    let built = folder["built"]
+    let report = try await history.rebuild(into: built)
+    #expect(report.read.unread.map(\.path) == [file.path])
+    #expect(try await MagicData(path: built).object(of: Note.self).map(\.id) == ["o"])
+    #expect(try await b.replicator.pull().transactions == 1)
   }
 
   /// M-9: what is damaged is mended by whoever holds it, under the name of who wrote it.

@@ -1,6 +1,14 @@
 package import MagicData
 package import MagicJournal
 
+extension Birth {
+  /// What it shows after so many numbers of its own that others have.
+  package func number(attempt: Int) -> Int64 {
+    let hash = SHA256.hash(bytes + Array(repeating: 0, count: attempt))
+    return 1 << 61 + hash.prefix(8).reduce(0) { $0 << 8 | Int64($1) } & (1 << 61 - 1)
+  }
+}
+
 /// The state that a set of transactions stands for, worked out from the definition: all writes side by side, the highest taken.
 package struct NaiveFold: Sendable {
   private typealias Version = (stamp: UInt64, root: String)

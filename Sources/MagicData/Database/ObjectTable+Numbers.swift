@@ -8,8 +8,7 @@ extension ObjectTable {
     guard type.schema.hasNumbers, case .birth(let birth) = key, let claim else { return nil }
     if try self.claim(showing: claim)?.birth == birth { return claim }
     // Each attempt that is not its own is taken by another, so there are few.
-    for attempt in 0... {
-      let number = birth.number(attempt: attempt)
+    for number in birth.ownNumbers {
       let other = try self.claim(showing: number)
       if other?.birth == birth { return number }
       guard try other != nil || isSet(number) else { break }
@@ -117,7 +116,8 @@ extension ObjectTable {
   ///
   /// - Parameter set: a number that is set, though no entry says so yet.
   private func lose(_ claim: Claim, to set: Int64? = nil) throws {
-    let number = claim.birth.number(attempt: 0)
+    var own = claim.birth.ownNumbers
+    let number = own.another()
     if try self.claim(showing: number) != nil || isSet(number) { return try renumber(with: claim, to: set) }
     try insert(claim, showing: number)
     try show(number, of: claim.birth)

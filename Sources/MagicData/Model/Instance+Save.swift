@@ -97,7 +97,7 @@ extension Instance {
       try state.isEdited
       || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
         && !isDefault(index, relation, members, names)
-      || isKept && haveMoved(members, from: held.links ?? [], in: database)
+      || isKept && haveMoved(members, relation.kind, from: held.links ?? [], in: database)
     if !isSet, isKept, try isAsRecorded() || held.links?.isEmpty == false {
       // Nothing was put in since; what the database does not know any more was removed, or is another database's by now, and is not made again by the way.
       let isKnown = members.map { $0.record?.database == database.id }
@@ -128,13 +128,15 @@ extension Instance {
 
   /// Whether a member is another object by now than the one that was put in: it was given another primary value, or was removed and saved again. Not while
   /// there are members that the database does not know any more, of which the owner says nothing by the way.
-  private func haveMoved(_ members: [Instance], from links: [Link], in database: Store) throws -> Bool {
+  private func haveMoved(
+    _ members: [Instance], _ kind: Value.Kind, from links: [Link], in database: Store
+  ) throws -> Bool {
     let places = members.compactMap { $0.record?.database == database.id ? $0.record?.place.zIndex : nil }
     guard places.count == members.count else { return false }
     let targets = links.map(\.target)
-    // A set's members may have become one.
-    let areOthers = !links.isEmpty && places != targets && Set(places) != Set(targets)
-    return try areOthers || members.contains { try !$0.isAsRecorded() }
+    // A set's members may have become one; in a list or a dictionary each has its place.
+    let areOthers = places != targets && (kind != .set || Set(places) != Set(targets))
+    return try !links.isEmpty && areOthers || members.contains { try !$0.isAsRecorded() }
   }
 
   private func hidden(_ index: Int, _ storage: Storage, _ slot: Int) -> Set<Int64> {
@@ -211,7 +213,7 @@ extension Instance {
         if isAnother, saved.links[index] == nil, storage[slot].isStored {
           metRelation(index, saved, storage, slot, isAsSaved, in: database)
         } else {
-          savedRelation(index, saved.links[index], held[index], storage, slot, isAsSaved, isMet: saved.extent.isMet)
+          savedRelation(index, saved.links[index], held[index], storage, slot, isAsSaved, saved.extent)
         }
         continue
       }
@@ -249,12 +251,15 @@ extension Instance {
   }
 
   /// - Parameter links: as they are in the database; `nil` if the save left them as they were.
-  /// - Parameter isMet: whether the object was there already, of which the instance knows nothing.
+  /// - Parameter extent: what was not written of an object that was there already is known after the save as little as before.
   private func savedRelation(
-    _ index: Int, _ links: [Link]?, _ held: Held?, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool, isMet: Bool
+    _ index: Int, _ links: [Link]?, _ held: Held?, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool,
+    _ extent: SavedObject.Extent
   ) {
-    let isUnknown = isMet && links == nil && !storage[slot].isStored
-    if isUnknown, held == nil || layout.properties[index].kind == .reference {
+    let isNew = if case .all = extent { true } else { false }
+    let isUnknown = !isNew && links == nil && !storage[slot].isStored
+    // Links that are there all the same are those of a transaction that was rolled back.
+    if isUnknown, held?.links != nil || held == nil || layout.properties[index].kind == .reference {
       return storage.forget(at: slot, isEdited: !isAsSaved && storage[slot].isEdited)
     }
     if let links, let held {
@@ -262,7 +267,7 @@ extension Instance {
       held.hidden.formUnion(hidden(index, storage, slot))
     }
     if isAsSaved {
-      if let held, held.links == nil, !held.isMissing, !isUnknown { held.links = [] }
+      if let held, held.links == nil, !held.isMissing, isNew { held.links = [] }
       storage.setStored(at: slot)
     } else if links != nil || !storage[slot].isStored {
       storage.setStored(held.map { .held($0) } ?? .null, at: slot, isEdited: true)

@@ -292,7 +292,14 @@ struct ColumnRead: Sendable {
 
 extension UnsafeBufferPointer<UInt8> {
   /// Whether a text of it needs no memory beside its own, on any platform. To repair one that is no UTF-8 takes some, however short it is.
-  fileprivate var isSmallText: Bool { count <= MemoryLayout<String>.size - 2 && allSatisfy { $0 < 0x80 } }
+  fileprivate var isSmallText: Bool {
+    guard count <= MemoryLayout<String>.size - 2 else { return false }
+    guard count >= 8 else { return allSatisfy { $0 < 0x80 } }
+    // At once: one by one they take a thirtieth of a short row's time. The two halves overlap.
+    let bytes = UnsafeRawBufferPointer(self)
+    let both = bytes.loadUnaligned(as: UInt64.self) | bytes.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self)
+    return both & 0x8080_8080_8080_8080 == 0
+  }
 }
 
 extension OpaquePointer? {

@@ -42,8 +42,12 @@ enum Scope {
   nonisolated(nonsending) func write<Done, Result>(_ make: () throws -> ObjectWrite<Done, Result>) async throws -> Result {
     try await exclusively {
       try await AssetsWentAway.retrying {
-        let write = try make()
+        let (write, before) = (try make(), changes)
         let (work, assets) = (write.work, try await stage(write.assets))
+        guard before == changes else {
+          throw MagicDataError(
+            .transaction, "the transaction was changed while an asset of this call was brought to disk; make one call after the other")
+        }
         return try write.finish(
           try await change { [store] transaction in
             try assets.place(in: store)
@@ -52,6 +56,9 @@ enum Scope {
       }
     }
   }
+
+  /// Of a transaction; one of the whole database is held off.
+  private var changes: Int? { if case .transaction(let place, _) = self { place.open.changes } else { nil } }
 
   // Something has to follow the read within each of these: else Swift 6.3's optimizer takes the way back to the caller's actor for one that nobody needs
   // (`IsolationTests`).

@@ -49,8 +49,7 @@ package struct Numbers: Sendable {
       }
     }
     for birth in lost {
-      for attempt in 0... {
-        let number = birth.number(attempt: attempt)
+      for number in birth.ownNumbers {
         guard try !isSet(number), held.insert(number).inserted else { continue }
         shown[birth] = number
         break
@@ -75,9 +74,24 @@ package struct Claim: Sendable, Hashable {
 }
 
 extension Birth {
-  /// A number of its own for an object that has lost its claim; the next attempt if that is taken (M-17).
-  package func number(attempt: Int) -> Int64 {
-    let hash = SHA256.hash(bytes + Array(repeating: 0, count: attempt)).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-    return Numbers.hashed.lowerBound + Int64(hash & UInt64(Numbers.hashed.lowerBound - 1))
+  /// Of its own, for an object that has lost its claim: each is the next attempt if those before are taken (M-17).
+  package var ownNumbers: OwnNumbers { OwnNumbers(self) }
+}
+
+/// Without an end. Each is of the hash of what the one before is of, and a zero more; however many a file makes others take, each costs the same.
+package struct OwnNumbers: Sequence, IteratorProtocol {
+  private var hash = SHA256()
+
+  fileprivate init(_ birth: Birth) {
+    birth.bytes.withUnsafeBytes { hash.update($0) }
+  }
+
+  package mutating func next() -> Int64? { another() }
+
+  package mutating func another() -> Int64 {
+    var whole = hash
+    let start = whole.finish().prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    withUnsafeBytes(of: 0 as UInt8) { hash.update($0) }
+    return Numbers.hashed.lowerBound + Int64(start & UInt64(Numbers.hashed.lowerBound - 1))
   }
 }

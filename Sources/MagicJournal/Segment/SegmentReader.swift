@@ -99,6 +99,12 @@ package struct SegmentReader: Sendable {
     return transaction
   }
 
+  /// Reads all that is still to come, and keeps nothing of it: where a body turns out to be damaged, what stands before is not to be believed either.
+  package func checkRest() throws(JournalError) {
+    var rest = self
+    while try rest.nextEncoded(atMost: SegmentReader.atOnce) != nil {}
+  }
+
   /// Few enough for a cache of the machine.
   private static let atOnce = 1_024
 

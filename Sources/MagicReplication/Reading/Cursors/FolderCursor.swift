@@ -57,7 +57,7 @@ final class FolderCursor: TransactionCursor {
       }
       guard goesOn(file, from: file.name.first - 1, file.header.previous) else { break }
       do {
-        let reader = try FolderListing.reader(file)
+        let reader = try FolderCursor.reader(file)
         open = (file, reader, SourceSchema(reader.schema))
       } catch let error as MagicDataError {
         listing.reject(file, error)
@@ -65,6 +65,16 @@ final class FolderCursor: TransactionCursor {
     }
     isOver = true
     return nil
+  }
+
+  private static func reader(_ file: FolderListing.File) throws -> SegmentReader {
+    let reader = try FolderListing.reader(file)
+    do throws(JournalError) {
+      try reader.checkRest()
+    } catch {
+      throw MagicDataError(error, file.url.path)
+    }
+    return reader
   }
 
   /// The next one of the file that is open.

@@ -33,7 +33,11 @@ extension Command {
     let run = await Interruption { try await perform() }
     do {
       let outcome = try run.result.get()
-      try output.summary(name, outcome, isOutputTaken)
+      do {
+        try output.summary(name, outcome, isOutputTaken)
+      } catch  where run.signal == SIGHUP {
+        // The terminal was closed, which has ended it: nobody reads there what came of it.
+      }
       if outcome.status != .success { throw outcome.status }
     } catch  where error is Interrupted || error is CancellationError {
       let status = ExitCode(128 + ((error as? Interrupted)?.signal ?? SIGINT))

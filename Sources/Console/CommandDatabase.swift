@@ -1,21 +1,25 @@
+internal import ArgumentParser
 internal import Foundation
 package import MagicData
 internal import MagicJournal
+internal import MagicTransport
 
 /// The database that a command works on.
 package struct CommandDatabase {
   private let location: DatabaseLocation
 
   package init(_ path: String) throws {
-    guard !path.isEmpty else { throw MagicDataError(.notFound, "the database's path is empty") }
-    location = DatabaseLocation(URL(fileURLWithPath: path))
+    guard !path.isEmpty else { throw ValidationError("the database's path is empty.") }
+    location = DatabaseLocation(URL(fileURLWithPath: RemoteAddress.absolute(path)))
   }
 
   package var path: String { location.file.path }
 
   /// Whether two paths mean one database, as far as names tell.
   package static func areSame(_ path: String, _ other: String) -> Bool {
-    let files = [path, other].map { DatabaseLocation(URL(fileURLWithPath: $0)).file.resolvingSymlinksInPath() }
+    let files = [path, other].map { path in
+      DatabaseLocation(URL(fileURLWithPath: RemoteAddress.absolute(path))).file.resolvingSymlinksInPath()
+    }
     return files[0] == files[1]
   }
 

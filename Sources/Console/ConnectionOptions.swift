@@ -51,7 +51,7 @@ package struct ConnectionOptions: ParsableArguments {
   package var options: SocketRemote.Options {
     var options = SocketRemote.Options()
     func file(_ path: String?, _ twin: String) -> URL? {
-      (path ?? Twin.text(twin)).map { URL(fileURLWithPath: $0) }
+      (path ?? Twin.text(twin)).map { URL(fileURLWithPath: RemoteAddress.absolute($0)) }
     }
     options.token = file(tokenFile, "TOKEN_FILE")
     options.authority = file(authority, "CA")

@@ -8,6 +8,7 @@ package struct DatabaseArgument: ParsableArguments {
   package init() {}
 
   package func validate() throws {
+    guard !path.isEmpty else { throw ValidationError("the database's path is empty.") }
     guard !RemoteAddress.isServer(path) else {
       throw ValidationError(
         "\(path) is a server, and no database; the database comes first, then the remote (of clone the other way round).")

@@ -36,21 +36,27 @@ package final class LineWriter: Sendable {
       var written = 0
       while written < bytes.count {
         let count = Foundation.write(descriptor, bytes.baseAddress! + written, bytes.count - written)
+        let number = errno
         if count > 0 {
           written += count
-        } else if errno == EPIPE {
-          // Who read has seen enough, which is no failure to speak of.
-          throw ExitCode(128 + SIGPIPE)
-        } else if errno == EAGAIN {
+        } else if number == EPIPE || number == EIO && LineWriter.isTerminal(descriptor) {
+          // What goes beside the results ends nothing.
+          guard descriptor != STDERR_FILENO else { return }
+          // Who read has seen enough, or has closed the terminal, which is no failure to speak of.
+          throw ExitCode(128 + (number == EPIPE ? SIGPIPE : SIGHUP))
+        } else if number == EAGAIN {
           try LineWriter.waitForRoom(descriptor)
-        } else if errno != EINTR {
+        } else if number != EINTR {
           let name = descriptor == STDOUT_FILENO ? "standard output" : "the output"
-          let (isFull, reason) = (errno == ENOSPC || errno == EDQUOT, String(cString: strerror(errno)))
+          let (isFull, reason) = (number == ENOSPC || number == EDQUOT, String(cString: strerror(number)))
           throw MagicDataError(isFull ? .full : .failed, "\(name) could not be written: \(reason)")
         }
       }
     }
   }
+
+  /// Also one that was closed, of which nothing can be asked.
+  private static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) != 0 || errno == EIO }
 
   /// Waits a moment: who is interrupted does not wait for a reader who takes nothing.
   private static func waitForRoom(_ descriptor: Int32) throws {

@@ -10,9 +10,12 @@ package protocol Program: AsyncParsableCommand {
 extension Program {
   /// The whole of a tool's `main`: a word that is no command gets an answer that says so, and an error its exit code.
   package static func begin() async {
+    StandardFiles.assure()
+    StandardFiles.outliveReaders()
     Heap.shareOneArena()
     do {
       Twin.begin(of: configuration.commandName ?? _commandName, twins)
+      try checkArguments()
       try checkCommand()
       try Twin.check()
       var command = try parseAsRoot()
@@ -26,6 +29,16 @@ extension Program {
       exit(withError: error.code.exitCode)
     } catch {
       exit(withError: error)
+    }
+  }
+
+  /// A path in other bytes would become another path.
+  private static func checkArguments() throws {
+    for index in 1..<max(1, Int(CommandLine.argc)) {
+      guard let argument = CommandLine.unsafeArgv[index] else { continue }
+      guard String(validatingCString: UnsafePointer(argument)) != nil else {
+        throw ValidationError("the argument '\(String(cString: argument))' is no UTF-8.")
+      }
     }
   }
 

@@ -16,7 +16,7 @@ public enum RemoteAddress: Sendable {
   public init(_ address: String, options: SocketRemote.Options = SocketRemote.Options()) throws {
     guard !address.isEmpty else { throw MagicDataError(.notFound, "the remote's address is empty; name a folder or a server") }
     if RemoteAddress.isServer(address) {
-      self = .server(try SocketRemote(address, options: options))
+      self = .server(try RemoteAddress.reachable(address, options))
     } else {
       let path = try RemoteAddress.path(of: address, "remote", "folder, a server (tcp:, tls:, unix:, ssh:)")
       self = .folder(FolderRemote(URL(fileURLWithPath: path, isDirectory: true)))
@@ -38,7 +38,33 @@ public enum RemoteAddress: Sendable {
   /// - Throws: also what a pull throws.
   package static func source(at address: String, options: SocketRemote.Options) async throws -> JournalSource {
     guard isServer(address) else { return try source(at: address) }
-    return .fetched(try await FetchedJournal(from: SocketRemote(address, options: options)))
+    return .fetched(try await FetchedJournal(from: reachable(address, options)))
+  }
+
+  /// A server listens at a port that the system chooses; nobody reaches it there.
+  private static func reachable(_ address: String, _ options: SocketRemote.Options) throws -> SocketRemote {
+    let remote = try SocketRemote(address, options: options)
+    switch remote.endpoint {
+    case .tcp(_, 0), .tls(_, 0), .ssh(_, _, 0?, _):
+      throw MagicDataError(
+        .notFound, "\(address) names port 0, at which nobody can be reached; name the port that the server says")
+    default: return remote
+    }
+  }
+
+  /// A path from the root, which the system follows as it would have followed this one: `..` behind a link is above what that leads to. `URL(fileURLWithPath:)`
+  /// would strike both out of a path that does not begin at the root.
+  package static func absolute(_ path: String) -> String {
+    let working = FileManager.default.currentDirectoryPath
+    guard !path.hasPrefix("/"), !path.hasPrefix("~"), working.hasPrefix("/") else { return path }
+    // There are no links in where a process works.
+    var folders = working.split(separator: "/")
+    var parts = path.split(separator: "/").filter { $0 != "." }
+    while parts.first == ".." {
+      _ = folders.popLast()
+      parts.removeFirst()
+    }
+    return "/" + (folders + parts).joined(separator: "/")
   }
 
   package static func isServer(_ address: String) -> Bool {
@@ -46,7 +72,7 @@ public enum RemoteAddress: Sendable {
   }
 
   private static func path(of address: String, _ role: String, _ remedy: String) throws -> String {
-    guard let scheme = scheme(of: address) else { return address }
+    guard let scheme = scheme(of: address) else { return absolute(address) }
     guard scheme == "file" else {
       throw MagicDataError(.notFound, "\(scheme): is no kind of \(role); name a \(remedy) or a file: URL")
     }

@@ -32,7 +32,7 @@ struct MagicReplay: Program {
 
   static let twins = Twin.Names(
     flags: ["FOLLOW", "CSV", "CHECK", "SHUFFLE", "FORCE", "DRY_RUN", "YES", "INSECURE"], integers: ["LIMIT", "SEED"],
-    choices: ["OP": Log.Operation.allCases.map(\.rawValue), "REPAIR": RepairSide.allCases.map(\.rawValue)])
+    choices: ["OP": Log.Operation.allCases.map(\.rawValue)])
 
   static func main() async { await begin() }
 }

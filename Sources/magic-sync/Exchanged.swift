@@ -14,7 +14,9 @@ struct Exchanged: Encodable, Sendable {
     if madeDatabase { sentences.append("made the database \(database)") }
     if madeRemote { sentences.append("made the remote \(remote)") }
     if let pulled { sentences.append(pulled.sentence("pulled", lacking: "the database")) }
-    if let pushed { sentences.append(pushed.sentence("pushed", lacking: "the remote")) }
+    // What could not be pulled the remote lacks as well.
+    let isComplete = pulled?.isComplete ?? true
+    if let pushed { sentences.append(pushed.sentence("pushed", lacking: isComplete ? "the remote" : nil)) }
     return sentences.joined(separator: "\n")
   }
 }
@@ -69,8 +71,11 @@ struct Moved: Encodable, Sendable {
 
   var hasMoved: Bool { checkpoints > 0 || transactions > 0 || assets > 0 }
 
-  /// - Parameter lacking: who lacks nothing if nothing was moved.
-  func sentence(_ verb: String, lacking: String) -> String {
+  /// Whether nothing is missing that is known of.
+  var isComplete: Bool { unread.isEmpty && missing.isEmpty && missingAssets == 0 }
+
+  /// - Parameter lacking: who lacks nothing if nothing was moved; `nil` if that is not known.
+  func sentence(_ verb: String, lacking: String?) -> String {
     var parts: [String] = []
     if checkpoints > 0 { parts.append("\(verb) \(checkpoints.counted("checkpoint")), in place of history that was given up") }
     if transactions > 0 {
@@ -84,7 +89,7 @@ struct Moved: Encodable, Sendable {
     }
     if assets > 0 { parts.append("\(verb) \(assets.counted("asset")): \(assetBytes.asBytes)") }
     guard parts.isEmpty else { return parts.joined(separator: "\n") }
-    let isComplete = unread.isEmpty && missing.isEmpty && missingAssets == 0
-    return "\(verb) nothing" + (isComplete ? ": \(lacking) lacks nothing" : "")
+    guard let lacking, isComplete else { return "\(verb) nothing" }
+    return "\(verb) nothing: \(lacking) lacks nothing"
   }
 }

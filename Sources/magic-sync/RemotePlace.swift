@@ -27,9 +27,21 @@ enum RemotePlace: Sendable {
     }
     switch meant {
     case .folder(let remote):
+      try RemotePlace.checkIsOfThisMachine(address)
       self = remote.folder.pathExtension.lowercased() == "magicbundle" ? .bundle(remote.folder) : .folder(remote)
     case .server(let remote): self = .server(remote)
     }
+  }
+
+  /// As scp has it, host:path is another machine's; a folder would be made here that nobody looks for.
+  private static func checkIsOfThisMachine(_ address: String) throws {
+    let first = String(address.prefix { $0 != "/" })
+    guard first.contains(":"), !first.lowercased().hasPrefix("file:"), !FileManager.default.fileExists(atPath: first) else {
+      return
+    }
+    throw ValidationError(
+      "there is no \(first) here. Another machine's folder is ssh://host/path, and one of this machine with a colon ./\(address)."
+    )
   }
 
   /// As messages and `remote list` have it; to be found from any folder.
@@ -121,8 +133,6 @@ enum RemotePlace: Sendable {
 
   private func pack(_ remote: FolderRemote) throws {
     if case .bundle(let file) = self { return try BundleFile.write(remote, to: file) }
-    // Whoever reads may go away: the folder that was packed is to be removed before that ends this process.
-    signal(SIGPIPE, SIG_IGN)
     try BundleFile.write(remote) { try LineWriter.write($0, to: STDOUT_FILENO) }
   }
 }

@@ -72,6 +72,19 @@ import Testing
     try await expectEqual([a, c], "MAGIC_SEED=\(seed)")
   }
 
+  /// Who may read it stays as it was, whatever a new file's permissions would be.
+  @Test(arguments: [0o600, 0o660]) func aBundleKeepsItsPermissions(mode: Int) async throws {
+    let (remote, bundle) = (FolderRemote(folder["remote"]), folder["a.magicbundle"])
+    try await push(1)
+    try BundleFile.write(remote, to: bundle)
+    let before = try Data(contentsOf: bundle)
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: bundle.path)
+    try await push(2)
+    try BundleFile.write(remote, to: bundle)
+    #expect(try Data(contentsOf: bundle) != before)
+    #expect(BundleFile.permissions(of: bundle).map { Int($0) } == mode)
+  }
+
   /// B-1, M-8: a gap waits, and another bundle fills it.
   @Test func aGapInItWaits() async throws {
     try await push(3)

@@ -285,6 +285,90 @@ import Testing
     #expect(columns == 3)
   }
 
+  /// What becomes of an export of one update.
+  ///
+  /// - Parameters:
+  ///   - members: of its entry, beside the type, the operation and the object.
+  ///   - before: what stands before the last line.
+  ///   - after: what stands behind it.
+  private func rebuilt(
+    _ members: String, stamp: String = "131072", before: String = "", after: String = ""
+  ) async throws -> RebuildReport {
+    let folder = try TemporaryFolder()
+    let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
+    let fields =
+      ["integer", "real"].map { #"{"id":"\#($0)","name":"\#($0)","kind":"\#($0)"}"# }
+      + ["set", "dictionary"].map { #"{"id":"\#($0)","name":"\#($0)","kind":"\#($0)","target":"T"}"# }
+    let entry = #"{"type":"T","op":"update","object":"o",\#(members)}"#
+    let lines = [
+      #"{"magicdata":"journal","format":1,"dataSet":"\#(id)"}"#, " \t\r",
+      #"{"type":{"id":"T","name":"T","primary":{"name":"id","kind":"text"},"fields":[\#(fields.joined(separator: ","))]}}"#,
+      #"{"transaction":{"replica":"\#(root)","sequence":1,"stamp":"\#(stamp)","tag":1,"root":"\#(root)","entries":[\#(entry)]}}"#,
+      #"\#(before){"end":{"transactions":1}}"#, after,
+    ]
+    try Data(lines.joined(separator: "\n").utf8).write(to: folder["export.jsonl"])
+    let magic = try await MagicData(type: .temporary)
+    return try await magic.rebuild(from: [.export(folder["export.jsonl"])], RebuildPlan())
+  }
+
+  /// X-2 to X-5, X-8: what is there and is none is not taken for nothing.
+  @Test(arguments: [
+    (#""fields":{}"#, true), (#""fields":["lost"]"#, false), (#""fields":"lost""#, false), (#""fields":null"#, false),
+    (#""number":"5""#, false), (#""base":131072"#, false), (#""base":"+65536""#, false), (#""other":["for others"]"#, true),
+    (#""fields":{"real":1e308}"#, true), (#""fields":{"real":1e400}"#, false), (#""fields":{"real":-1e400}"#, false),
+    (#""fields":{"real":{"bits":"7ff0000000000000"}}"#, true), (#""fields":{"real":{"bits":"+7ff000000000000"}}"#, false),
+    (#""fields":{"real":{"bits":"-000000000000000"}}"#, false), (#""fields":{"real":01.5}"#, false),
+    (#""fields":{"real":1.}"#, false),
+    (#""fields":{"integer":{"integer":"-9007199254740993"}}"#, true), (#""fields":{"integer":{"integer":"+05"}}"#, false),
+    (#""fields":{"integer":{"integer":"05"}}"#, false), (#""fields":{"integer":{"integer":"-0"}}"#, false),
+    (#""fields":{"set":{"in":["a"],"out":["b"]}}"#, true), (#""fields":{"set":{"in":["a","a"],"out":[]}}"#, false),
+    (#""fields":{"set":{"in":["a"],"out":["b","a"]}}"#, false),
+    (#""fields":{"dictionary":[["1","a"],["2",null]]}"#, true), (#""fields":{"dictionary":[["1","a"],["1","b"]]}"#, false),
+  ])
+  func membersAreWhatTheyHaveToBe(members: String, isTaken: Bool) async throws {
+    let report = try await rebuilt(members)
+    #expect(report.isComplete == isTaken && report.transactions == (isTaken ? 1 : 0), "\(report)")
+    #expect(isTaken || report.read.unread.map(\.message).first?.contains("line 4") == true, "\(report.read)")
+  }
+
+  /// X-3: a number has one text.
+  @Test(arguments: [("131072", true), ("+131072", false), ("0131072", false), ("-131072", false), (" 131072", false)])
+  func stampsAreDigits(stamp: String, isTaken: Bool) async throws {
+    let report = try await rebuilt(#""fields":{}"#, stamp: stamp)
+    #expect(report.isComplete == isTaken && report.transactions == (isTaken ? 1 : 0), "\(report)")
+  }
+
+  /// X-7, X-8: what stands before still counts.
+  @Test(arguments: [
+    ("", "", true), ("", "\r\n \t\n\n", true), ("", "  ", true), ("{\"note\":1}\n", "", true), ("", "{\"note\":1}\n", false),
+    ("", "\n\n{\"note\":1}\n", false), ("", "x", false), ("", "{\"end\":{\"transactions\":1}}\n", false), ("5\n", "", false),
+    ("[]\n", "", false),
+  ])
+  func theLastLineIsTheLast(before: String, after: String, isWhole: Bool) async throws {
+    let report = try await rebuilt(#""fields":{}"#, before: before, after: after)
+    #expect(report.transactions == 1 && report.isComplete == isWhole, "\(report)")
+    let said = before.isEmpty ? "something follows the last line" : "no object"
+    #expect(isWhole || report.read.unread.map(\.message).first?.contains(said) == true, "\(report.read)")
+  }
+
+  /// X-2.
+  @Test(arguments: ["{}", "\"lost\"", "null"]) func fieldsOfATypeAreAnArray(fields: String) async throws {
+    let report = try await rebuilt(
+      #""fields":{}"#, before: #"{"type":{"id":"U","name":"U","fields":\#(fields)}}"# + "\n")
+    #expect(!report.isComplete && report.transactions == 1, "\(report)")
+  }
+
+  @Test(arguments: [
+    "01", "-01", "1.", ".5", "-", "1e", "1e+", "+1", "1.e5", "--1", "0x1", "[1,]", "[,]", "{\"a\":1,}", "\u{feff}1", "", "NaN",
+  ]) func whatIsNoJSONIsRefused(text: String) {
+    #expect(throws: JSONValue.Failure.self) { try JSONValue(Array(text.utf8)) }
+  }
+
+  @Test(arguments: ["0", "-0", "10", "-12.5e+3", "1E5", "0.50", "1e-7", "0e0"])
+  func numbersKeepTheirDigits(text: String) throws {
+    #expect(try JSONValue(Array(text.utf8)) == .number(text))
+  }
+
   /// A sign is no digit of an escape.
   @Test(arguments: [#""\u+041""#, #""\u-041""#, #""\u004""#, #""\u00é""#]) func anEscapeHasFourDigits(text: String) {
     #expect(throws: JSONValue.Failure.self) { try JSONValue(Array(text.utf8)) }

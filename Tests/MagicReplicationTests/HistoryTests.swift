@@ -113,6 +113,42 @@ import Testing
     #expect(found.withLock(\.differences).isEmpty)
   }
 
+  /// L-3: of two types that Swift's `String` finds equal the one that is meant is asked.
+  @Test func typesAreToldApartByTheirBytes() async throws {
+    let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
+    let names = ["\u{e9}", "e\u{301}"]
+    let types = names.map {
+      #"{"type":{"id":"\#($0)","name":"\#($0)","primary":{"name":"id","kind":"text"},"fields":[{"id":"x","name":"x","kind":"text"}]}}"#
+    }
+    let entries = zip(names, ["one", "two"]).map { #"{"type":"\#($0)","op":"update","object":"o","fields":{"x":"\#($1)"}}"# }
+    let lines =
+      [#"{"magicdata":"journal","format":1,"dataSet":"\#(id)"}"#] + types + [
+        #"{"transaction":{"replica":"\#(root)","sequence":1,"stamp":"65536","tag":1,"root":"\#(root)","entries":[\#(entries.joined(separator: ","))]}}"#,
+        #"{"end":{"transactions":1}}"#,
+      ]
+    try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder["export.jsonl"])
+    let magic = try await MagicData(type: .temporary)
+    #expect(try await magic.rebuild(from: [.export(folder["export.jsonl"])], RebuildPlan()).isComplete)
+    for (name, value) in zip(names, ["one", "two"]) {
+      let changes = try await MagicHistory(magic).history(of: name, "o").changes
+      #expect(changes.filter { $0.property == "x" }.map(\.value) == ["\"\(value)\""])
+    }
+  }
+
+  /// Whoever may not read what is replaced may not read what replaces it; a link leads where it led.
+  @Test func anExportTakesThePlaceOfWhatALinkLeadsTo() async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    try await replica.magic.update(Note("n", "first"))
+    let (link, file) = (folder["link.jsonl"], folder["private.jsonl"])
+    try Data("before".utf8).write(to: file)
+    try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: file.path)
+    try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "private.jsonl")
+    try await MagicHistory(replica.magic).export(to: link)
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == "private.jsonl")
+    #expect(try await MagicHistory(path: file.path).statistics().transactions == 1)
+    #expect(BundleFile.permissions(of: file) == 0o660)
+  }
+
   /// A body may ask the database that is read.
   @Test func theDatabaseIsReadWhileItsHistoryIs() async throws {
     let replica = try Replica(folder["a"], folder["remote"], world)

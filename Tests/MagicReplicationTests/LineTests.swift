@@ -39,16 +39,28 @@ import Testing
     #expect(Stamp(UInt64(milliseconds) << 16).inLog == expected, "MAGIC_SEED=\(seed)")
   }
 
+  /// So many arrays, each in another.
+  static func nested(_ depth: Int) -> String {
+    let (begins, ends) = (String(repeating: "[", count: depth), String(repeating: "]", count: depth))
+    return begins + ends
+  }
+
   /// What is no JSON stands as a string, or a line would not be JSON either.
   @Test(arguments: [
-    "0", "-0", "12", "-12.5", "0.25", "123456789012345678901", "1e5", "true", "null", "[1,2]", "{\"a\":\"b\"}", "\"text\"",
-    "", "-", "01", "-01", "1.", ".5", "1.2.3", "+1", "1 2", "tru", "nul", "[1,", "1\n", "--1", "1-",
+    "", "-", "01", "-01", "1.", ".5", "1.2.3", "+1", "1 2", "tru", "nul", "[1,", "1\n", "--1", "1-", "[1,]", "[,1]",
+    "{\"a\":1,}", "{\"a\":01}", "[1.]", "[-]", "[1e]", "[1e+]", "\u{feff}1", "\u{feff}[1]", "{\"a\":1,\"a\":2}", "['a']",
+    "[NaN]", LineTests.nested(201),
   ])
-  func codedValuesAreJSONOrStrings(text: String) {
-    let isJSON =
-      !text.utf8.contains { $0 < 0x20 }
-      && (try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)) != nil
-    #expect(Value.coded(Array(text.utf8)).json == (isJSON ? text : Value.text(text).json))
+  func codedValuesThatAreNoJSONAreStrings(text: String) {
+    #expect(Value.coded(Array(text.utf8)).json == Value.text(text).json)
+  }
+
+  @Test(arguments: [
+    "0", "-0", "12", "-12.5", "0.25", "123456789012345678901", "1e5", "-1.5E+300", "5e-324", "true", "null", "[1,2]", "[]",
+    "{\"a\":\"b\"}", "\"text\"", "[ 0.5 , {} ]", LineTests.nested(200),
+  ])
+  func codedValuesThatAreJSONStandAsTheyAre(text: String) {
+    #expect(Value.coded(Array(text.utf8)).json == text)
   }
 
   /// O-4: what was done to a set, and to a dictionary.
@@ -70,5 +82,17 @@ import Testing
   func keysOfDictionariesAreStrings(key: String, shown: String) {
     let value = Value.dictionary(of: [DictionaryElement(name: Array(key.utf8), key: .primary(.text("A")))])
     #expect(value.json == "{\(shown):\"A\"}")
+  }
+
+  /// O-4: no two members have one name.
+  @Test func keysOfOneTextAreToldApart() {
+    func json(_ keys: String...) -> String {
+      Value.dictionary(of: keys.map { DictionaryElement(name: Array($0.utf8), key: nil) }).json
+    }
+    #expect(json("5", #""5""#) == #"{"\"5\"":null,"5":null}"#)
+    #expect(json("true", #""x""#, #""true""#) == #"{"\"true\"":null,"x":null,"true":null}"#)
+    #expect(json("5", #""5""#, #""\"5\"""#) == #"{"\"5\"":null,"\"\\\"5\\\"\"":null,"5":null}"#)
+    // Another replica may spell a text in two ways.
+    #expect(json(#""A""#, #""\u0041""#) == #"{"\"A\"":null,"\"\\u0041\"":null}"#)
   }
 }

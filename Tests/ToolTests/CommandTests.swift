@@ -391,7 +391,8 @@ import Testing
       ["peers"], ["peers", path("a"), path("r"), "--expire", "20"], ["sync", path("a"), path("r"), "--accept", "zz"],
       ["sync", "tcp://localhost:1", path("a")], ["serve", path("a"), "--listen", "ssh://host/x"],
       ["serve", path("a"), "--listen", "tcp://127.0.0.1:0", "--metrics", "foo"],
-      ["remote", "add", path("a"), "x", "-"],
+      ["remote", "add", path("a"), "x", "-"], ["compact", "tcp://localhost"], ["sync", "", path("r")],
+      ["pull", path("a"), "tcp://localhost:0"], ["serve", "", "--stdio"],
     ] {
       let process = try Tool.sync.start(arguments, output: FileHandle.nullDevice, errors: FileHandle.nullDevice)
       process.waitUntilExit()
@@ -404,6 +405,76 @@ import Testing
     #expect(try Tool.sync.run("status", path("nothing"), path("remote")).status == 1)
     #expect(try Tool.sync.run("verify", path("nothing")).status == 1)
     #expect(try Tool.sync.run("log", path("nothing")).status == 1)
+  }
+
+  /// In other bytes it would be another path.
+  @Test func argumentsThatAreNoUTF8AreUsage() throws {
+    let script = """
+      import os, sys
+      tool, path = map(os.fsencode, sys.argv[1:])
+      os.execv(tool, [tool, b"init", path + bytes([233])])
+      """
+    let result = try Tool.python.run("-c", script, Tool.sync.path.path, path("caf"))
+    #expect(result.status == 64 && result.errors.contains("no UTF-8"), "\(result)")
+    #expect(try folder.contents().isEmpty)
+  }
+
+  /// As scp takes it: a folder of that name is made where somebody asks for it.
+  @Test func anotherMachinesFolderIsNoneHere() async throws {
+    try await write("x", to: "a")
+    for (arguments, address) in [
+      (["sync", "a"], "host:notes"), (["push", "a"], "host:notes/x"), (["remote", "add", "a", "x"], "me@host:notes"),
+    ] {
+      let result = try Tool.sync.run(arguments: arguments + [address], in: folder.url)
+      #expect(result.status == 64, "\(result)")
+      #expect(result.errors.contains("ssh://host/path") && result.errors.contains("./\(address)"), "\(result)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: path("host:notes")))
+    for address in ["./host:notes", "host:notes"] {
+      #expect(try Tool.sync.run("push", "a", address, in: folder.url).status == 0)
+    }
+    #expect(FileManager.default.fileExists(atPath: path("host:notes/magicdata.json")))
+  }
+
+  /// As the system has it: `..` is above what a link leads to, from whatever folder one names it.
+  @Test func aPathBehindALinkLeadsWhereTheSystemGoes() async throws {
+    try FileManager.default.createDirectory(at: folder["mount/inner"], withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(atPath: path("link"), withDestinationPath: "mount/inner")
+    try await write("x", to: "a")
+    #expect(try Tool.sync.run("push", "a", "link/../remote", in: folder.url).status == 0)
+    #expect(FileManager.default.fileExists(atPath: path("mount/remote/magicdata.json")))
+    #expect(try Tool.sync.run("clone", "link/../remote", "link/../b", in: folder.url).status == 0)
+    #expect(FileManager.default.fileExists(atPath: path("mount/b/default.sqlite3")))
+    #expect(try Tool.sync.run("digest", "../b/", in: folder["mount/inner"]).output == digest("a"))
+    #expect(!FileManager.default.fileExists(atPath: path("remote")) && !FileManager.default.fileExists(atPath: path("b")))
+  }
+
+  /// A database that is opened would take the place of what is closed, and be written to by who prints.
+  @Test(arguments: [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO])
+  func aStandardFileThatIsClosedIsNoDatabase(descriptor: Int32) async throws {
+    try await write("x", to: "a")
+    let script = "import os, sys; os.close(int(sys.argv[1])); os.execv(sys.argv[2], sys.argv[2:])"
+    for command in ["push", "sync"] {
+      let result = try Tool.python.run(
+        "-c", script, "\(descriptor)", Tool.sync.path.path, command, path("a"), path("remote"), "--json")
+      #expect(result.status == 0, "\(command): \(result)")
+    }
+    #expect(try Tool.sync.run("verify", path("a"), path("remote")).status == 0)
+  }
+
+  /// H-42: what was sent is said, and that nobody may write or read through a link.
+  @Test func aLinkInPlaceOfAcknowledgementsIsPartlyDone() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try FileManager.default.moveItem(at: folder["remote/acks"], to: folder["outside"])
+    try FileManager.default.createSymbolicLink(atPath: path("remote/acks"), withDestinationPath: "../outside")
+    try await write("y", to: "a")
+    let pushed = try Tool.sync.run("push", path("a"), path("remote"))
+    #expect(pushed.status == 3 && pushed.output.contains("pushed 1 transaction"), "\(pushed)")
+    #expect(pushed.errors.contains("is a link, or no folder"), "\(pushed)")
+    let cloned = try Tool.sync.run("clone", path("remote"), path("b"))
+    #expect(cloned.status == 3 && cloned.errors.contains("is a link, or no folder"), "\(cloned)")
+    #expect(try await titles("b") == ["x", "y"])
   }
 
   @Test func aFolderThatMayNotBeWrittenHasItsExitCode() async throws {

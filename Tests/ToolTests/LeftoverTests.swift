@@ -46,6 +46,19 @@ import Testing
     #expect(try leftovers() == [])
   }
 
+  /// Who reads what is printed may go away: what was begun is cleaned up, as after any failure.
+  @Test func whoseReaderHasGoneLeavesNothing() async throws {
+    try await write(10)
+    try work()
+    let output = Pipe()
+    try output.fileHandleForReading.close()
+    let process = try Tool.sync.start(
+      ["clone", folder["a.magicbundle"].path, folder["b"].path, "--json"], output: output, environment: environment)
+    #expect(process.terminationStatus == 128 + SIGPIPE)
+    #expect(try leftovers() == [])
+    #expect(!FileManager.default.fileExists(atPath: folder["b/default.sqlite3"].path))
+  }
+
   /// What a killed `init` leaves is completed by who would make a database there, and nobody else is told that there is one.
   @Test func aDatabaseThatNobodyCompletedIsCompleted() async throws {
     try await write(10)

@@ -1,5 +1,6 @@
 import Foundation
 import MagicData
+import MagicReplication
 import TestSupport
 import Testing
 
@@ -49,6 +50,19 @@ import Testing
       .path
     #expect(try Tool.python.run("-c", terminal, tool, "stats", path("b")).output.contains("█"))
     #expect(try !Tool.replay.run("stats", path("b")).output.contains("█"))
+  }
+
+  /// What a link leads to is written, and who may read it stays as it is.
+  @Test func aPlotTakesThePlaceOfWhatALinkLeadsTo() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.write("x", to: "a", id: "n")
+    try Data("before".utf8).write(to: f.folder["private.svg"])
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path("private.svg"))
+    try FileManager.default.createSymbolicLink(atPath: path("link.svg"), withDestinationPath: "private.svg")
+    #expect(try Tool.replay.run("stats", path("a"), "--plot", path("link.svg")).status == 0)
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path("link.svg")) == "private.svg")
+    #expect(try String(contentsOf: f.folder["private.svg"], encoding: .utf8).hasPrefix("<svg"))
+    #expect(BundleFile.permissions(of: f.folder["private.svg"]) == 0o600)
   }
 
   /// Each replica stands beside its colour, and growth is a line from nothing to all bytes of the journal.

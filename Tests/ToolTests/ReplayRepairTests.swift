@@ -112,6 +112,15 @@ private struct Ticket: MagicObject {
     #expect(try Tool.replay.run("verify", path("a")).status == 0)
   }
 
+  /// What is written is named, and never by what was set for another database.
+  @Test(arguments: ["journal", "tables", "neither"]) func nothingIsSettledByAVariable(side: String) async throws {
+    try await tamper()
+    for _ in 0..<2 {
+      let verified = try Tool.replay.run("verify", path("a"), environment: ["MAGIC_REPLAY_REPAIR": side])
+      #expect(verified.status == 4 && !verified.output.contains("settled"), "\(verified)")
+    }
+  }
+
   @Test func theTablesSettleWhatSQLChanged() async throws {
     try await tamper()
     #expect(try Tool.replay.run("verify", path("a"), "--repair", "tables").output.hasPrefix("settled 3 objects"))

@@ -91,6 +91,27 @@ import Testing
     #expect(process.terminationStatus == 128 + SIGTERM)
   }
 
+  /// What comes with the first signal is one with it; a later one does not wait for who takes what is printed.
+  @Test func aLaterSignalEndsAtOnce() async throws {
+    try await writeMany()
+    let output = Pipe()
+    let process = try start(["state"], output: output)
+    #expect(try output.fileHandleForReading.read(upToCount: 10)?.count == 10)
+    // By then there is no room in the pipe.
+    try await Task.sleep(for: .seconds(2))
+    for _ in 0..<3 {
+      kill(process.processIdentifier, SIGTERM)
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    try await Task.sleep(for: .milliseconds(1_500))
+    #expect(process.isRunning)
+    kill(process.processIdentifier, SIGTERM)
+    let latest = ContinuousClock.now + .seconds(30)
+    while process.isRunning, ContinuousClock.now < latest { try await Task.sleep(for: .milliseconds(20)) }
+    try #require(!process.isRunning)
+    #expect(process.terminationStatus == 128 + SIGTERM)
+  }
+
   /// At any moment: who has not come to the end says so.
   @Test func whoReadsIsInterrupted() async throws {
     try await writeMany()

@@ -124,6 +124,79 @@ private struct Work: MagicObject {
     #expect((found["widths"] as? [[Any]])?.compactMap { $0[1] as? Int } == [3, 3, 7])
   }
 
+  /// An export of some transactions.
+  ///
+  /// - Parameters:
+  ///   - primary: the kind of the primary value of its type, which is called T.
+  ///   - fields: names of fields, which hold texts.
+  ///   - transactions: what the entries of each have beside their type.
+  private func export(_ name: String, primary: String, fields: [String], _ transactions: [[String]]) throws {
+    let root = String(repeating: "2", count: 32)
+    let known = fields.map { #"{"id":"\#($0)","name":"\#($0)","kind":"text"}"# }.joined(separator: ",")
+    let lines = transactions.enumerated().map { index, entries -> String in
+      let all = entries.map { #"{"type":"T",\#($0)}"# }.joined(separator: ",")
+      return
+        #"{"transaction":{"replica":"\#(root)","sequence":\#(index + 1),"stamp":"\#(65_536 * (index + 1))","tag":1,"root":"\#(root)","entries":[\#(all)]}}"#
+    }
+    let all =
+      [
+        #"{"magicdata":"journal","format":1,"dataSet":"\#(String(repeating: "1", count: 32))"}"#,
+        #"{"type":{"id":"T","name":"T","primary":{"name":"id","kind":"\#(primary)"},"fields":[\#(known)]}}"#,
+      ] + lines + [#"{"end":{"transactions":\#(lines.count)}}"#]
+    try Data((all.joined(separator: "\n") + "\n").utf8).write(to: fixture.folder[name])
+  }
+
+  /// Columns follow the first thousand objects, and what comes later loses nothing by that.
+  @Test func aTableShowsWhatComesLate() throws {
+    let (long, title) = ("z" + String(repeating: "y", count: 50), String(repeating: "t", count: 30))
+    let first = (1_000..<2_000).map { #""op":"update","object":"\#($0)","fields":{"title":"x"}"# }
+    let late = [
+      #""op":"update","object":"\#(long)","fields":{"title":"\#(title)","type":"a kind","object":"thing","number":"no"}"#,
+      #""op":"update","object":"zz","fields":{"title":"\#(String(repeating: "l", count: 41))"}"#,
+    ]
+    try export("a.jsonl", primary: "text", fields: ["title", "type", "object", "number"], [first, late])
+    let lines = try Tool.replay.run("state", path("a.jsonl")).lines
+    try #require(lines.count == 1_004)
+    func words(_ line: String) -> [String] { line.split(separator: " ").map(String.init) }
+    #expect(words(lines[0]) == ["type", "object", "title"])
+    #expect(words(lines[1_001]) == ["type", "object", "title", "type", "object", "number"])
+    #expect(words(lines[1_002]) == ["T", long, title, "a", "kind", "thing", "no"])
+    #expect(words(lines[1_003]) == ["T", "zz", String(repeating: "l", count: 39) + "…"])
+  }
+
+  /// Whether there are automatic numbers the type tells, and not the objects that come first.
+  @Test func aTableHasTheNumbersThatLinesForProgramsHave() throws {
+    let first = (1...1_000).map { #""op":"update","object":\#($0),"fields":{"title":"x"}"# }
+    try export(
+      "a.jsonl", primary: "integer", fields: ["title"], [first, [#""op":"claim","number":5000,"fields":{"title":"claimed"}"#]])
+    let lines = try Tool.replay.run("state", path("a.jsonl")).lines
+    #expect(lines.count == 1_002)
+    #expect(lines.first?.split(separator: " ").map(String.init) == ["type", "object", "number", "title"])
+    let claimed = try #require(lines.first { $0.hasSuffix("claimed") }).split(separator: " ")
+    #expect(claimed.count == 4 && claimed[2] == "5000", "\(claimed)")
+  }
+
+  /// L-3: two spellings of é are two fields.
+  @Test func fieldsAreToldApartByTheirBytes() throws {
+    let names = ["\u{e9}", "e\u{301}"]
+    let entries = ["one", "two"].map { title in
+      [#""op":"update","object":"o","fields":{"\#(names[0])":"\#(title) 0","\#(names[1])":"\#(title) 1"}"#]
+    }
+    try export("a.jsonl", primary: "text", fields: names, entries)
+    let header = Array("type,object,e\u{301},\u{e9}\r\n".utf8)
+    let csv = try Tool.replay.run("state", path("a.jsonl"), "--csv").output
+    #expect(csv.utf8.starts(with: header) && csv.hasSuffix("T,o,two 1,two 0\r\n"), "\(csv)")
+    let table = try Tool.replay.run("state", path("a.jsonl")).lines
+    #expect(table.count == 2 && table[1].contains("two 1") && table[1].contains("two 0"), "\(table)")
+    #expect(try Tool.replay.run("import", path("a.jsonl"), "--into", path("a")).status == 0)
+    let undo = try Tool.replay.run("undo", path("a"), "--transaction", "22222222:2", "--dry-run", "--json").output
+    for number in 0...1 {
+      #expect(undo.contains(#"{"before":"\"two \#(number)\"","after":"\"one \#(number)\""}"#), "\(undo)")
+      let changes = try fixture.json("history", path("a"), "T", "o", "--field", names[number]).events("change")
+      #expect(changes.texts("value") == ["\"one \(number)\"", "\"two \(number)\""], "\(changes)")
+    }
+  }
+
   /// What an object is called breaks no line and does nothing to a terminal.
   @Test func namesAreEscapedForPeople() async throws {
     let (name, shown) = ("n\u{1b}[31m\nred", #"n\u001b[31m\u000ared"#)
@@ -389,7 +462,10 @@ private struct Work: MagicObject {
       #expect(result.status == 3)
       #expect(result.errors.contains("line 4"), "\(result.errors)")
     }
-    #expect(try imports(all + ["{\"note\":\"for others\"}"]).status == 0)
+    let note = "{\"note\":\"for others\"}"
+    #expect(try imports(Array(all.dropLast()) + [note] + all.suffix(1)).status == 0)
+    let followed = try imports(all + [note])
+    #expect(followed.status == 3 && followed.errors.contains("something follows the last line"), "\(followed)")
     #expect(try Tool.replay.run("import", path("a"), "--into", path("d")).status == 64)
   }
 }

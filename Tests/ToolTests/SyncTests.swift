@@ -195,7 +195,7 @@ struct Note: MagicObject {
       let refused = try Tool.sync.run("push", path("a"), address)
       #expect(refused.status == 64 && refused.errors.contains(text), "\(refused.errors)")
     }
-    try expectFailure(1, naming: "empty", "init", "")
+    try expectFailure(64, naming: "empty", "init", "")
   }
 
   @Test func filesThatAreNoDatabasesAreRefused() async throws {

@@ -103,6 +103,52 @@ import Testing
     return (process, WatchTests.lines(of: output))
   }
 
+  /// What is said beside the results, and what nobody takes of it, ends nothing.
+  @Test func whoseRemarksNobodyReadsGoesOn() async throws {
+    let errors = Pipe()
+    try errors.fileHandleForReading.close()
+    let (process, output) = try watch(errors)
+    var lines = output.makeAsyncIterator()
+    while let line = await lines.next(), !line.contains("inStep") {}
+    kill(process.processIdentifier, SIGTERM)
+    #expect(process.terminationStatus == 0)
+  }
+
+  /// `timeout` tells a program, and then the group that it is in; who ends a service may send it two signals.
+  @Test func signalsThatComeTogetherAreOne() async throws {
+    let (process, output) = try watch()
+    var lines = output.makeAsyncIterator()
+    while let line = await lines.next(), !line.contains("inStep") {}
+    for signal in [SIGTERM, SIGTERM, SIGHUP] {
+      kill(process.processIdentifier, signal)
+      try await Task.sleep(for: .milliseconds(2))
+    }
+    var last = ""
+    while let line = await lines.next() { last = line }
+    #expect(process.terminationStatus == 0)
+    #expect(last.contains("\"summary\"") && last.contains("\"exit\":0"), "\(last)")
+  }
+
+  /// It takes no summary any more.
+  @Test func watchEndsWellWithItsTerminal() throws {
+    let script = """
+      import os, pty, signal, sys
+      signal.pthread_sigmask(signal.SIG_SETMASK, [])
+      signal.signal(signal.SIGHUP, signal.SIG_DFL)
+      signal.alarm(60)
+      child, terminal = pty.fork()
+      if child == 0: os.execv(sys.argv[1], sys.argv[1:])
+      shown = b""
+      while b"inStep" not in shown: shown += os.read(terminal, 1000)
+      os.close(terminal)
+      sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+      """
+    let result = try Tool.python.run(
+      "-c", script, Tool.sync.path.path, "sync", path("app"), path("remote"), "--watch", "--json")
+    #expect(result.status == 0, "\(result)")
+    #expect(try Tool.sync.run("status", path("app"), path("remote"), "--check").status == 0)
+  }
+
   /// What an app writes to the new file would not be followed, and what came would go to one that nobody can open.
   @Test(arguments: [true, false]) func aDatabaseThatIsReplacedOrRemovedIsNoLongerFollowed(isReplaced: Bool) async throws {
     try #require(Tool.sync.run("sync", path("app"), path("remote")).status == 0)

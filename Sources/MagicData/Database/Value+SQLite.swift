@@ -23,7 +23,7 @@ extension Value {
       }
   }
 
-  static func text(_ value: OpaquePointer?) -> String { String(decoding: utf8(value), as: UTF8.self) }
+  static func text(_ value: OpaquePointer?) -> String { String(row: utf8(value)) }
 
   /// The bytes of a text, for as long as SQLite has its row.
   @inline(__always) static func utf8(_ value: OpaquePointer?) -> UnsafeBufferPointer<UInt8> {
@@ -34,6 +34,18 @@ extension Value {
   fileprivate static func bytes(_ value: OpaquePointer?) -> [UInt8] {
     guard let start = sqlite3_value_blob(value) else { return [] }
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value))))
+  }
+}
+
+extension String {
+  /// A text as a row has it; what is no UTF-8 is repaired.
+  @inline(__always) init(row utf8: UnsafeBufferPointer<UInt8>) {
+    // A short one is put where it stays at once; decoded, it is gone through byte by byte.
+    guard utf8.count <= 15 else {
+      self.init(decoding: utf8, as: UTF8.self)
+      return
+    }
+    self.init(unsafeUninitializedCapacity: utf8.count) { memory in memory.initialize(fromContentsOf: utf8) }
   }
 }
 

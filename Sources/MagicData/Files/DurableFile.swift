@@ -12,9 +12,14 @@ package enum DurableFile {
   }
 
   /// The same with a content that comes in parts: `body` hands them to its argument.
-  package static func write(to file: URL, _ body: ((Data) throws -> Void) throws -> Void) throws {
+  ///
+  /// - Parameter permissions: those that it gets, where the file system knows any, whatever the process's mask lets; without them those of any new file.
+  package static func write(
+    to file: URL, permissions: mode_t? = nil, _ body: ((Data) throws -> Void) throws -> Void
+  ) throws {
     let temporary = temporary(beside: file)
-    try writeNew(temporary) { descriptor in
+    try writeNew(temporary, permissions ?? 0o666) { descriptor in
+      if let permissions { _ = fchmod(descriptor, permissions) }
       try body { part in _ = try part.withUnsafeBytes { try append($0, to: descriptor, temporary) } }
     }
     guard rename(temporary.path, file.path) == 0 else { throw failure("could not be written", file, removing: temporary) }

@@ -124,7 +124,7 @@ struct RowReading: ~Copyable {
       case SQLITE_TEXT:
         let utf8 = Value.utf8(value)
         if !utf8.isSmallText { state.isTrivial = false }
-        let string = String(decoding: utf8, as: UTF8.self)
+        let string = String(row: utf8)
         state.text &+= string.utf8.count
         property.initialize(to: Storage.Property(slot: .text(string), isStored: true, edits: edits))
       default: readApart(property, index, value, type, &state)

@@ -46,7 +46,7 @@ enum Scope {
         let (work, assets) = (write.work, try await stage(write.assets))
         guard before == changes else {
           throw MagicDataError(
-            .transaction, "the transaction was changed while an asset of this call was brought to disk; make one call after the other")
+            .transaction, "the transaction was changed while an asset of this call was written; make one call after the other")
         }
         return try write.finish(
           try await change { [store] transaction in

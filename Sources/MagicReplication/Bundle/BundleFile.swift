@@ -86,11 +86,19 @@ package enum BundleFile {
 
   /// Puts a folder's bundle in the place of a file, or makes it: as a whole, and on the disk.
   package static func write(_ remote: FolderRemote, to file: URL) throws {
-    try DurableFile.write(to: place(file)) { append in try write(remote, append) }
+    let target = place(file)
+    try DurableFile.write(to: target, permissions: permissions(of: target)) { append in try write(remote, append) }
+  }
+
+  /// Those of a file that is there, for what takes its place.
+  package static func permissions(of file: URL) -> mode_t? {
+    var status = stat()
+    guard stat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return status.st_mode & 0o777
   }
 
   /// What a link leads to, whether that is there or not: the link stays one.
-  static func place(_ file: URL) -> URL {
+  package static func place(_ file: URL) -> URL {
     var place = file
     for _ in 0..<mostLinks {
       // It fails for what is no link, or is not there: then that is the place.

@@ -34,7 +34,7 @@ extension FolderRemote {
       // From here on something may flow, so both sides stand for one data set.
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
-    let delivery = try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { db, snapshot in
+    var delivery = try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { db, snapshot in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       try makeSegments()
@@ -52,10 +52,11 @@ extension FolderRemote {
     }
     do {
       try await sayPushed(delivery.pushed, magic, dataSet)
-    } catch let error as MagicDataError
-      where error.code == .notAllowed && delivery.report.segments + delivery.report.checkpoints == 0
-    {
+    } catch let error as MagicDataError where error.code == .notAllowed {
       // Who may only read and has nothing to send is in step all the same; not to be known keeps history where it is, and nothing else.
+      if delivery.report.segments + delivery.report.checkpoints > 0 {
+        delivery.report.unread.append(UnreadFile(path: acks.path, code: error.code, message: error.message))
+      }
     }
     return delivery
   }

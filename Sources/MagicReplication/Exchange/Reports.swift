@@ -21,7 +21,7 @@ public struct PushReport: Sendable, Equatable {
   /// Assets that objects name and that neither the remote nor this database has.
   public package(set) var missingAssets = 0
   /// What was not sent or not taken: files of this database's own assets that do not hold what they should or cannot be read, transactions that a server's database does not take yet,
-  /// since by its clock they are from the future, and what a server did not keep.
+  /// since by its clock they are from the future, what a server did not keep, and what was to be acknowledged in a folder.
   public package(set) var unread: [UnreadFile] = []
   /// Names of assets of which neither the remote nor this database has a file.
   package var lacking: Set<String> = []

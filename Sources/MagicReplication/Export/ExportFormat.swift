@@ -86,8 +86,16 @@ extension ByteWriter {
   }
 }
 
+extension FixedWidthInteger {
+  /// Decimal digits without a plus or leading zeros: no number has two texts.
+  init?(exported text: String) {
+    guard let number = Self(text, radix: 10), "\(number)" == text else { return nil }
+    self = number
+  }
+}
+
 extension JSONValue {
-  var exportedInteger: Int64? { integer ?? self["integer"]?.text.flatMap { Int64($0) } }
+  var exportedInteger: Int64? { integer ?? self["integer"]?.text.flatMap { Int64(exported: $0) } }
 
   /// `birth` is of the object that an entry itself makes.
   var exportedKey: ObjectKey? {
@@ -115,9 +123,9 @@ extension JSONValue {
     switch kind {
     case .integer: return exportedInteger.map { .integer($0) }
     case .real:
-      if case .number(let digits) = self { return Double(digits).map { .real($0) } }
-      guard let bits = self["bits"]?.text, bits.utf8.count == 16, let pattern = UInt64(bits, radix: 16) else { return nil }
-      return .real(Double(bitPattern: pattern))
+      if case .number(let digits) = self { return Double(digits).flatMap { $0.isFinite ? .real($0) : nil } }
+      guard let bits = self["bits"]?.text.flatMap({ UInt64(digits: $0.lowercased()) }) else { return nil }
+      return .real(Double(bitPattern: bits))
     case .text: return text.map { .text($0) }
     case .bytes: return text.flatMap { Data(base64Encoded: $0) }.map { .bytes(Array($0)) }
     case .coded: return exportedBytes.map { .coded($0) }
@@ -128,7 +136,9 @@ extension JSONValue {
       guard let members = self["in"]?.exportedKeys, let others = self["out"]?.exportedKeys, !(members + others).isEmpty else {
         return nil
       }
-      return .set(of: members.map { SetElement(key: $0) } + others.map { SetElement(key: $0, isIn: false) })
+      let set = Value.set(of: members.map { SetElement(key: $0) } + others.map { SetElement(key: $0, isIn: false) })
+      // One that stands twice would silently count as one.
+      return set.elementCount == members.count + others.count ? set : nil
     case .dictionary:
       guard let elements, !elements.isEmpty else { return nil }
       var changed: [DictionaryElement] = []
@@ -138,7 +148,8 @@ extension JSONValue {
         guard key != nil || pair[1] == .null else { return nil }
         changed.append(DictionaryElement(name: name, key: key))
       }
-      return .dictionary(of: changed)
+      let dictionary = Value.dictionary(of: changed)
+      return dictionary.elementCount == changed.count ? dictionary : nil
     }
   }
 }

@@ -60,19 +60,21 @@ final class ExportReader {
     do {
       while let text = try ExportReader.line(file, &buffer, &start, &isAtEnd) {
         line += 1
-        guard !text.isEmpty else { continue }
+        guard !ExportReader.isBlank(text[...]) else { continue }
         let object: JSONValue
         do { object = try JSONValue(text) } catch let error as JSONValue.Failure {
           throw damaged("\(error.message), at its byte \(error.offset)")
         }
+        guard object.members != nil else { throw damaged("this is no object") }
         if let type = object["type"] {
           try learn(type)
         } else if let transaction = object["transaction"] {
           transactions += 1
           return try inOrder(read(transaction))
         } else if let end = object["end"] {
-          isOver = true
           guard end["transactions"]?.integer == Int64(transactions) else { throw damaged("transactions are missing before it") }
+          try checkIsLast()
+          isOver = true
           return nil
         }
         // other lines are for others.
@@ -84,6 +86,22 @@ final class ExportReader {
       troubles.add(UnreadFile(path: path, code: error.code, message: error.message + ". What follows was not read"))
       return nil
     }
+  }
+
+  /// that nothing follows but lines that mean nothing.
+  private func checkIsLast() throws {
+    while let text = try ExportReader.line(file, &buffer, &start, &isAtEnd) {
+      line += 1
+      guard ExportReader.isBlank(text[...]) else { throw damaged("something follows the last line") }
+    }
+    line += 1
+    // What no line feed ends.
+    guard ExportReader.isBlank(buffer[start...]) else { throw damaged("something follows the last line") }
+  }
+
+  ///
+  private static func isBlank(_ text: ArraySlice<UInt8>) -> Bool {
+    text.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }
   }
 
   private func damaged(_ what: String) -> MagicDataError { MagicDataError(.damaged, "\(path), line \(line): \(what)") }
@@ -116,6 +134,7 @@ final class ExportReader {
     guard let id = line["id"]?.name, let name = line["name"]?.text.flatMap({ try? Name($0) }) else {
       throw damaged("a type lacks its name")
     }
+    guard let newFields = line.listed(in: "fields") else { throw damaged("type \(id.text) has fields that are no array") }
     let known = types[id]
     if known == nil {
       var primary: TypeSchema.Field?
@@ -134,7 +153,7 @@ final class ExportReader {
       fields.append([:])
     }
     guard let index = types[id] else { return }
-    for field in line["fields"]?.elements ?? [] {
+    for field in newFields {
       guard let key = field["id"]?.name, let name = field["name"]?.text.flatMap({ try? Name($0) }),
         let kind = kind(field["kind"])
       else {
@@ -169,7 +188,7 @@ final class ExportReader {
   ///
   private func read(_ line: JSONValue) throws -> Transaction {
     func stamp(_ text: JSONValue?) -> Stamp? {
-      text?.text.flatMap { UInt64($0) }.map { Stamp($0) }.flatMap { $0 > .earliest && $0 <= .latest ? $0 : nil }
+      text?.text.flatMap { UInt64(exported: $0) }.map { Stamp($0) }.flatMap { $0 > .earliest && $0 <= .latest ? $0 : nil }
     }
     guard let replica = line["replica"]?.text.flatMap({ Identifier($0) }),
       let sequence = line["sequence"]?.exportedInteger, 1..<Int64(Limits.sequence) ~= sequence,
@@ -218,7 +237,8 @@ final class ExportReader {
     }
     let wrong = damaged("entry \(ordinal) lacks its op, object, base or number, or has one that is none")
     let number = line["number"]?.exportedInteger
-    let base = line["base"]?.text.flatMap { UInt64($0) }.map { Stamp($0) }
+    let base = line["base"]?.text.flatMap { UInt64(exported: $0) }.map { Stamp($0) }
+    guard line["number"] == nil || number != nil, line["base"] == nil || base != nil else { throw wrong }
     let operation: Entry.Operation
     switch line["op"]?.text.flatMap({ name in ExportFormat.operations.first { $0.name == name }?.code }) {
     case .remove: operation = .remove
@@ -242,8 +262,9 @@ final class ExportReader {
     guard let key, key.isReadable, key.fits(schema.types[type].identity), operation.fits(schema.types[type]) else {
       throw wrong
     }
+    guard let members = line.named(in: "fields") else { throw damaged("entry \(ordinal) has fields that are no object") }
     var values: [FieldValue] = []
-    for (id, value) in line["fields"]?.members ?? [:] {
+    for (id, value) in members {
       guard let field = fields[type][id], let value = checked(value, schema.types[type].fields[field]) else {
         throw damaged("entry \(ordinal) has a value of \(id.text) that is none")
       }

@@ -12,9 +12,15 @@ package enum JSONValue: Equatable {
     package let offset: Int
   }
 
+  /// Nothing of ours goes so deep.
+  private static let usualDepth = 32
+
   /// Reads a whole text (RFC 8259); no name may stand twice in an object.
-  package init(_ text: [UInt8]) throws {
-    var parser = JSONParser(text: text)
+  package init(_ text: [UInt8]) throws { try self.init(text, atMost: JSONValue.usualDepth) }
+
+  /// - Parameter depth: so many values may be nested.
+  init(_ text: [UInt8], atMost depth: Int) throws {
+    var parser = JSONParser(text: text, depth: depth)
     self = try parser.value(depth: 0)
     parser.skipSpace()
     guard parser.index == text.count else { throw parser.failure("something follows the object") }
@@ -46,12 +52,14 @@ private struct JSONParser {
   private(set) var index = 0
   /// How many values were read.
   private var count = 0
+  private let depth: Int
 
-  /// Nothing of ours goes so deep, or has so many.
-  private static let (depth, most) = (32, 1 << 25)
+  /// Nothing of ours has so many.
+  private static let most = 1 << 25
 
-  init(text: [UInt8]) {
+  init(text: [UInt8], depth: Int) {
     self.text = text
+    self.depth = depth
   }
 
   func failure(_ message: String) -> JSONValue.Failure { .init(message: message, offset: index) }
@@ -75,7 +83,7 @@ private struct JSONParser {
   }
 
   mutating func value(depth: Int) throws -> JSONValue {
-    guard depth < JSONParser.depth else { throw failure("the JSON is too deep") }
+    guard depth < self.depth else { throw failure("the JSON is too deep") }
     count += 1
     guard count <= JSONParser.most else { throw failure("the JSON has too many values") }
     skipSpace()
@@ -120,15 +128,30 @@ private struct JSONParser {
     }
   }
 
+  /// Without a plus or leading zeros, and with digits on both sides of a point.
   private mutating func number() throws -> JSONValue.Digits {
     let start = index
-    while let byte = next, (0x30...0x39).contains(byte) || "+-.eE".utf8.contains(byte) { index += 1 }
-    let digits = String(decoding: text[start..<index], as: UTF8.self)
-    guard Double(digits) != nil, !digits.hasPrefix("+"), !digits.hasPrefix(".") else {
+    _ = take("-")
+    var isNumber = true
+    if !take("0") { isNumber = takeDigits() }
+    if take(".") { isNumber = takeDigits() && isNumber }
+    if let byte = next, byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E") {
+      index += 1
+      if !take("+") { _ = take("-") }
+      isNumber = takeDigits() && isNumber
+    }
+    guard isNumber else {
       index = start
       throw failure("this is no JSON")
     }
-    return digits
+    return String(decoding: text[start..<index], as: UTF8.self)
+  }
+
+  /// `false` if there is none.
+  private mutating func takeDigits() -> Bool {
+    let start = index
+    while let byte = next, 0x30...0x39 ~= byte { index += 1 }
+    return index > start
   }
 
   private mutating func string() throws -> String {
@@ -199,4 +222,16 @@ extension JSONValue {
   var elements: [JSONValue]? { if case .array(let elements) = self { elements } else { nil } }
   var members: [JSONName: JSONValue]? { if case .object(let members) = self { members } else { nil } }
   var integer: Int64? { if case .number(let digits) = self { Int64(digits) } else { nil } }
+
+  /// What a member has that may be missing; `nil` if it is no array.
+  func listed(in name: JSONName) -> [JSONValue]? {
+    guard let member = self[name] else { return [] }
+    return member.elements
+  }
+
+  /// The same of an object.
+  func named(in name: JSONName) -> [JSONName: JSONValue]? {
+    guard let member = self[name] else { return [:] }
+    return member.members
+  }
 }

@@ -11,7 +11,14 @@ extension FolderListing {
     } catch {
       throw MagicDataError(error, url.path)
     }
-    guard header.dataSet == dataSet else { throw MagicDataError(.incompatible, "\(url.path) belongs to another data set") }
+    guard header.dataSet == dataSet else {
+      throw MagicDataError(
+        .incompatible,
+        """
+        \(url.path) belongs to another data set: its writer made a remote of its own here before the magicdata.json of this one had come. \
+        Move the file away, or clone this remote in place of its writer's database
+        """)
+    }
     guard (header.replica, header.first, header.last) == (name.replica, name.first, name.last) else {
       throw MagicDataError(.damaged, "\(url.path) holds another run than its name says")
     }

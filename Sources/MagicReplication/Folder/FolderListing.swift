@@ -94,6 +94,7 @@ struct FolderListing: Sendable {
 
   private mutating func lookAtCheckpoints() throws {
     (checkpoints, rejectedCheckpoints) = ([], [])
+    if let obstacle = remote.obstacle(remote.checkpoints) { rejectedCheckpoints.append((remote.checkpoints, nil, obstacle)) }
     guard remote.isOwnFolder(remote.checkpoints) else { return }
     let texts = try Set(remote.listing(of: remote.checkpoints))
     for text in texts.sorted() {

@@ -38,8 +38,11 @@ struct FolderAcknowledgements: Sendable {
 
 extension FolderRemote {
   /// What replicas say of themselves and of others, as far as it can be read.
+  ///
+  /// - Throws: `MagicDataError` with `notAllowed` if nothing of it can.
   func acknowledged(_ dataSet: DataSetID) throws -> FolderAcknowledgements {
     var said = FolderAcknowledgements(dataSet: dataSet)
+    if let obstacle = obstacle(acks) { throw obstacle }
     guard isOwnFolder(acks) else { return said }
     for name in try listing(of: acks) {
       guard let replica = AckFile.replica(ofName: name) else { continue }

@@ -34,9 +34,14 @@ extension FolderRemote {
   /// Whether the way to a content leads through no link; also if there is none.
   func checkWay(to digits: String) -> MagicDataError? {
     for folder in [assets, contents(digits)] {
-      if case .other = FolderRemote.kind(of: folder) { return FolderRemote.isNoFolder(folder) }
+      if let obstacle = obstacle(folder) { return obstacle }
     }
     return nil
+  }
+
+  /// Why nothing is read of what stands in a folder's place.
+  func obstacle(_ folder: URL) -> MagicDataError? {
+    if case .other = FolderRemote.kind(of: folder) { FolderRemote.isNoFolder(folder) } else { nil }
   }
 
   func isOwnFolder(_ folder: URL) -> Bool { FolderRemote.kind(of: folder) == .folder }

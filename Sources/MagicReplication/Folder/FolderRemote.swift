@@ -57,6 +57,10 @@ public struct FolderRemote: Sendable {
     if let error = DurableFile.isHidden(marker) { throw error }
     guard isFolder.boolValue, FileManager.default.fileExists(atPath: marker.path) else {
       try checkIsNoRest(of: nil)
+      guard !DatabaseLocation(folder).exists else {
+        throw MagicDataError(
+          .notFound, "\(folder.path) is no remote, but a database; sync that with a folder of its own, and name the folder")
+      }
       throw MagicDataError(.notFound, "\(folder.path) is no remote: it holds no magicdata.json; push to it first")
     }
     let bytes = try DurableFile.read(marker, atMost: 65_536)
@@ -182,7 +186,13 @@ public struct FolderRemote: Sendable {
     do {
       return try FileManager.default.contentsOfDirectory(atPath: folder.path)
     } catch {
-      throw MagicDataError(.notAllowed, "\(folder.path) could not be listed", cause: error)
+      // Foundation does not say why in a way that is the same everywhere.
+      guard let directory = opendir(folder.path) else {
+        if errno == ENOENT { return [] }
+        throw DurableFile.failure("could not be listed", folder)
+      }
+      closedir(directory)
+      throw MagicDataError(.failed, "\(folder.path) could not be listed", cause: error)
     }
   }
 }

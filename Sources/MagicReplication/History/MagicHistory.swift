@@ -154,7 +154,7 @@ public struct MagicHistory: Sendable {
   /// Writes transactions as lines of JSON, with all that is in them (Protocol/export.md); ``init(path:)`` reads such a file.
   ///
   /// - Parameters:
-  ///   - file: is there as a whole or not at all, and takes the place of one that is there.
+  ///   - file: is there as a whole or not at all, and takes the place of one that is there, with its permissions. A link stays one: it is the file that it leads to.
   ///   - selection: the moments and replicas that are meant; other conditions leave no transaction out.
   /// - Returns: what could not be read.
   /// - Throws: `MagicDataError` with `notFound` for a journal that was compacted, `fork` if two databases have written under one id and nobody has told them apart, `notAllowed`,
@@ -176,8 +176,9 @@ private final class ExportFile: @unchecked Sendable {
   private var lines: [UInt8] = []
 
   init(_ file: URL) throws {
-    self.file = file
-    writer = try PieceWriter(beside: file)
+    let place = BundleFile.place(file)
+    self.file = place
+    writer = try PieceWriter(beside: place)
   }
 
   func append(_ line: [UInt8]) throws {
@@ -194,6 +195,8 @@ private final class ExportFile: @unchecked Sendable {
   func finish() throws {
     try flush()
     let temporary = try writer.finish()
+    // Where the file system knows any.
+    if let permissions = BundleFile.permissions(of: file) { _ = chmod(temporary.path, permissions) }
     guard rename(temporary.path, file.path) == 0 else {
       throw DurableFile.failure("could not be written", file, removing: temporary)
     }

@@ -22,7 +22,7 @@ public struct MagicJournalStatistics: Sendable {
 
   public internal(set) var transactions = 0
   public internal(set) var total = Share()
-  /// By the types' names.
+  /// By the types' names; those that are equal to Swift's `String` are counted as one.
   public internal(set) var types: [String: Share] = [:]
   /// By the replicas' ids, 32 hexadecimal digits.
   public internal(set) var replicas: [String: Share] = [:]

@@ -86,6 +86,11 @@ private struct Named: Hashable {
   let key: ObjectKey
 }
 
+extension Name {
+  /// By its bytes (L-3).
+  func isWritten(_ text: String) -> Bool { self.text.utf8.elementsEqual(text.utf8) }
+}
+
 extension OpenJournal {
   /// The object of a type whose claim comes to a number (M-16, M-17); `nil` for a number that an app has set.
   fileprivate func holder(of number: Int64, _ type: String, _ checkCancelled: () throws -> Void) throws -> ObjectKey? {
@@ -93,7 +98,7 @@ extension OpenJournal {
     try forEachTransaction(JournalWindow()) { transaction, schema in
       try checkCancelled()
       let types = schema.schema.types
-      for entry in transaction.entries where types[entry.type].hasNumbers && types[entry.type].name.text == type {
+      for entry in transaction.entries where types[entry.type].hasNumbers && types[entry.type].name.isWritten(type) {
         numbers.add(entry)
       }
     }
@@ -104,7 +109,7 @@ extension OpenJournal {
 extension JournalReader {
   fileprivate func entries(of name: String, _ object: ObjectName, _ db: Connection) throws -> [ObjectEntries] {
     var found: [ObjectEntries] = []
-    for type in schema.types where type.schema.name.text == name {
+    for type in schema.types where type.schema.name.isWritten(name) {
       let table = ObjectTable(type, db)
       for key in try table.keys(of: object) {
         guard let place = try table.place(of: key) ?? table.absentPlace(of: key), !place.last.isNone else { continue }

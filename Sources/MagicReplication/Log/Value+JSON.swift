@@ -45,9 +45,9 @@ extension Value {
       writer.byte(UInt8(ascii: "}"))
     case .dictionary(let elements):
       writer.byte(UInt8(ascii: "{"))
-      for (index, element) in elements.enumerated() {
+      for (index, (element, name)) in zip(elements, Value.names(of: elements)).enumerated() {
         if index > 0 { writer.byte(UInt8(ascii: ",")) }
-        Value.write(name: element.name, &writer)
+        writer.quoted(String(decoding: name, as: UTF8.self))
         writer.byte(UInt8(ascii: ":"))
         if let key = element.key { key.write(json: &writer) } else { writer.append("null") }
       }
@@ -55,12 +55,17 @@ extension Value {
     }
   }
 
-  /// A dictionary's key, which is JSON itself: a text stands as it is, and of anything else the JSON as a text.
-  private static func write(name: [UInt8], _ writer: inout ByteWriter) {
-    if name.first == UInt8(ascii: "\""), isPlainJSON(name) {
-      writer.append(name)
-    } else {
-      writer.quoted(String(decoding: name, as: UTF8.self))
+  /// A dictionary's keys, which are JSON themselves, as names of members: a text stands as it is, unless another key would have the same name, and of anything else the JSON (O-4).
+  private static func names(of elements: [DictionaryElement]) -> [[UInt8]] {
+    let texts = elements.map { element -> [UInt8]? in
+      guard element.name.first == UInt8(ascii: "\""), let key = try? JSONValue(element.name) else { return nil }
+      return key.text.map { Array($0.utf8) }
+    }
+    var uses: [[UInt8]: Int] = [:]
+    for name in elements.map(\.name) + texts.compactMap({ $0 }) { uses[name, default: 0] += 1 }
+    return zip(elements, texts).map { element, text in
+      guard let text, uses[text] == 1 else { return element.name }
+      return text
     }
   }
 
@@ -79,8 +84,11 @@ extension Value {
     guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return false }
     // Controls beyond ASCII, which some terminals obey as well.
     guard !zip(bytes, bytes.dropFirst()).contains(where: { $0 == 0xc2 && 0x80...0x9f ~= $1 }) else { return false }
-    return (try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)) != nil
+    return (try? JSONValue(bytes, atMost: nesting)) != nil
   }
+
+  /// As many values as writers nest (Protocol/values.md).
+  private static let nesting = 200
 
   private static let words = ["true", "false", "null"].map { Array($0.utf8) }
 

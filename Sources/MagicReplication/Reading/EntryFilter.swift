@@ -21,7 +21,7 @@ package struct EntryFilter: Sendable {
 
   /// Entries of one object have to come in their order, and from its first one on, if it `mayBeNumber`.
   package mutating func has(_ entry: Entry, _ schema: Schema) -> Bool {
-    if let type, schema.types[entry.type].name.text != type { return false }
+    if let type, !schema.types[entry.type].name.isWritten(type) { return false }
     if let object, !object.isIdentity(entry.key) {
       // A number is not in the name of an object that claims it.
       if let number = entry.operation.number, number == object.number { births.insert(entry.key) }

@@ -7,6 +7,11 @@ package struct ObjectAt: Sendable, Equatable {
   package struct Field: Sendable, Equatable {
     package let name: String
     package let value: Value
+
+    /// Of the name by its bytes (L-3).
+    package static func == (left: Field, right: Field) -> Bool {
+      left.name.utf8.elementsEqual(right.name.utf8) && left.value == right.value
+    }
   }
 
   package let type: String
@@ -125,7 +130,7 @@ extension JournalSource {
       return try await magic.store.read { db in
         let troubles = Troubles()
         let reader = try StateReader(db, path, troubles)
-        for type in reader.types where name == nil || type.schema.name.text == name {
+        for type in reader.types where name.map(type.schema.name.isWritten) ?? true {
           let lost = try reader.reading(type) { try reader.lostNumbers(of: type, at: moment) } ?? [:]
           try reader.forEachObject(of: type) { key, place in
             try Task.checkCancellation()

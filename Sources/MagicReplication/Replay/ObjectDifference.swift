@@ -52,7 +52,7 @@ extension JournalSource {
       return try await magic.store.read { db in
         let troubles = Troubles()
         let reader = try StateReader(db, path, troubles)
-        for type in reader.types where name == nil || type.schema.name.text == name {
+        for type in reader.types where name.map(type.schema.name.isWritten) ?? true {
           let lost = try reader.reading(type) {
             (try reader.lostNumbers(of: type, at: from), try reader.lostNumbers(of: type, at: to))
           }
@@ -107,7 +107,7 @@ extension StateReader {
     _ body: (ObjectDifference) throws -> Void
   ) throws {
     func each(_ reader: StateReader, _ other: StateReader, _ found: (ObjectAt?, ObjectAt?) throws -> Void) throws {
-      for type in reader.types where name == nil || type.schema.name.text == name {
+      for type in reader.types where name.map(type.schema.name.isWritten) ?? true {
         let counterpart = other.type(type.schema.identity)
         let lost = try reader.reading(type) { try reader.lostNumbers(of: type, at: .latest) } ?? [:]
         let otherLost =

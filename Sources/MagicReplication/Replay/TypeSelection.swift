@@ -5,12 +5,13 @@ internal import MagicJournal
 /// A birth is the place of an entry in its transaction (J-7). Where entries before it are left out the place is another, and so is the object's name, wherever it is spoken of. Memory holds each
 /// name that is another.
 struct TypeSelection {
-  private let types: Set<String>
+  /// By the names' bytes (L-3).
+  private let types: Set<[UInt8]>
   private var births: [Birth: Birth] = [:]
 
   /// - Parameter types: by name; none stands for all.
   init(_ types: Set<String>) {
-    self.types = types
+    self.types = Set(types.map { Array($0.utf8) })
   }
 
   /// What is left of a transaction, which may be nothing. They have to rise by their stamps.
@@ -18,7 +19,7 @@ struct TypeSelection {
     guard !types.isEmpty else { return transaction }
     var part = transaction
     part.entries = []
-    for (place, entry) in transaction.entries.enumerated() where types.contains(schema.types[entry.type].name.text) {
+    for (place, entry) in transaction.entries.enumerated() where has(schema.types[entry.type]) {
       let birth = Birth(transaction: transaction.name, ordinal: UInt32(place))
       if part.entries.count < place, entry.key == .birth(birth) {
         births[birth] = Birth(transaction: transaction.name, ordinal: UInt32(part.entries.count))
@@ -33,7 +34,7 @@ struct TypeSelection {
   /// What is left of a schema, and which types those are: of one that only relations lead to the name.
   func part(of schema: Schema) -> (schema: Schema, kept: [Int]) {
     guard !types.isEmpty else { return (schema, Array(schema.types.indices)) }
-    let chosen = schema.types.map { types.contains($0.name.text) }
+    let chosen = schema.types.map(has)
     let targets = Set(zip(schema.types, chosen).flatMap { type, isChosen in isChosen ? type.fields.compactMap(\.target) : [] })
     let kept = schema.types.indices.filter { chosen[$0] || targets.contains(schema.types[$0].identity) }
     return (
@@ -44,6 +45,8 @@ struct TypeSelection {
         }), kept
     )
   }
+
+  private func has(_ type: TypeSchema) -> Bool { types.contains(Array(type.name.text.utf8)) }
 
   private func renamed(_ entry: Entry) -> Entry {
     var entry = entry

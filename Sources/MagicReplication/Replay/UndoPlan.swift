@@ -106,7 +106,9 @@ private struct Undoer {
     selection.replicas.isEmpty || selection.replicas.contains { replica.description.hasPrefix($0) }
   }
 
-  private func has(_ type: StoredType) -> Bool { selection.types.isEmpty || selection.types.contains(type.schema.name.text) }
+  private func has(_ type: StoredType) -> Bool {
+    selection.types.isEmpty || selection.types.contains { type.schema.name.isWritten($0) }
+  }
 
   private func has(_ stamp: Stamp, _ address: UndoAddress) -> Bool {
     if transactions.contains(address) { return true }

@@ -62,7 +62,9 @@ final class ChildProgram: Sendable {
   }
 
   private static func failure(_ words: [String], _ code: Int32) -> MagicDataError {
-    MagicDataError(.unreachable, "\(words[0]) could not be run: \(String(cString: strerror(code)))")
+    // What is not there is not there the next time either.
+    MagicDataError(
+      code == ENOENT ? .notFound : .unreachable, "\(words[0]) could not be run: \(String(cString: strerror(code)))")
   }
 
   /// Whether it is over.

@@ -35,7 +35,10 @@ struct History: Command {
     let history = try await source.open(connection.options).history(of: object.type, object.object)
     let report = history.report
     let field = field ?? Twin.text("FIELD")
-    let changes = history.changes.filter { field == nil || $0.property == field }
+    // By its bytes (L-3).
+    let changes = history.changes.filter { change in
+      field.map { change.property?.utf8.elementsEqual($0.utf8) ?? false } ?? true
+    }
     for change in changes {
       if output.json { try output.event("change", Line(change)) } else { try output.line(change.text) }
     }

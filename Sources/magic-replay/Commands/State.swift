@@ -80,13 +80,11 @@ final class ObjectPrinter: @unchecked Sendable {
   func add(_ object: ObjectAt) throws {
     count += 1
     guard form != .json else { return try lines.line(json(object)) }
-    // Two types may have one name, and other primary values.
-    if type != object.type || names != object.fieldNames {
+    if !isOfLastType(object) {
       try begin()
-      (type, names) = (object.type, object.fieldNames)
+      (type, names, hasNumbers) = (object.type, object.fieldNames, object.mayHaveNumber)
       if form == .csv {
-        hasNumbers = object.mayHaveNumber
-        columns = ["type", "object"] + (hasNumbers ? ["number"] : []) + Set(names).sorted()
+        columns = fixed + ObjectPrinter.distinct(names)
         try line(columns)
       }
     }
@@ -103,12 +101,25 @@ final class ObjectPrinter: @unchecked Sendable {
     try lines.flush()
   }
 
+  /// Two types may have one name, and other primary values.
+  private func isOfLastType(_ object: ObjectAt) -> Bool {
+    guard let type, hasNumbers == object.mayHaveNumber, type.isSame(as: object.type) else { return false }
+    return names.elementsEqual(object.fieldNames) { $0.isSame(as: $1) }
+  }
+
+  /// The columns before those of the fields.
+  private var fixed: [String] { hasNumbers ? ["type", "object", "number"] : ["type", "object"] }
+
+  /// Each name once, in the order of their bytes (L-3).
+  private static func distinct(_ names: [String]) -> [String] {
+    let distinct = Set(names.map { Array($0.utf8) })
+    return distinct.sorted { $0.lexicographicallyPrecedes($1) }.map { String(decoding: $0, as: UTF8.self) }
+  }
+
   /// Prints what waits.
   private func begin(isOver: Bool = true) throws {
     if !ahead.isEmpty {
-      let names = ahead.reduce(into: Set<String>()) { $0.formUnion($1.fields.map(\.name)) }
-      hasNumbers = ahead.contains { $0.number != nil }
-      columns = (hasNumbers ? ["type", "object", "number"] : ["type", "object"]) + names.sorted()
+      columns = fixed + ObjectPrinter.distinct(ahead.flatMap { $0.fields.map(\.name) })
       widths = columns.map(\.count)
       for object in ahead {
         for (index, cell) in cells(object).enumerated() {
@@ -123,8 +134,9 @@ final class ObjectPrinter: @unchecked Sendable {
   }
 
   private func row(_ object: ObjectAt) throws {
-    let known = Set(columns)
-    let more = form == .csv ? [] : object.fields.map(\.name).filter { !known.contains($0) }
+    // A field may be called as one of the columns before is.
+    let known = columns.dropFirst(fixed.count)
+    let more = form == .csv ? [] : object.fields.map(\.name).filter { name in !known.contains { $0.isSame(as: name) } }
     // Columns that came up later stand behind, under a line of names of their own.
     if !more.isEmpty {
       columns += more
@@ -139,7 +151,7 @@ final class ObjectPrinter: @unchecked Sendable {
       if index == 0 { return object.type }
       if index == 1 { return form == .csv ? object.object : object.object.printable }
       if index == 2, hasNumbers { return object.number.map(String.init) ?? "" }
-      guard let value = object.fields.first(where: { $0.name == name })?.value else { return "" }
+      guard let value = object.fields.first(where: { $0.name.isSame(as: name) })?.value else { return "" }
       if case .text(let text) = value, form == .csv { return text }
       return form == .csv ? value.shownJSON : value.shownText
     }
@@ -149,8 +161,13 @@ final class ObjectPrinter: @unchecked Sendable {
     if form == .csv {
       return try lines.line(cells.map(\.quotedForCSV).joined(separator: ",") + "\r")
     }
-    let padded = zip(cells, widths).map { cell, width in
-      cell.count > width ? String(cell.prefix(width - 1)) + "…" : cell + String(repeating: " ", count: width - cell.count)
+    let padded = zip(cells, widths).enumerated().map { index, column -> String in
+      let (cell, width) = column
+      // The name of an object is of use as a whole. What comes later may be wider than all of which the widths follow.
+      guard index == 1 || cell.count <= ObjectPrinter.maxWidth else {
+        return String(cell.prefix(ObjectPrinter.maxWidth - 1)) + "…"
+      }
+      return cell + String(repeating: " ", count: max(0, width - cell.count))
     }
     var text = padded.joined(separator: "  ")
     while text.hasSuffix(" ") { text.removeLast() }
@@ -166,6 +183,9 @@ final class ObjectPrinter: @unchecked Sendable {
 }
 
 extension String {
+  /// By its bytes (L-3).
+  fileprivate func isSame(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+
   /// RFC 4180. By bytes: a line end, or what a combining mark stands behind, is no character of its own.
   fileprivate var quotedForCSV: String {
     guard utf8.contains(where: { ",\"\r\n".utf8.contains($0) }) else { return self }

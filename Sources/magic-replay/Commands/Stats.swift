@@ -36,21 +36,23 @@ struct Stats: Command {
   }
 
   func perform() async throws -> Outcome {
-    if let path = plotPath {
+    let plot = plotPath.map { BundleFile.place(URL(fileURLWithPath: $0)) }
+    if let plot {
       // Told before the journal is read.
-      let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+      let folder = plot.deletingLastPathComponent().path
       guard FileManager.default.fileExists(atPath: folder) else {
         throw MagicDataError(.notFound, "there is no folder \(folder); make it first")
       }
     }
     let statistics = try await source.open(connection.options).statistics(window.selection())
     let report = statistics.report
-    if let path = plotPath {
+    if let plot {
       do {
-        try DurableFile.write(Data(Plot(statistics.timeline).svg.utf8), to: URL(fileURLWithPath: path))
+        let drawing = Data(Plot(statistics.timeline).svg.utf8)
+        try DurableFile.write(to: plot, permissions: BundleFile.permissions(of: plot)) { append in try append(drawing) }
       } catch let error as MagicDataError where [.full, .notAllowed].contains(error.code) {
         let reason = error.code == .full ? "no space is left" : "check that its folder may be written"
-        throw MagicDataError(error.code, "\(path) could not be written; \(reason)", cause: error)
+        throw MagicDataError(error.code, "\(plot.path) could not be written; \(reason)", cause: error)
       }
     }
     try output.tell(report)

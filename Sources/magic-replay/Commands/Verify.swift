@@ -9,7 +9,8 @@ struct Verify: Command {
     abstract: "Folds a journal and compares it with the tables; checks checksums, gaps, links and assets.",
     discussion: """
       Of a database everything is read; of a folder or bundle the journal, as `log` reads it, and the contents of the assets that its objects name (magic-sync verify looks at each file of a folder, whether it counts or not); of a segment, an export or a server the journal alone. Exit code 4: a database's tables are not what its journal folds to, as after a change by SQL; 3: something is damaged or missing, the rest is whole. --repair \
-      settles the former in one transaction: with `journal`, rows become what the journal says; with `tables`, what the rows say becomes changes of this replica, which others merge.
+      settles the former in one transaction: with `journal`, rows become what the journal says; with `tables`, what the rows say becomes changes of this replica, which others merge. \
+      It is not taken from the environment.
 
       Examples:
         magic-replay verify notes
@@ -20,20 +21,20 @@ struct Verify: Command {
   @OptionGroup var source: SourceArgument
   @OptionGroup var connection: ConnectionOptions
 
-  @Option(help: ArgumentHelp("Which side is right: journal or tables. (MAGIC_REPLAY_REPAIR)", valueName: "side"))
+  /// What is written stands on the command line alone: a variable that was set for one database would settle another.
+  @Option(help: ArgumentHelp("Which side is right: journal or tables.", valueName: "side"))
   var repair: RepairSide?
 
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
     let source = try await source.open(connection.options)
-    let chosen = repair ?? Twin.choice("REPAIR")
     guard case .database(let magic) = source else {
-      guard chosen == nil else { throw ValidationError("--repair is for a database.") }
+      guard repair == nil else { throw ValidationError("--repair is for a database.") }
       return try await read(source)
     }
     var settled: Int?
-    if let chosen { settled = try await magic.repair(chosen) }
+    if let repair { settled = try await magic.repair(repair) }
     let check = Verified(try await DatabaseCheck(magic))
     CommandDatabase.tellFresh(magic)
     try await magic.close()

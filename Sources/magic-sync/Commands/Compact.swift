@@ -40,7 +40,14 @@ struct Compact: Command {
 
   private var isDryRun: Bool { dryRun || Twin.flag("DRY_RUN") }
 
-  func validate() throws { _ = try keeping() }
+  func validate() throws {
+    _ = try keeping()
+    guard !path.isEmpty else { throw ValidationError("the path of what is compacted is empty.") }
+    guard !RemoteAddress.isServer(path) else {
+      throw ValidationError(
+        "\(path) is a server: compact takes a database or a folder, and what a server has is compacted where it is.")
+    }
+  }
 
   /// How much history stays.
   private func keeping() throws -> Duration {

@@ -71,6 +71,7 @@ struct Serve: Command {
   var isOutputTaken: Bool { isStdio }
 
   func validate() throws {
+    guard !path.isEmpty else { throw ValidationError("the path of what is served is empty.") }
     guard isStdio != !addresses.isEmpty else { throw ValidationError("name where to listen with --listen, or give --stdio.") }
     guard !isStdio || figures == nil else {
       throw ValidationError("--stdio serves one client, so there are no figures to give.")
@@ -101,10 +102,8 @@ struct Serve: Command {
   }
 
   func perform() async throws -> Outcome {
-    // Who goes away while it is written to is no reason to die.
-    signal(SIGPIPE, SIG_IGN)
     raiseOpenFiles()
-    let url = URL(fileURLWithPath: path)
+    let url = URL(fileURLWithPath: RemoteAddress.absolute(path))
     var isFolder: ObjCBool = false
     let isThere = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
     let location = DatabaseLocation(url)
@@ -162,7 +161,7 @@ struct Serve: Command {
   private var options: MagicServer.Options {
     var options = MagicServer.Options()
     func file(_ path: String?, _ twin: String) -> URL? {
-      (path ?? Twin.text(twin)).map { URL(fileURLWithPath: $0) }
+      (path ?? Twin.text(twin)).map { URL(fileURLWithPath: RemoteAddress.absolute($0)) }
     }
     options.tokens = file(tokenFile, "TOKEN_FILE")
     options.certificate = file(cert, "CERT")

@@ -2,6 +2,7 @@ import ArgumentParser
 import Console
 import Foundation
 import MagicData
+import MagicTransport
 
 struct Demo: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -37,7 +38,7 @@ struct Demo: AsyncParsableCommand {
 
   private func makeFolder() throws -> URL {
     let folder =
-      (into ?? Twin.text("INTO")).map { URL(fileURLWithPath: $0, isDirectory: true) }
+      (into ?? Twin.text("INTO")).map { URL(fileURLWithPath: RemoteAddress.absolute($0), isDirectory: true) }
       ?? FileManager.default.temporaryDirectory.appendingPathComponent("magic-demo-\(UUID().uuidString.prefix(8).lowercased())")
     guard !FileManager.default.fileExists(atPath: folder.path) else {
       throw MagicDataError(.exists, "\(folder.path) is there already; the demo wants a folder of its own")

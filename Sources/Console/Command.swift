@@ -45,6 +45,7 @@ extension Command {
       output.failure(name, "cancelled", "interrupted", status, isOutputTaken)
       throw status
     } catch let error as MagicDataError {
+      if let status = error.exitCodeBelow { throw status }
       Terminal.say(error.message, .red)
       output.failure(name, "\(error.code)", error.message, error.code.exitCode, isOutputTaken)
       throw error.code.exitCode

@@ -14,6 +14,11 @@ extension MagicDataError.Code {
   }
 }
 
+extension MagicDataError {
+  /// With what the output has ended the command, where that came through whoever was printing.
+  var exitCodeBelow: ExitCode? { (cause as? ExitCode) ?? (cause as? MagicDataError)?.exitCodeBelow }
+}
+
 extension ExitCode {
   package static let partlyDone = ExitCode(3)
   /// What was compared is not the same.

@@ -1,4 +1,5 @@
 package import ArgumentParser
+internal import Foundation
 internal import MagicData
 
 /// One of the tools.
@@ -10,8 +11,8 @@ package protocol Program: AsyncParsableCommand {
 extension Program {
   /// The whole of a tool's `main`: a word that is no command gets an answer that says so, and an error its exit code.
   package static func begin() async {
-    StandardFiles.assure()
-    StandardFiles.outliveReaders()
+    // Who reads may go away: that a write fails says so, and what was begun is cleaned up. Programs that are started get the default back.
+    signal(SIGPIPE, SIG_IGN)
     Heap.shareOneArena()
     do {
       Twin.begin(of: configuration.commandName ?? _commandName, twins)

@@ -449,19 +449,6 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path("remote")) && !FileManager.default.fileExists(atPath: path("b")))
   }
 
-  /// A database that is opened would take the place of what is closed, and be written to by who prints.
-  @Test(arguments: [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO])
-  func aStandardFileThatIsClosedIsNoDatabase(descriptor: Int32) async throws {
-    try await write("x", to: "a")
-    let script = "import os, sys; os.close(int(sys.argv[1])); os.execv(sys.argv[2], sys.argv[2:])"
-    for command in ["push", "sync"] {
-      let result = try Tool.python.run(
-        "-c", script, "\(descriptor)", Tool.sync.path.path, command, path("a"), path("remote"), "--json")
-      #expect(result.status == 0, "\(command): \(result)")
-    }
-    #expect(try Tool.sync.run("verify", path("a"), path("remote")).status == 0)
-  }
-
   /// H-42: what was sent is said, and that nobody may write or read through a link.
   @Test func aLinkInPlaceOfAcknowledgementsIsPartlyDone() async throws {
     try await write("x", to: "a")

@@ -97,8 +97,9 @@ import Testing
     let output = Pipe()
     let process = try start(["state"], output: output)
     #expect(try output.fileHandleForReading.read(upToCount: 10)?.count == 10)
-    // By then there is no room in the pipe.
-    try await Task.sleep(for: .seconds(2))
+    while try held(output) < 60_000 { try await Task.sleep(for: .milliseconds(20)) }
+    // What is left of the room is gone soon.
+    try await Task.sleep(for: .milliseconds(200))
     for _ in 0..<3 {
       kill(process.processIdentifier, SIGTERM)
       try await Task.sleep(for: .milliseconds(20))
@@ -110,6 +111,18 @@ import Testing
     while process.isRunning, ContinuousClock.now < latest { try await Task.sleep(for: .milliseconds(20)) }
     try #require(!process.isRunning)
     #expect(process.terminationStatus == 128 + SIGTERM)
+  }
+
+  /// How many bytes a pipe has that nobody has read.
+  private func held(_ pipe: Pipe) throws -> Int32 {
+    #if os(Linux)
+      let question: UInt = 0x541b
+    #else
+      let question: UInt = 0x4004_667f
+    #endif
+    var count: Int32 = 0
+    try #require(ioctl(pipe.fileHandleForReading.fileDescriptor, question, &count) == 0)
+    return count
   }
 
   /// At any moment: who has not come to the end says so.

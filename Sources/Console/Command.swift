@@ -35,7 +35,7 @@ extension Command {
       let outcome = try run.result.get()
       do {
         try output.summary(name, outcome, isOutputTaken)
-      } catch  where run.signal == SIGHUP {
+      } catch is ExitCode where run.signal == SIGHUP {
         // The terminal was closed, which has ended it: nobody reads there what came of it.
       }
       if outcome.status != .success { throw outcome.status }

@@ -11,7 +11,7 @@ package protocol Program: AsyncParsableCommand {
 extension Program {
   /// The whole of a tool's `main`: a word that is no command gets an answer that says so, and an error its exit code.
   package static func begin() async {
-    // Who reads may go away: that a write fails says so, and what was begun is cleaned up. Programs that are started get the default back.
+    // Who reads may go away: that a write fails says so, and what was begun is cleaned up.
     signal(SIGPIPE, SIG_IGN)
     Heap.shareOneArena()
     do {

@@ -56,7 +56,7 @@ public enum RemoteAddress: Sendable {
   /// would strike both out of a path that does not begin at the root.
   package static func absolute(_ path: String) -> String {
     let working = FileManager.default.currentDirectoryPath
-    guard !path.hasPrefix("/"), !path.hasPrefix("~"), working.hasPrefix("/") else { return path }
+    guard path.utf8.first != UInt8(ascii: "/"), !path.hasPrefix("~"), working.hasPrefix("/") else { return path }
     // There are no links in where a process works.
     var folders = working.split(separator: "/")
     var parts = path.split(separator: "/").filter { $0 != "." }
@@ -79,7 +79,7 @@ public enum RemoteAddress: Sendable {
     guard let url = URL(string: address), url.host ?? "" == "" || url.host == "localhost", !url.path.isEmpty else {
       throw MagicDataError(.notFound, "\(address) is no file: URL of this machine; write file:///path/to/folder")
     }
-    return url.path
+    return absolute(url.path)
   }
 
   /// What stands before `://` (RFC 3986: letters, digits, `+`, `-`, `.`), or before a colon alone if it is one of ours. A folder whose name

@@ -459,6 +459,11 @@ import Testing
     let pushed = try Tool.sync.run("push", path("a"), path("remote"))
     #expect(pushed.status == 3 && pushed.output.contains("pushed 1 transaction"), "\(pushed)")
     #expect(pushed.errors.contains("is a link, or no folder"), "\(pushed)")
+    // It is said each time.
+    let again = try Tool.sync.run("push", path("a"), path("remote"))
+    #expect(again.status == 3 && again.errors.contains("is a link, or no folder"), "\(again)")
+    let status = try Tool.sync.run("status", path("a"), path("remote"))
+    #expect(status.status == 0 && status.output.contains("is a link, or no folder"), "\(status)")
     let cloned = try Tool.sync.run("clone", path("remote"), path("b"))
     #expect(cloned.status == 3 && cloned.errors.contains("is a link, or no folder"), "\(cloned)")
     #expect(try await titles("b") == ["x", "y"])

@@ -7,11 +7,14 @@ package final class PieceWriter {
   private var isFinished = false
   package private(set) var count = 0
 
-  /// - Parameter target: in whose folder it is.
-  package init(beside target: URL) throws {
+  /// - Parameters:
+  ///   - target: in whose folder it is.
+  ///   - permissions: those that it gets, where the file system knows any, whatever the process's mask lets; without them those of any new file.
+  package init(beside target: URL, permissions: mode_t? = nil) throws {
     temporary = DurableFile.temporary(beside: target)
-    descriptor = open(temporary.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+    descriptor = open(temporary.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions ?? 0o666)
     guard descriptor >= 0 else { throw DurableFile.failure("could not be made", temporary) }
+    if let permissions { _ = fchmod(descriptor, permissions) }
   }
 
   deinit {

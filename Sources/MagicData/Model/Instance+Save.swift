@@ -97,7 +97,7 @@ extension Instance {
       try state.isEdited
       || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
         && !isDefault(index, relation, members, names)
-      || isKept && haveMoved(members, relation.kind, from: held.links ?? [], in: database)
+      || isKept && state.isStored && haveMoved(members, names, relation.kind, from: held.links ?? [], in: database)
     if !isSet, isKept, try isAsRecorded() || held.links?.isEmpty == false {
       // Nothing was put in since; what the database does not know any more was removed, or is another database's by now, and is not made again by the way.
       let isKnown = members.map { $0.record?.database == database.id }
@@ -129,14 +129,21 @@ extension Instance {
   /// Whether a member is another object by now than the one that was put in: it was given another primary value, or was removed and saved again. Not while
   /// there are members that the database does not know any more, of which the owner says nothing by the way.
   private func haveMoved(
-    _ members: [Instance], _ kind: Value.Kind, from links: [Link], in database: Store
+    _ members: [Instance], _ names: [[UInt8]], _ kind: Value.Kind, from links: [Link], in database: Store
   ) throws -> Bool {
     let places = members.compactMap { $0.record?.database == database.id ? $0.record?.place.zIndex : nil }
     guard places.count == members.count else { return false }
     let targets = links.map(\.target)
-    // A set's members may have become one; in a list or a dictionary each has its place.
-    let areOthers = places != targets && (kind != .set || Set(places) != Set(targets))
-    return try !links.isEmpty && areOthers || members.contains { try !$0.isAsRecorded() }
+    var areOthers = !links.isEmpty && places != targets
+    if areOthers, kind == .set {
+      // They may have become one.
+      areOthers = Set(places) != Set(targets)
+    } else if areOthers, kind == .dictionary {
+      // A key that another writer has encoded in another way stands for no other object.
+      let held = Dictionary(links.map { ($0.name, $0.target) }) { $1 }
+      areOthers = zip(names, places).contains { name, place in held[name].map { $0 != place } ?? false }
+    }
+    return try areOthers || members.contains { try !$0.isAsRecorded() }
   }
 
   private func hidden(_ index: Int, _ storage: Storage, _ slot: Int) -> Set<Int64> {

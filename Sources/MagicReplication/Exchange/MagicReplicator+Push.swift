@@ -53,8 +53,9 @@ extension FolderRemote {
     do {
       try await sayPushed(delivery.pushed, magic, dataSet)
     } catch let error as MagicDataError where error.code == .notAllowed {
-      // Who may only read and has nothing to send is in step all the same; not to be known keeps history where it is, and nothing else.
-      if delivery.report.segments + delivery.report.checkpoints > 0 {
+      // Who may only read and has nothing to send is in step all the same; not to be known keeps history where it is, and nothing else. What stands in the folder's place is said
+      // each time: nobody is known there.
+      if delivery.report.segments + delivery.report.checkpoints > 0 || obstacle(acks) != nil {
         delivery.report.unread.append(UnreadFile(path: acks.path, code: error.code, message: error.message))
       }
     }

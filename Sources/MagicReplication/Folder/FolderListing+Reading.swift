@@ -15,8 +15,8 @@ extension FolderListing {
       throw MagicDataError(
         .incompatible,
         """
-        \(url.path) belongs to another data set: its writer made a remote of its own here before the magicdata.json of this one had come. \
-        Move the file away, or clone this remote in place of its writer's database
+        \(url.path) belongs to another data set: perhaps its writer made a remote of its own here before the magicdata.json of this one had \
+        come. Move the file away, and let its writer clone this remote into another database
         """)
     }
     guard (header.replica, header.first, header.last) == (name.replica, name.first, name.last) else {

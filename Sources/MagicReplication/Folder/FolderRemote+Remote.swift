@@ -55,10 +55,11 @@ extension FolderRemote: Remote, OpenRemote {
     let now = magic.store.surroundings.milliseconds()
     return try await magic.store.read { db in
       var members = try Members(db)
-      for file in try acknowledged(dataSet).files.values { members.learn(file) }
+      let obstacle = obstacle(acks)
+      if obstacle == nil { for file in try acknowledged(dataSet).files.values { members.learn(file) } }
       let snapshot = try Snapshot(db, self, dataSet)
       if let branch = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, branch.first) }
-      return try ReplicationStatus(snapshot, members, now)
+      return try ReplicationStatus(snapshot, members, now, unusable: obstacle.map { [$0.message] } ?? [])
     }
   }
 }

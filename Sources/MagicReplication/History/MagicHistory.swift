@@ -178,7 +178,7 @@ private final class ExportFile: @unchecked Sendable {
   init(_ file: URL) throws {
     let place = BundleFile.place(file)
     self.file = place
-    writer = try PieceWriter(beside: place)
+    writer = try PieceWriter(beside: place, permissions: BundleFile.permissions(of: place))
   }
 
   func append(_ line: [UInt8]) throws {
@@ -195,8 +195,6 @@ private final class ExportFile: @unchecked Sendable {
   func finish() throws {
     try flush()
     let temporary = try writer.finish()
-    // Where the file system knows any.
-    if let permissions = BundleFile.permissions(of: file) { _ = chmod(temporary.path, permissions) }
     guard rename(temporary.path, file.path) == 0 else {
       throw DurableFile.failure("could not be written", file, removing: temporary)
     }

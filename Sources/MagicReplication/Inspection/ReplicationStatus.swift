@@ -126,7 +126,8 @@ extension ReplicationStatus {
     }
   }
 
-  init(_ snapshot: Snapshot, _ members: Members, _ now: Int64) throws {
+  /// - Parameter unusable: what cannot be used beside segments and checkpoints.
+  init(_ snapshot: Snapshot, _ members: Members, _ now: Int64, unusable: [String]) throws {
     let (listing, held) = (snapshot.listing, snapshot.held)
     let there = listing.frontier
     let latest = try Merger.latest(at: now, snapshot.state.lastStamp, snapshot.journal.db)
@@ -134,7 +135,7 @@ extension ReplicationStatus {
     segmentBytes = listing.files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength }
     checkpoints = listing.checkpoints.count
     checkpointBytes = listing.checkpoints.reduce(0) { $0 + $1.bytes }
-    unusable = listing.rejected.map(\.error.message) + listing.rejectedCheckpoints.map(\.error.message)
+    self.unusable = listing.rejected.map(\.error.message) + listing.rejectedCheckpoints.map(\.error.message) + unusable
     skewMilliseconds = listing.files.map { $0.header.lastName.stamp.milliseconds - now }.max()
     let unread = listing.rejected.map(\.name.replica)
     let known = members.known

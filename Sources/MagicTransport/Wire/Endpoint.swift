@@ -20,7 +20,7 @@ enum Endpoint: Sendable, Equatable {
       var path = address.dropFirst(5)
       if path.hasPrefix("//") { path = path.dropFirst(2) }
       guard !path.isEmpty else { throw Endpoint.refusal(address, "write unix:/path/to/socket") }
-      let file = URL(fileURLWithPath: String(path)).path
+      let file = URL(fileURLWithPath: RemoteAddress.absolute(String(path))).path
       guard file.utf8.count < Endpoint.maxPath else {
         throw Endpoint.refusal(address, "a socket's path has fewer than \(Endpoint.maxPath) bytes")
       }

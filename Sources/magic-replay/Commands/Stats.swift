@@ -3,6 +3,7 @@ import Console
 import Foundation
 import MagicData
 import MagicReplication
+import MagicTransport
 
 struct Stats: Command {
   static let configuration = CommandConfiguration(
@@ -36,7 +37,7 @@ struct Stats: Command {
   }
 
   func perform() async throws -> Outcome {
-    let plot = plotPath.map { BundleFile.place(URL(fileURLWithPath: $0)) }
+    let plot = plotPath.map { BundleFile.place(URL(fileURLWithPath: RemoteAddress.absolute($0))) }
     if let plot {
       // Told before the journal is read.
       let folder = plot.deletingLastPathComponent().path

@@ -191,7 +191,7 @@ def is_number(content: Any) -> bool:
 def parse_json(data: bytes, limit: int) -> Any:
     if len(data) > limit:
         raise ValueError(f"more than {limit} bytes")
-    return json.loads(data, parse_constant=refuse_constant)
+    return json.loads(data.decode("utf-8"), parse_constant=refuse_constant)
 
 
 def refuse_constant(name: str) -> None:

@@ -33,7 +33,7 @@ final class FolderCursor: TransactionCursor {
       if let found = try taken() {
         if let since = window.since, found.transaction.name.stamp < since { continue }
         if let until = window.until, found.transaction.name.stamp > until {
-          // What comes later is not wanted, and need not be readable.
+          // What comes later is not wanted.
           held = .max
           sayUnread()
           break
@@ -57,7 +57,7 @@ final class FolderCursor: TransactionCursor {
       }
       guard goesOn(file, from: file.name.first - 1, file.header.previous) else { break }
       do {
-        let reader = try FolderCursor.reader(file)
+        let reader = try reader(file)
         open = (file, reader, SourceSchema(reader.schema))
       } catch let error as MagicDataError {
         listing.reject(file, error)
@@ -67,9 +67,11 @@ final class FolderCursor: TransactionCursor {
     return nil
   }
 
-  private static func reader(_ file: FolderListing.File) throws -> SegmentReader {
+  private func reader(_ file: FolderListing.File) throws -> SegmentReader {
     let reader = try FolderListing.reader(file)
     do throws(JournalError) {
+      // What begins later than all that is wanted need not be readable.
+      if let until = window.until, let first = try reader.names().first, first.stamp > until { return reader }
       try reader.checkRest()
     } catch {
       throw MagicDataError(error, file.url.path)

@@ -17,7 +17,7 @@ final class SegmentCursor: TransactionCursor {
     (self.window, self.path, self.troubles) = (window, path, troubles)
     do throws(JournalError) {
       reader = try SegmentReader(bytes)
-      if !window.salvages { try reader.checkRest() }
+      if !window.salvages, window.has(reader.header.replica) { try reader.checkRest() }
     } catch {
       let code = MagicDataError(error, path).code
       guard window.salvages, error.code == .damaged, let salvaged = try? SegmentReader(salvaging: bytes) else {

@@ -169,7 +169,7 @@ import Testing
     #expect(try Tool.sync.run("push", path("a"), url, environment: environment).status == 0)
     #expect(try digest("a") == digest("it's far"))
     let missing = try Tool.sync.run("pull", path("a"), url, environment: ["MAGIC_SYNC_SSH": "/nobody/has/this"])
-    #expect(missing.status == 5)
+    #expect(missing.status == 1)
     // What ssh ends with says why.
     let unknown = try Tool.sync.run(
       "pull", path("a"), url, environment: ["MAGIC_SYNC_SSH": ssh.path, "MAGIC_SYNC_REMOTE_PROGRAM": "no-such-program"])

@@ -58,6 +58,7 @@ extension Value {
   /// A dictionary's keys, which are JSON themselves, as names of members: a text stands as it is, unless another key would have the same name, and of anything else the JSON (O-4).
   private static func names(of elements: [DictionaryElement]) -> [[UInt8]] {
     let texts = elements.map { element -> [UInt8]? in
+      // What cannot be read as JSON is no text, for whatever reason: it stands as it is.
       guard element.name.first == UInt8(ascii: "\""), let key = try? JSONValue(element.name) else { return nil }
       return key.text.map { Array($0.utf8) }
     }
@@ -84,6 +85,7 @@ extension Value {
     guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return false }
     // Controls beyond ASCII, which some terminals obey as well.
     guard !zip(bytes, bytes.dropFirst()).contains(where: { $0 == 0xc2 && 0x80...0x9f ~= $1 }) else { return false }
+    // For whatever reason it is refused: then it is printed as a text.
     return (try? JSONValue(bytes, atMost: nesting)) != nil
   }
 

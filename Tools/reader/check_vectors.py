@@ -6,13 +6,15 @@ import json
 import os
 import random
 import sys
+import tempfile
 from typing import Any, Callable, Dict, List, Tuple
 
 from magicreader.checkpoint import read_checkpoint
 from magicreader.clock import ClockError, next_stamp
-from magicreader.cursor import FormatError
+from magicreader.cursor import FormatError, UnsupportedFormat
 from magicreader.encoder import encode_segment
 from magicreader.folder import name_of
+from magicreader.found import found_in
 from magicreader.frames import check_frame
 from magicreader.journal import FIRSTS, Transaction
 from magicreader.merge import State, digest, fold
@@ -37,10 +39,12 @@ def expect_equal(actual: Any, expected: Any, what: str) -> None:
         raise Mismatch(f"{what} is {actual!r}, not {expected!r}")
 
 
-def expect_refused(read: Callable[[bytes], Any], data: bytes, why: str) -> None:
+def expect_refused(read: Callable[[bytes], Any], data: bytes, why: str, outcome: str = "") -> None:
     try:
         read(data)
-    except FormatError:
+    except FormatError as error:
+        if outcome:  # S-2
+            expect_equal("incompatible" if isinstance(error, UnsupportedFormat) else "damaged", outcome, "the outcome")
         return
     raise Mismatch(f"was not refused: {why}")
 
@@ -120,7 +124,7 @@ def file_checks(content: Any, check: Callable[[Any], None], read: Callable[[byte
                            for vector in content["valid"]]
     for vector in content["invalid"]:
         checks.append((vector["name"], lambda vector=vector: expect_refused(
-            read, bytes.fromhex(vector["file"]), vector["why"])))
+            read, bytes.fromhex(vector["file"]), vector["why"], vector.get("outcome", ""))))
     return checks
 
 
@@ -158,6 +162,28 @@ def checkpoint_checks(content: Any) -> NamedChecks:
         expect_equal(digest(fold(checkpoint.transactions())), vector["digest"], "the digest")  # K-14
 
     return file_checks(content, check, read_checkpoint)
+
+
+def write_files(vector: Any, folder: str) -> None:
+    """Those of a folder remote."""
+    files = {path: bytes.fromhex(content) for path, content in vector["files"].items()}
+    files.update((path, content.encode()) for path, content in vector["texts"].items())
+    for path, content in files.items():
+        path = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+
+
+def folder_checks(content: Any) -> NamedChecks:
+    def check(vector: Any) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            write_files(vector, folder)
+            found = found_in(folder, int(vector["now"]))
+        for key in sorted(set(vector) - {"name", "now", "texts", "files"} | set(found)):
+            expect_equal(found.get(key), vector.get(key), key)
+
+    return [(vector["name"], lambda vector=vector: check(vector)) for vector in content["cases"]]
 
 
 def wire_checks(content: Any) -> NamedChecks:
@@ -199,7 +225,10 @@ CHECKS: Dict[str, Callable[[Any], NamedChecks]] = {
     "clock.json": clock_checks,
     "merge.json": merge_checks,
     "segments.json": segment_checks,
+    "segment-rules.json": segment_checks,
     "checkpoints.json": checkpoint_checks,
+    "checkpoint-rules.json": checkpoint_checks,
+    "folders.json": folder_checks,
     "wire.json": wire_checks,
 }
 

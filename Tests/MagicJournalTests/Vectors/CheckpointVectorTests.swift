@@ -22,9 +22,12 @@ import Testing
   }
 
   private let file: File
+  /// What `Tools/reader/make_vectors.py` writes, rule by rule.
+  private let rules: File
 
   init() throws {
     file = try VectorFile("checkpoints").content(orWrite: CheckpointVectorTests.make)
+    rules = try VectorFile<File>("checkpoint-rules").read()
   }
 
   @Test(arguments: seeds(60)) func whatIsKeptFoldsToTheSame(seed: UInt64) throws {
@@ -52,7 +55,7 @@ import Testing
   }
 
   @Test func checkpointsSayWhatTheVectorsSay() throws {
-    for valid in file.valid {
+    for valid in file.valid + rules.valid {
       let read = try CheckpointVectorTests.read(try parsed([UInt8](hexadecimal: valid.file), valid.name))
       #expect(read.header.dataSet.description == valid.dataSet)
       #expect(read.header.writer.description == valid.writer)
@@ -62,6 +65,7 @@ import Testing
       let notations = read.parts.flatMap { part in part.transactions.map { TransactionNotation($0, part.schema) } }
       #expect(try notations.map(text) == valid.transactions.map(text), "\(valid.name)")
       var folded = Folded()
+      // Each part has a schema of its own.
       guard let schema = read.parts.first?.schema, read.parts.count == 1 else { continue }
       for transaction in read.parts[0].transactions { folded.fold(transaction, schema) }
       #expect(folded.digest(schema).description == valid.digest)
@@ -69,7 +73,7 @@ import Testing
   }
 
   @Test func checkpointsThatAreNoneAreRefused() throws {
-    for invalid in file.invalid { try invalid.expectRefused { _ = try CheckpointVectorTests.read($0) } }
+    for invalid in file.invalid + rules.invalid { try invalid.expectRefused { _ = try CheckpointVectorTests.read($0) } }
   }
 
   /// Whatever is done to its bytes, a checkpoint is refused or read, and never more than that (H-32).
@@ -103,7 +107,11 @@ import Testing
       guard bytes.count - CheckpointEnd.length - offset >= head.storedLength else {
         throw JournalError(.damaged, "a part is cut short")
       }
-      parts.append(try CheckpointPart(head, Array(bytes[offset..<(offset + head.storedLength)])))
+      let part = try CheckpointPart(head, Array(bytes[offset..<(offset + head.storedLength)]))
+      if let last = parts.last?.transactions.last, let first = part.transactions.first, !CheckpointPart.rises(last, first) {
+        throw JournalError(.damaged, "a checkpoint's transactions do not rise")
+      }
+      parts.append(part)
       offset += head.storedLength
     }
     let entries = parts.flatMap(\.transactions).reduce(0) { $0 + $1.entries.count }

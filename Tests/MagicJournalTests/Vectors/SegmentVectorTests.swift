@@ -20,14 +20,17 @@ import Testing
   }
 
   private let file: File
+  /// What `Tools/reader/make_vectors.py` writes, rule by rule.
+  private let rules: File
 
   init() throws {
     file = try VectorFile("segments").content(orWrite: SegmentVectorTests.make)
+    rules = try VectorFile<File>("segment-rules").read()
   }
 
-  /// S-3 to S-6, S-10.
+  /// S-1, S-3 to S-7, S-10, C-4, J-15.
   @Test func segmentsSayWhatTheVectorsSay() throws {
-    for valid in file.valid {
+    for valid in file.valid + rules.valid {
       let segment = try Segment(try parsed([UInt8](hexadecimal: valid.file), valid.name))
       #expect(segment.header.dataSet.description == valid.dataSet)
       #expect(segment.header.writer.description == valid.writer)
@@ -40,9 +43,9 @@ import Testing
     }
   }
 
-  /// S-1, S-2, S-5 to S-8, S-10, J-11, J-15: each has one fault.
+  /// S-1, S-2, S-4 to S-8, S-10, C-4, J-11, J-15, V-2: each has one fault.
   @Test func segmentsThatAreNoneAreRefused() throws {
-    for invalid in file.invalid { try invalid.expectRefused { _ = try Segment($0) } }
+    for invalid in file.invalid + rules.invalid { try invalid.expectRefused { _ = try Segment($0) } }
   }
 
   private static func make() throws -> File {

@@ -146,3 +146,15 @@ def length_of(data: bytes, offset: int) -> int:
     while data[end:end + 8] != END:
         end += PART_SIZE + int.from_bytes(Cursor(data, end + 8).take(8), "big")
     return end + END_SIZE - offset
+
+
+def floor_of(data: bytes, data_set: bytes) -> Floor:
+    """What a checkpoint stands for, whatever follows its header; nothing if that is not right, or it is another data set's."""
+    count = int.from_bytes(data[60:64], "big")
+    if data[:12] != MAGIC + FORMAT.to_bytes(2, "big") + b"\0\0" or data[12:28] != data_set or not 1 <= count <= FLOOR_LIMIT:
+        return {}
+    try:
+        check_crc(data, 0, FIXED_SIZE + FLOOR_SIZE * count)
+        return read_floor(data, count)
+    except FormatError:
+        return {}

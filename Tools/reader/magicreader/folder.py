@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional
 
-from .checkpoint import Checkpoint, read_checkpoint
+from .acks import Ack, closings, plain
+from .checkpoint import Checkpoint, Floor, floor_of, read_checkpoint
 from .clock import HIGHEST_STAMP, LAST_MILLISECOND
-from .cursor import FormatError
+from .cursor import FormatError, UnsupportedFormat
 from .journal import Name
 from .segment import (BODY_LIMIT, HEADER_SIZE, SEQUENCE_END, Header, Segment, read_header,
                       read_segment)
@@ -29,6 +30,15 @@ END_TEXT = re.compile(r"([0-9a-f]{16})\.([0-9a-f]{24})")
 
 class RemoteError(Exception):
     """No remote, or one with a file that cannot be used."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.said = code
+
+    @property
+    def code(self) -> str:
+        """In a word, as the vectors have it: what is of another format or data set is not damaged (S-2)."""
+        return self.said or ("incompatible" if isinstance(self.__cause__, UnsupportedFormat) else "damaged")
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,13 @@ class Folder:
             (name for name in map(SegmentName.parse, names) if name is not None),
             key=lambda name: name.file_name)
 
+    def placeholders(self, folder: str) -> List[str]:
+        """The files that are not here yet, as what a service has left for them tells (F-3)."""
+        path = os.path.join(self.path, folder)
+        names = set(os.listdir(path) if folder == "segments" and os.path.isdir(path) else self.own(folder))
+        absent = (name[1:-len(".icloud")] for name in names if name.startswith(".") and name.endswith(".icloud"))
+        return sorted(name for name in absent if name not in names)
+
     def read_header(self, name: SegmentName) -> Header:
         """The header of a file that counts (F-5)."""
         path = self.path_of(name)
@@ -77,7 +94,7 @@ class Folder:
         except (FormatError, OSError) as error:
             raise RemoteError(f"{path}: {error}") from error
         if header.data_set != self.data_set:
-            raise RemoteError(f"{path}: belongs to another data set")
+            raise RemoteError(f"{path}: belongs to another data set", "incompatible")
         if (header.replica, header.first, header.last) != (name.replica, name.first, name.last):
             raise RemoteError(f"{path}: header disagrees with the file's name")
         return header
@@ -107,20 +124,31 @@ class Folder:
         except (FormatError, OSError) as error:
             raise RemoteError(f"{path}: {error}") from error
         if checkpoint.data_set != self.data_set:
-            raise RemoteError(f"{path}: belongs to another data set")
+            raise RemoteError(f"{path}: belongs to another data set", "incompatible")
         if checkpoint.name != name:
             raise RemoteError(f"{path}: content disagrees with the file's name")
         return checkpoint
 
+    def floor_of(self, name: str) -> Floor:
+        """What a checkpoint stands for that is not taken, as far as its header tells."""
+        try:
+            with open(os.path.join(self.path, "checkpoints", name + ".checkpoint"), "rb") as file:
+                return floor_of(file.read(), self.data_set)
+        except OSError:
+            return {}
+
+    def acknowledgements(self) -> Dict[str, Ack]:
+        """Those that count, by who wrote them (K-6, K-7)."""
+        found: Dict[str, Ack] = {}
+        for match in map(ACK_NAME.fullmatch, self.own("acks")):
+            said = match and read_acknowledgement(os.path.join(self.path, "acks", match[0]), match[1], self.data_set)
+            if match and said:
+                found[match[1]] = said
+        return found
+
     def closings(self) -> Dict[bytes, int]:
         """Of the ids that somebody has closed the last sequences that are everybody's (K-6, J-33)."""
-        closings: Dict[bytes, int] = {}
-        for match in map(ACK_NAME.fullmatch, self.own("acks")):
-            if match is None:
-                continue
-            for replica, last in read_closings(os.path.join(self.path, "acks", match[0]), match[1], self.data_set).items():
-                closings[replica] = min(last, closings.get(replica, last))
-        return closings
+        return closings(self.acknowledgements())
 
     def own(self, folder: str) -> List[str]:
         """What is in one of its folders; a link, or anything else in its place, is as if it were not there (K-7)."""
@@ -131,20 +159,20 @@ class Folder:
         return os.path.join(self.path, "segments", name.file_name)
 
 
-def read_closings(path: str, replica: str, data_set: bytes) -> Dict[bytes, int]:
+def read_acknowledgement(path: str, replica: str, data_set: bytes) -> Optional[Ack]:
     """What cannot be read, is another's, or has one member that is none says nothing (K-6, K-7)."""
     try:
         with open(path, "rb") as file:
             said = parse_json(file.read(ACK_LIMIT + 1), ACK_LIMIT)
         if not is_one(said["format"]) or said["dataSet"] != data_set.hex() or said["replica"] != replica:
-            return {}
+            return None
         closed = said.get("closed")
         lowest = [] if closed is None else sorted(closed.items())[:MOST_CLOSINGS]
         if not is_acknowledgement(said) or not all(is_closing(id, last) for id, last in lowest):
-            return {}
-        return {bytes.fromhex(id): int(last, 16) for id, last in lowest}
+            return None
+        return plain(said, {bytes.fromhex(id): int(last, 16) for id, last in lowest})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
+        return None
 
 
 def is_acknowledgement(said: Any) -> bool:
@@ -205,8 +233,14 @@ class Held:
     held: Dict[SegmentName, Segment]
     kept: Dict[str, Checkpoint]
 
-    def closings(self) -> Dict[bytes, int]:
+    def acknowledgements(self) -> Dict[str, Ack]:
         return {}
+
+    def placeholders(self, folder: str) -> List[str]:
+        return []
+
+    def floor_of(self, name: str) -> Floor:
+        return self.kept[name].floor
 
     def segments(self) -> List[SegmentName]:
         return sorted(self.held, key=lambda name: name.file_name)
@@ -236,17 +270,22 @@ def read_data_set(path: str) -> bytes:
         with open(path, "rb") as file:
             content = parse_json(file.read(MARKER_LIMIT + 1), MARKER_LIMIT)
     except FileNotFoundError as error:
-        raise RemoteError(f"{path}: not there, so the folder is no remote") from error
+        raise RemoteError(f"{path}: not there, so the folder is no remote", "notFound") from error
     except (ValueError, RecursionError) as error:
         raise RemoteError(f"{path}: cannot be read ({error})") from error
     if not isinstance(content, dict):
         raise RemoteError(f"{path}: not an object")
-    version = content.get("format")
+    version, kind, data_set = (content.get(name) for name in ("format", "kind", "dataSet"))
+    if not is_number(version) or version % 1 != 0:
+        raise RemoteError(f"{path}: format {version} is no format")
+    if not all(each is None or isinstance(each, str) for each in (kind, data_set)):
+        raise RemoteError(f"{path}: kind or dataSet is no text")
     if not is_one(version):
-        raise RemoteError(f"{path}: format {version} is not known")
-    if content.get("kind") != "folder":
-        raise RemoteError(f"{path}: kind is not folder")
-    data_set = content.get("dataSet")
+        raise RemoteError(f"{path}: format {version} is not known", "incompatible")
+    if kind is not None and kind != "folder":
+        raise RemoteError(f"{path}: kind is not folder", "incompatible")
+    if kind is None:
+        raise RemoteError(f"{path}: there is no kind")
     if not isinstance(data_set, str) or not ID_TEXT.fullmatch(data_set):
         raise RemoteError(f"{path}: dataSet is not an id")
     return bytes.fromhex(data_set)

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, List, Optional, Set, Tuple, Union
 
+from .acks import closings, put
 from .clock import TICKS, is_too_early
 from .bundle import Bundle
 from .checkpoint import Checkpoint
-from .folder import Folder, RemoteError, SegmentName
+from .folder import CHECKPOINT_NAME, Folder, RemoteError, SegmentName
 from .journal import ForkError, Journal, Name
 from .merge import digest, fold
 from .schema import KnownSchema, SchemaError
@@ -21,14 +22,11 @@ class Pull:
     def __init__(self, folder: Union[Folder, Bundle, Server], now: int) -> None:
         self.folder = folder
         self.now = now
-        self.limits: Dict[bytes, int] = {}  # of ids that are closed (J-33)
-        try:
-            self.pull()
-        except ForkError:
-            self.limits = folder.closings()
-            if not self.limits:
-                raise
-            self.pull()
+        # Before the files are listed (F-10).
+        acknowledgements = folder.acknowledgements()
+        self.limits = closings(acknowledgements)  # of ids that are closed (J-33)
+        self.put = put(acknowledgements)
+        self.pull()
         self.tell()
 
     def pull(self) -> None:
@@ -37,6 +35,8 @@ class Pull:
         self.held_back: List[str] = []
         self.unread: List[str] = []
         self.missing: List[str] = []
+        self.refused: Dict[str, str] = {}  # what is said of each file that is unread, in a word
+        self.false: Dict[str, RemoteError] = {}  # checkpoints that were not taken
         self.waiting: Set[bytes] = set()  # the replicas that are held back
         self.headers: Dict[SegmentName, Header] = {}  # of the files that count (F-5)
         self.unusable: Dict[SegmentName, RemoteError] = {}  # do not count, or are damaged
@@ -59,13 +59,13 @@ class Pull:
             try:
                 checkpoint = self.folder.read_checkpoint(name)
             except RemoteError as error:
-                self.unread.append(str(error))
+                self.false[name] = error
                 continue
             # K-14: as one that is damaged.
             if self.is_beyond(checkpoint):
-                self.unread.append(f"checkpoint {name} keeps what is later than all that it stands for")
+                self.false[name] = RemoteError(f"checkpoint {name} keeps what is later than all that it stands for")
             elif digest(fold(checkpoint.transactions())) != checkpoint.digest:
-                self.unread.append(f"checkpoint {name} does not come to the digest in its header")
+                self.false[name] = RemoteError(f"checkpoint {name} does not come to the digest in its header")
             else:
                 found.append(checkpoint)
         return found
@@ -77,7 +77,24 @@ class Pull:
         return kept // TICKS > highest // TICKS and is_too_early(kept, self.now)
 
     def check_claims(self) -> None:
-        check_claims(self.headers.values(), self.checkpoints, self.journal, self.limits)
+        """F-7: a header alone shows no fork, so what says one and cannot be read counts no more."""
+        while True:
+            try:
+                return check_claims(self.headers.values(), self.checkpoints, self.journal, self.limits)
+            except ForkError:
+                if not self.drop_damaged():
+                    raise
+
+    def drop_damaged(self) -> bool:
+        """Whether there was a file whose header is right and whose content is not."""
+        count = len(self.headers)
+        for name in list(self.headers):
+            try:
+                self.folder.read(name)
+            except RemoteError as error:
+                self.unusable[name] = error
+                del self.headers[name]
+        return len(self.headers) < count
 
     def take_checkpoints(self) -> None:
         """K-16. What costs less is all the same to a reader, so it takes segments where they lead to the floor."""
@@ -109,17 +126,22 @@ class Pull:
     def reach(self, replica: bytes) -> int:
         """How far the segments lead."""
         sequence = self.journal.next_sequence(replica)
+        limit = self.limits.get(replica)
         while True:
             name = farthest((name for name in self.headers if name.replica == replica), sequence)
-            if name is None:
-                return sequence - 1
+            if name is None or limit is not None and sequence > limit:
+                return sequence - 1 if limit is None else min(sequence - 1, limit)
             sequence = name.last + 1
 
     def tell(self) -> None:
         """What nothing else gave (F-10)."""
+        for text in self.folder.placeholders("segments"):
+            absent = SegmentName.parse(text)
+            if absent is not None:
+                self.unusable[absent] = RemoteError(f"{text} is not here yet", "busy")
         for name, error in self.unusable.items():
             if name.replica not in self.waiting and name.last >= self.next(name):
-                self.unread.append(str(error))
+                self.say(f"segments/{name.file_name}", error)
         for replica in sorted({name.replica for name in self.headers} - self.waiting):
             first = self.journal.next_sequence(replica)
             readable = [name for name in self.headers
@@ -128,6 +150,33 @@ class Pull:
                       if first < name.first <= self.limits.get(replica, name.first)]
             if beyond and farthest(readable, first) is None:
                 self.missing.append(f"{replica.hex()} {first} to {min(beyond) - 1} are missing")
+        for replica, last in sorted(self.put.items()):
+            first = self.named(replica) + 1
+            if replica not in self.waiting and first <= last:
+                self.missing.append(f"{replica.hex()} {first} to {last} are missing")
+        self.tell_checkpoints()
+
+    def named(self, replica: bytes) -> int:
+        """The last sequence that is held, or that some file is named for."""
+        lasts = [name.last for name in (*self.headers, *self.unusable) if name.replica == replica]
+        lasts += [checkpoint.floor[replica][0] for checkpoint in self.checkpoints if replica in checkpoint.floor]
+        return max(lasts + [self.journal.next_sequence(replica) - 1])
+
+    def tell_checkpoints(self) -> None:
+        """Of one whose header cannot be read it is not known how far it reaches: it is said if something is lacking."""
+        for name in self.folder.placeholders("checkpoints"):
+            if CHECKPOINT_NAME.fullmatch(name):
+                self.false[name.split(".")[0]] = RemoteError(f"{name} is not here yet", "busy")
+        is_lacking = bool(self.missing) or not (self.journal.held or self.journal.floor)
+        for name, error in self.false.items():
+            floor = self.folder.floor_of(name)
+            if is_lacking if not floor else any(
+                    sequence >= self.journal.next_sequence(replica) for replica, (sequence, _) in floor.items()):
+                self.say(f"checkpoints/{name}.checkpoint", error)
+
+    def say(self, file: str, error: RemoteError) -> None:
+        self.unread.append(str(error))
+        self.refused[file] = error.code
 
     def next(self, name: SegmentName) -> int:
         return self.journal.next_sequence(name.replica)
@@ -154,7 +203,7 @@ class Pull:
         try:
             self.schema.learn(segment.schema)
         except SchemaError as error:
-            raise RemoteError(f"{name.file_name}: {error}") from error
+            raise RemoteError(f"{name.file_name}: {error}", "tooLarge") from error
         return segment
 
     def merge(self, segment: Segment) -> bool:

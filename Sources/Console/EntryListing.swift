@@ -1,6 +1,5 @@
 package import Foundation
 package import MagicData
-package import MagicJournal
 package import MagicReplication
 
 /// Prints entries as they are read, and what could not be.
@@ -14,24 +13,24 @@ package final class EntryListing: @unchecked Sendable {
     self.output = output
   }
 
-  /// - Parameter after: what was printed already.
+  /// - Parameter after: what was told already.
   package func print(
-    _ source: JournalSource, _ selection: LogSelection, after: Frontier? = nil
-  ) async throws -> (report: MagicReadReport, reached: Frontier) {
-    let (report, reached, count) = try await source.writeLines(
+    _ source: JournalSource, _ selection: LogSelection, after: Told? = nil
+  ) async throws -> (report: MagicReadReport, told: Told) {
+    let (report, told, count) = try await source.writeLines(
       selection, after: after, isJSON: output.json, atOnce: LineWriter.atOnce
     ) { try LineWriter.write($0, to: STDOUT_FILENO) }
     self.count += count
     var untold = report
     untold.remove { !said.insert($0).inserted }
     try output.tell(untold)
-    return (report, reached)
+    return (report, told)
   }
 
   /// The same, once it is there: a folder on a share may be away for a while, which is known before anything of it is read.
   package func printOnceThere(
-    _ source: JournalSource, _ selection: LogSelection, after: Frontier
-  ) async throws -> (report: MagicReadReport, reached: Frontier) {
+    _ source: JournalSource, _ selection: LogSelection, after: Told
+  ) async throws -> (report: MagicReadReport, told: Told) {
     var backOff = BackOff(from: .seconds(1))
     while true {
       do {

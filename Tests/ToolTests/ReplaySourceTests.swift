@@ -121,6 +121,179 @@ import Testing
     #expect(log.end() == 0)
   }
 
+  /// So many changes of one note, each a segment in the folder `remote`; their files by name.
+  private func push(_ titles: [String]) async throws -> [String] {
+    for title in titles {
+      try await fixture.write(title, to: "a", id: "n")
+      try Tool.sync.run("push", path("a"), path("remote"))
+    }
+    let names = try fixture.segments("remote").map { URL(fileURLWithPath: $0).lastPathComponent }
+    try #require(names.count == titles.count)
+    return names
+  }
+
+  private func bring(_ name: String, to folder: String) throws {
+    try FileManager.default.copyItem(atPath: path("remote/segments/\(name)"), toPath: path("\(folder)/segments/\(name)"))
+  }
+
+  /// Writes into the file that is there.
+  private func overwrite(_ file: String, _ content: Data) throws {
+    let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: file))
+    try handle.write(contentsOf: content)
+    try handle.truncate(atOffset: UInt64(content.count))
+    try handle.close()
+  }
+
+  /// The titles that it has printed when it ends. One more change shows that it is through with all before, of which nothing is lacking.
+  private func titles(of log: FollowingProcess, over folder: String) async throws -> [String] {
+    try await fixture.write("end", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path(folder))
+    #expect(log.prints(#""title":"end""#, within: 60_000), "\(log.output)")
+    #expect(log.end() == 0)
+    #expect(log.prints(#""event":"summary""#, within: 60_000))
+    return log.output.split(separator: "\n").compactMap { line in
+      let fields = (try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])?["fields"] as? [String: Any]
+      return fields?["title"] as? String
+    }
+  }
+
+  /// H-28, F-3: files come in any order. What fills a hole is told when it comes, once, and then nothing is lacking.
+  @Test(arguments: [[], ["--limit", "0"]] as [[String]]) func whatFillsAHoleIsTold(window: [String]) async throws {
+    let names = try await push(["1", "2", "3", "4", "5", "6"])
+    try FileManager.default.copyItem(atPath: path("remote"), toPath: path("part"))
+    for name in names[1...3] + names[5...] { try FileManager.default.removeItem(atPath: path("part/segments/\(name)")) }
+    let log = try FollowingProcess([path("part")] + window)
+    #expect(log.prints(#""firstMissing":2"#, within: 60_000))
+    for index in [2, 5, 3, 1] {
+      try bring(names[index], to: "part")
+      #expect(log.prints(#""title":"\#(index + 1)""#, within: 60_000), "\(log.output)")
+    }
+    let told = try await titles(of: log, over: "part")
+    #expect(told == (window.isEmpty ? ["1", "5"] : []) + ["3", "6", "4", "2", "end"])
+  }
+
+  /// F-5: a file that is cut, or has other bytes than it should, comes whole under its name: in a hole, and where nothing follows.
+  @Test(arguments: [1, 2], [true, false]) func whatComesWholeInItsPlaceIsTold(index: Int, isCut: Bool) async throws {
+    let names = try await push(["1", "2", "3"])
+    try FileManager.default.copyItem(atPath: path("remote"), toPath: path("part"))
+    let file = path("part/segments/\(names[index])")
+    let whole = try Data(contentsOf: URL(fileURLWithPath: file))
+    var other = whole
+    if isCut { other.removeLast(20) } else { other[other.count - 9] ^= 4 }
+    try overwrite(file, other)
+    let log = try FollowingProcess([path("part")])
+    #expect(log.prints(#""event":"unread""#, within: 60_000))
+    try overwrite(file, whole)
+    #expect(log.prints(#""title":"\#(index + 1)""#, within: 60_000), "\(log.output)")
+    let told = try await titles(of: log, over: "part")
+    #expect(told == (index == 1 ? ["1", "3", "2", "end"] : ["1", "2", "3", "end"]))
+  }
+
+  /// What is left out on purpose does not come later, and a file at the end that was cut does.
+  @Test func whatIsLeftOutIsNotToldWithWhatComesWhole() async throws {
+    let names = try await push(["1", "2", "3"])
+    try FileManager.default.copyItem(atPath: path("remote"), toPath: path("part"))
+    let file = path("part/segments/\(names[2])")
+    let whole = try Data(contentsOf: URL(fileURLWithPath: file))
+    var other = whole
+    other[other.count - 9] ^= 4
+    try overwrite(file, other)
+    let log = try FollowingProcess([path("part"), "--limit", "1"])
+    #expect(log.prints(#""event":"unread""#, within: 60_000))
+    try overwrite(file, whole)
+    #expect(log.prints(#""title":"3""#, within: 60_000), "\(log.output)")
+    let told = try await titles(of: log, over: "part")
+    #expect(told == ["3", "end"])
+  }
+
+  /// F-18: a file that holds what fills a hole and what was told takes the place of all.
+  @Test func whatFillsAHoleFromALargerFileIsToldOnce() async throws {
+    let names = try await push(["1", "2", "3", "4"])
+    for copy in ["part", "joined"] { try FileManager.default.copyItem(atPath: path("remote"), toPath: path(copy)) }
+    try Tool.sync.run("compact", path("joined"))
+    let joined = try fixture.segments("joined")
+    try #require(joined.count == 1)
+    try FileManager.default.removeItem(atPath: path("part/segments/\(names[1])"))
+    let log = try FollowingProcess([path("part")])
+    #expect(log.prints(#""title":"4""#, within: 60_000))
+    try FileManager.default.copyItem(
+      atPath: joined[0], toPath: path("part/segments/\(URL(fileURLWithPath: joined[0]).lastPathComponent)"))
+    for index in [0, 2, 3] { try FileManager.default.removeItem(atPath: path("part/segments/\(names[index])")) }
+    #expect(log.prints(#""title":"2""#, within: 60_000), "\(log.output)")
+    let told = try await titles(of: log, over: "part")
+    #expect(told == ["1", "3", "4", "2", "end"])
+  }
+
+  /// K-1: a floor that rises stands for what was told, and for holes, of which nothing is lacking then.
+  @Test func whatIsGivenUpMeanwhileIsNotToldAgain() async throws {
+    let names = try await push(["1", "2", "3"])
+    try FileManager.default.moveItem(atPath: path("remote/segments/\(names[1])"), toPath: path("away"))
+    let log = try FollowingProcess([path("remote")])
+    #expect(log.prints(#""firstMissing":2"#, within: 60_000))
+    try Tool.sync.run("compact", path("a"), path("remote"))
+    #expect(try !FileManager.default.contentsOfDirectory(atPath: path("remote/checkpoints")).isEmpty)
+    let told = try await titles(of: log, over: "remote")
+    // If it looks before the compaction is through, it may tell what was lacking as well.
+    #expect(told.filter { $0 != "2" } == ["1", "3", "end"] && told.filter { $0 == "2" }.count <= 1, "\(told)")
+  }
+
+  /// Three changes of one note that were given up, in the folder `remote`, and their segments in the folder `kept`; the checkpoint.
+  private func compact() async throws -> String {
+    _ = try await push(["1", "2", "3"])
+    try FileManager.default.copyItem(atPath: path("remote/segments"), toPath: path("kept"))
+    try #require(Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    let checkpoints = try FileManager.default.contentsOfDirectory(atPath: path("remote/checkpoints"))
+    let name = try #require(checkpoints.first { !$0.hasPrefix(".") })
+    return path("remote/checkpoints/\(name)")
+  }
+
+  /// K-12: what a checkpoint has kept that comes whole is told, and is lacking until then.
+  @Test func whatACheckpointHasKeptIsToldOnceItIsWhole() async throws {
+    let file = try await compact()
+    try await fixture.write("4", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let whole = try Data(contentsOf: URL(fileURLWithPath: file))
+    try overwrite(file, whole.prefix(40))
+    let interrupted = try FollowingProcess([path("remote")])
+    #expect(interrupted.prints(#""event":"unread""#, within: 60_000))
+    #expect(interrupted.end() == 3)
+    let log = try FollowingProcess([path("remote")])
+    #expect(log.prints(#""event":"unread""#, within: 60_000))
+    try overwrite(file, whole)
+    #expect(log.prints(#""title":"3""#, within: 60_000), "\(log.output)")
+    let told = try await titles(of: log, over: "remote")
+    #expect(told == ["4", "3", "end"])
+  }
+
+  /// K-1: what was told as it is kept is not told again where its files come back.
+  @Test func whatIsKeptIsNotToldAgain() async throws {
+    _ = try await compact()
+    let log = try FollowingProcess([path("remote")])
+    #expect(log.prints(#""title":"3""#, within: 60_000))
+    try await fixture.write("4", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    #expect(log.prints(#""title":"4""#, within: 60_000), "\(log.output)")
+    for name in try FileManager.default.contentsOfDirectory(atPath: path("kept")) {
+      try FileManager.default.copyItem(atPath: path("kept/\(name)"), toPath: path("remote/segments/\(name)"))
+    }
+    let told = try await titles(of: log, over: "remote")
+    #expect(told == ["3", "4", "end"])
+  }
+
+  /// What is older than was asked for does not come with what fills a hole.
+  @Test func whatIsTooOldIsNotToldWithWhatFillsAHole() async throws {
+    let names = try await push(["1", "2", "3", "4"])
+    try FileManager.default.copyItem(atPath: path("remote"), toPath: path("part"))
+    for name in names[1...2] { try FileManager.default.removeItem(atPath: path("part/segments/\(name)")) }
+    // Of four changes an hour apart, the first one at 15:06, the last two.
+    let log = try FollowingProcess([path("part"), "--since", "2025-06-15T17:00:00Z"])
+    #expect(log.prints(#""firstMissing":2"#, within: 60_000))
+    for name in names[1...2] { try bring(name, to: "part") }
+    #expect(log.prints(#""title":"3""#, within: 60_000), "\(log.output)")
+    let told = try await titles(of: log, over: "part")
+    #expect(told == ["4", "3", "end"])
+  }
+
   /// K-16: what is readable behind a damaged file is shown, also where a checkpoint stands for that file.
   @Test func whatFollowsADamagedFileBelowAFloorIsShown() async throws {
     for title in ["1", "2", "3"] {

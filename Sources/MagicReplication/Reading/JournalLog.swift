@@ -49,25 +49,28 @@ extension JournalSource {
   /// Hands out the lines of entries, the newest last.
   ///
   /// - Parameters:
-  ///   - after: what is known already; no limit holds then.
+  ///   - after: what was told already; no limit holds then.
   ///   - atOnce: so many bytes come together.
   ///   - write: takes whole lines.
-  /// - Returns: what could not be read, how far the reading came, and how many lines there were.
+  /// - Returns: what could not be read, what is told by then, and how many lines there were.
   package func writeLines(
-    _ selection: LogSelection, after: Frontier? = nil, isJSON: Bool, atOnce: Int,
+    _ selection: LogSelection, after: Told? = nil, isJSON: Bool, atOnce: Int,
     _ write: @Sendable @escaping ([UInt8]) throws -> Void
-  ) async throws -> (report: MagicReadReport, reached: Frontier, count: Int) {
+  ) async throws -> (report: MagicReadReport, told: Told, count: Int) {
     try await read(selection, after: after) { EntryPage(isJSON: isJSON, atOnce: atOnce, write) }
   }
 
   private func read(
-    _ selection: LogSelection, after: Frontier?, _ taker: @Sendable @escaping () -> some EntryTaker
-  ) async throws -> (report: MagicReadReport, reached: Frontier, count: Int) {
-    let ((reached, count), report) = try await OpenJournal.read([self]) { journal, checkCancelled in
+    _ selection: LogSelection, after: Told?, _ taker: @Sendable @escaping () -> some EntryTaker
+  ) async throws -> (report: MagicReadReport, told: Told, count: Int) {
+    let ((told, count), report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       var window = try selection.window(journal)
       // What is left out is not wanted later either.
-      let before = after ?? (window.isAll ? Frontier() : journal.end)
-      if let after { (window.after, window.last, window.since, window.hasKept) = (after, nil, nil, false) }
+      let before = after ?? Told(window.isAll ? Frontier() : journal.end)
+      if let after {
+        (window.after, window.told, window.sinceInHoles) = (after.last, after, window.since)
+        (window.last, window.since, window.hasKept) = (nil, nil, false)
+      }
       // The other thread's until all is handed to it.
       nonisolated(unsafe) var reader = LogReader(
         taker: taker(), filter: selection.filter, window: window, last: LastEntries(after == nil ? selection.limit : nil),
@@ -80,9 +83,14 @@ extension JournalSource {
         try reader.read($0, $1, $2)
       }
       try reader.finish()
-      return (reader.reached.frontier, reader.count)
+      var told = reader.reached.told
+      // A wide reading that goes on asks checkpoints for claims alone.
+      let kept = after != nil && reader.isWide ? [] : journal.checkpoints.filter { window.hasKept(of: $0) }
+      told.lack(journal.troubles, kept, after: after)
+      for checkpoint in journal.checkpoints where !told.lacks(below: checkpoint) { journal.troubles.settle(checkpoint) }
+      return (told, reader.count)
     }
-    return (report, reached, count)
+    return (report, told, count)
   }
 }
 
@@ -157,25 +165,27 @@ private struct EntryCaller: EntryTaker {
 
 /// How far a reading came. The replica of a transaction is mostly that of the one before.
 private struct Reached {
-  private var settled: Frontier
-  private var current: (replica: ReplicaID, sequence: UInt64)?
+  private var settled: Told
+  private var current: (replica: ReplicaID, sequence: UInt64, name: TransactionName)?
 
-  init(_ before: Frontier) {
+  init(_ before: Told) {
     settled = before
   }
 
   mutating func add(_ transaction: Transaction) {
-    if let current, current.replica != transaction.replica {
-      settled = frontier
-      self.current = nil
+    if let current, current.replica == transaction.replica {
+      // A large one comes in parts.
+      guard transaction.sequence > current.sequence else { return }
+    } else if let current {
+      settled.add(current.sequence, current.name, of: current.replica)
     }
-    current = (transaction.replica, max(current?.sequence ?? 0, transaction.sequence))
+    current = (transaction.replica, transaction.sequence, transaction.name)
   }
 
-  var frontier: Frontier {
-    var frontier = settled
-    if let current { frontier[current.replica] = max(frontier[current.replica], current.sequence) }
-    return frontier
+  var told: Told {
+    var told = settled
+    if let current { told.add(current.sequence, current.name, of: current.replica) }
+    return told
   }
 }
 

@@ -18,7 +18,9 @@ extension JournalSource {
   }
 
   /// An element after each change, until the task is cancelled. Several changes may be one.
-  package func growth() -> AsyncThrowingStream<JournalGrowth, any Error> {
+  ///
+  /// - Parameter told: by now; it is asked with each look.
+  package func growth(after told: Locked<Told>) -> AsyncThrowingStream<JournalGrowth, any Error> {
     if case .fetched(let journal) = self { return journal.growth() }
     // Who comes back late has missed nothing: what is there is compared with what was.
     let known = Locked<(mark: Mark?, backOff: BackOff, pause: Duration)>((nil, BackOff(from: .seconds(1)), .zero))
@@ -27,7 +29,7 @@ extension JournalSource {
         // After what was told of last, or nothing.
         try await Task.sleep(for: known.withLock(\.pause))
         do {
-          let mark = try await mark()
+          let mark = try await mark(told)
           let isNew = known.withLock { known in
             defer { known.mark = mark }
             known.backOff.reset()
@@ -56,18 +58,29 @@ extension JournalSource {
 
   private enum Mark: Equatable {
     case row(Int64)
-    case names(Set<String>)
+    /// Files by their names, which never change once they count (F-2), and what those are like that do not yet.
+    case files(Set<String>, [URL: OpenFile.State])
   }
 
-  private func mark() async throws -> Mark {
+  private func mark(_ told: Locked<Told>) async throws -> Mark {
     switch self {
     case .database(let magic): return .row(try await magic.store.readBriefly { try DatabaseState($0).lastRow })
     case .folder(let remote):
       let names = try remote.fileNames()
       // One that is away by now was not listed whole.
       try remote.check()
-      return .names(names)
+      var awaited: [URL: OpenFile.State] = [:]
+      for file in told.withLock({ $0.awaited.union($0.awaitedCheckpoints) }) { awaited[file] = JournalSource.rested(file) }
+      return .files(names, awaited)
     case .segment, .bundle, .export, .fetched: return .row(0)
     }
+  }
+
+  /// A file that nobody is writing: with each look another part of it would be there, and the folder would be read for it. `nil` if somebody is, or it is gone.
+  private static func rested(_ file: URL) -> OpenFile.State? {
+    guard let state = OpenFile.State(of: file) else { return nil }
+    let now = Date()
+    // A share's clock may be far ahead, and its times say nothing then.
+    return state.isOlder(than: now) || !state.isOlder(than: now + 10) ? state : nil
   }
 }

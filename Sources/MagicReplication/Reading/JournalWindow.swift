@@ -9,6 +9,10 @@ package struct JournalWindow: Sendable {
   package var replicas: [String] = []
   /// What is known already.
   package var after = Frontier()
+  /// What below that is not known, of a folder that was read before.
+  var told = Told()
+  /// The first stamp of that: what is older was left out on purpose.
+  var sinceInHoles: Stamp?
   /// Whether what compaction has kept comes as well: transactions with the sequence 0 (K-2).
   package var hasKept = true
   /// So many of the last transactions of each replica are enough.
@@ -34,13 +38,20 @@ package struct JournalWindow: Sendable {
   /// Whether a transaction is in it, for who reads more.
   func has(_ transaction: Transaction) -> Bool {
     guard has(transaction.name, transaction.replica) else { return false }
-    return transaction.sequence == 0 ? hasKept : transaction.sequence > after[transaction.replica]
+    guard transaction.sequence > 0 else { return hasKept }
+    if transaction.sequence > after[transaction.replica] { return true }
+    return told.lacks(transaction.sequence, of: transaction.replica)
+      && sinceInHoles.map { transaction.name.stamp >= $0 } ?? true
   }
+
+  /// Whether what a checkpoint has kept comes: later only of one that could not be read before.
+  func hasKept(of checkpoint: CheckpointFile) -> Bool { hasKept || told.awaits(checkpoint) }
 
   /// The same from the beginning on, of all replicas.
   var widened: JournalWindow {
     var window = self
     (window.since, window.replicas, window.after, window.hasKept) = (nil, [], Frontier(), true)
+    (window.told, window.sinceInHoles) = (Told(), nil)
     return window
   }
 }

@@ -1,6 +1,6 @@
 public import Foundation
 internal import MagicData
-package import MagicJournal
+internal import MagicJournal
 
 /// What of a journal could not be read. All else was.
 public struct MagicReadReport: Sendable, Equatable {
@@ -11,6 +11,9 @@ public struct MagicReadReport: Sendable, Equatable {
 
   /// When history begins, if it was given up before that: of what was written until then only that was shown which compaction has kept.
   public internal(set) var historyBegins: Date?
+
+  /// Paths of checkpoints that can be read, and below whose floors nothing is left to be told.
+  var settled: Set<String> = []
 
   /// Whether everything was read.
   public var isComplete: Bool { unread.isEmpty && gaps.isEmpty }
@@ -50,10 +53,13 @@ public struct MagicReadReport: Sendable, Equatable {
     return first.joined(self)
   }
 
-  /// What is lacking after another reading has gone on from where this one ended: what was missing beyond that is said again if it still is.
-  package func followed(by next: MagicReadReport, after reached: Frontier) -> MagicReadReport {
+  /// What is lacking after another reading has gone on from what was told after this one: what was missing and was looked for
+  /// again is said again if it still is. What a checkpoint has kept is lacking until it was told.
+  package func followed(by next: MagicReadReport, after told: Told) -> MagicReadReport {
     var first = self
-    first.gaps.removeAll { gap in ReplicaID(gap.replica).map { gap.sequences.lowerBound > reached[$0] } ?? false }
+    first.gaps.removeAll { gap in ReplicaID(gap.replica).map { told.isOpen(gap.sequences.lowerBound, of: $0) } ?? false }
+    let awaited = Set(told.awaited.map(\.path)).union(next.settled)
+    first.unread.removeAll { awaited.contains($0.path) }
     return first.isComplete ? next : first
   }
 
@@ -96,10 +102,29 @@ final class Troubles {
     if report.unread.count < Troubles.most, !report.unread.contains(file) { report.unread.append(file) }
   }
 
+  /// Of each replica in a folder what was not read and not left out on purpose, rising.
+  private(set) var holes: [ReplicaID: [Told.Hole]] = [:]
+  /// Files that may have it, or more, once they are whole.
+  private(set) var awaited: Set<URL> = []
+
+  func lack(_ holes: [Told.Hole], of replica: ReplicaID) { self.holes[replica] = holes }
+
+  func awaits(_ file: URL) { awaited.insert(file) }
+
+  /// The same of checkpoints.
+  private(set) var awaitedCheckpoints: Set<URL> = []
+
+  func awaits(checkpoint: URL) { awaitedCheckpoints.insert(checkpoint) }
+
+  func settle(_ checkpoint: CheckpointFile) { report.settled.insert(checkpoint.url.path) }
+
   /// What is kept below a floor was read to its end.
   func readKept(_ floor: Frontier, isWhole: Bool) {
     if isWhole { whole.append(floor) } else { lacking.append(floor) }
   }
+
+  /// Whether what is kept below a checkpoint's floor was read whole.
+  func isWhole(_ checkpoint: CheckpointFile) -> Bool { whole.contains(checkpoint.floor.frontier) }
 
   func add(_ gap: PullReport.Gap) {
     // A look-up beforehand may have met a part of it.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import MagicData
 import MagicReplication
 import MagicTransport
 
@@ -61,16 +62,20 @@ struct Log: Command {
     guard !follow || source.grows else {
       throw ValidationError("\(source.path) is a file that does not grow; follow a database, a folder or a server.")
     }
-    var (report, reached) = try await listing.print(source, selection)
+    let first = try await listing.print(source, selection)
+    var report = first.report
     if follow {
+      let told = Locked(first.told)
       do {
-        for try await growth in source.growth() {
+        for try await growth in source.growth(after: told) {
           if case .retrying(let error, let pause) = growth {
             try output.tell(error, retryingAfter: pause)
             continue
           }
-          let more = try await listing.printOnceThere(source, selection, after: reached)
-          (report, reached) = (report.followed(by: more.report, after: reached), more.reached)
+          let before = told.withLock { $0 }
+          let more = try await listing.printOnceThere(source, selection, after: before)
+          report = report.followed(by: more.report, after: before)
+          told.withLock { $0 = more.told }
         }
       } catch is CancellationError {
         // Interrupted, as was to be.

@@ -2,36 +2,58 @@ internal import Foundation
 internal import MagicData
 internal import MagicJournal
 
-/// One replica's transactions in a folder, from whichever of its files has them.
+/// One replica's transactions in a folder, from whichever of its files has them. Of a folder that was read before, those that were not told then: in holes, and
+/// beyond the last one.
 final class FolderCursor: TransactionCursor {
   private var listing: FolderListing
   private let replica: ReplicaID
   private let window: JournalWindow
   private let troubles: Troubles
+  /// The last one that was told before, and its name.
+  private let told: (sequence: UInt64, name: TransactionName?)
+  /// The last one that a file had when the folder was listed.
+  private let last: UInt64
+  /// Up to here nothing is looked for any more.
   private var held: UInt64
   /// Of the transaction there, as far as it is known: what a file goes on from is compared with it (J-33).
   private var name: TransactionName?
+  /// What was not told before and is beyond `held`, or goes on there, up to the last one that was.
+  private var untold: ArraySlice<Told.Hole>
   private var open: (file: FolderListing.File, reader: SegmentReader, schema: SourceSchema)?
   private var holes: [ClosedRange<UInt64>] = []
-  private var isOver = false
+  /// These, and what else is not told and may be later, rising.
+  private var lacking: [Told.Hole] = []
+  /// Files that were gone when they were read.
+  private var vanished: [SegmentFileName] = []
+  private var (isForked, isOver) = (false, false)
 
   init(
     _ listing: FolderListing, _ replica: ReplicaID, after floor: NamedFrontier.End?, _ window: JournalWindow,
     _ troubles: Troubles
   ) {
     (self.listing, self.replica, self.window, self.troubles) = (listing, replica, window, troubles)
-    held = max(window.after[replica], floor?.sequence ?? 0)
-    name = held == floor?.sequence ? floor?.name : nil
-    if let count = window.last, let last = listing.last(of: replica), UInt64(count) < last {
-      held = max(held, last - UInt64(count))
-      if held != floor?.sequence { name = nil }
-    }
+    told = (window.after[replica], window.told.names[replica])
+    last = listing.last(of: replica) ?? 0
+    (held, name) = (floor?.sequence ?? 0, floor?.name)
+    // Where an id is closed, what is beyond is another's.
+    let limit = listing.limits[replica] ?? .max
+    let known = (window.told.holes[replica] ?? []).filter { $0.sequences.lowerBound <= limit }
+    untold = ArraySlice(
+      known.map { hole in
+        Told.Hole(sequences: hole.sequences.lowerBound...min(hole.sequences.upperBound, limit), before: hole.before)
+      })
+    // What lies at and below the floor was given up. What of it was not told comes once the files lead there again, and nothing
+    // has to stand for it.
+    if held > 0 { lacking.append(Told.Hole(sequences: 1...held, before: nil)) }
+    if let count = window.last, UInt64(count) < last { pass(to: last - UInt64(count)) }
   }
 
   func next() throws -> (transaction: Transaction, schema: SourceSchema)? {
-    while !isOver {
+    guard !isOver else { return nil }
+    while !isForked {
+      passTold()
       if let found = try taken() {
-        if let since = window.since, found.transaction.name.stamp < since { continue }
+        if let since = since(of: found.transaction.sequence), found.transaction.name.stamp < since { continue }
         if let until = window.until, found.transaction.name.stamp > until {
           // What comes later is not wanted.
           held = .max
@@ -40,32 +62,92 @@ final class FolderCursor: TransactionCursor {
         }
         return found
       }
+      guard !isForked else { break }
       guard let file = listing.next(after: held, of: replica) else {
-        guard let hole = listing.holeInFiles(after: held, of: replica) else {
+        guard let hole = nextHole() else {
           if let gap = listing.gap(to: listing.put[replica], of: replica, beyond: held) { troubles.add(gap) }
           sayUnread()
           break
         }
         // Others may have it: what follows is shown, and what is not is said.
         holes.append(hole)
-        (held, name) = (hole.upperBound, nil)
+        leave(hole)
         continue
       }
-      if let since = window.since, file.header.lastName.stamp < since {
+      if let since = since(of: file.name.last), file.header.lastName.stamp < since {
         (held, name) = (file.name.last, file.header.lastName)
         continue
       }
-      guard goesOn(file, from: file.name.first - 1, file.header.previous) else { break }
+      guard goesOn(file, from: file.name.first - 1, file.header.previous) else {
+        leaveBranch()
+        continue
+      }
       do {
         let reader = try reader(file)
         open = (file, reader, SourceSchema(reader.schema))
       } catch let error as MagicDataError {
-        listing.reject(file, error)
+        reject(file, error)
       }
     }
     isOver = true
+    sayLacking()
     return nil
   }
+
+  // MARK: Passing over
+
+  /// From when on one is wanted. What comes later than all that was told is, whatever its stamp says.
+  private func since(of sequence: UInt64) -> Stamp? {
+    sequence > told.sequence ? window.since : window.sinceInHoles
+  }
+
+  /// To the next one that was not told.
+  private func passTold() {
+    while let hole = untold.first, hole.sequences.upperBound <= held { untold.removeFirst() }
+    if let hole = untold.first {
+      if hole.sequences.lowerBound - 1 > held { (held, name) = (hole.sequences.lowerBound - 1, hole.before) }
+    } else if told.sequence > held {
+      (held, name) = (told.sequence, told.name)
+    }
+  }
+
+  /// Over what is not wanted; what is not there to be left out is lacking all the same.
+  private func pass(to sequence: UInt64) {
+    while held < sequence {
+      if let file = listing.next(after: held, of: replica) {
+        (held, name) = (min(file.name.last, sequence), nil)
+      } else if let hole = listing.holeInFiles(after: held, of: replica) {
+        leave(held + 1...min(hole.upperBound, sequence))
+      } else {
+        (held, name) = (sequence, nil)
+      }
+    }
+  }
+
+  /// Over what cannot be told as things are.
+  private func leave(_ sequences: ClosedRange<UInt64>) {
+    lacking.append(Told.Hole(sequences: sequences, before: name))
+    (held, name) = (sequences.upperBound, nil)
+  }
+
+  /// Over what another branch has in a hole, beyond which one was told; else it ends here.
+  private func leaveBranch() {
+    guard let hole = untold.first else {
+      isForked = true
+      return
+    }
+    leave(held + 1...hole.sequences.upperBound)
+    passTold()
+  }
+
+  /// What no file has before what some file has, or what was told.
+  private func nextHole() -> ClosedRange<UInt64>? {
+    let hole = listing.holeInFiles(after: held, of: replica)
+    guard let end = untold.first?.sequences.upperBound else { return hole }
+    return held + 1...min(hole?.upperBound ?? .max, end)
+  }
+
+  // MARK: Files
 
   private func reader(_ file: FolderListing.File) throws -> SegmentReader {
     let reader = try FolderListing.reader(file)
@@ -86,7 +168,7 @@ final class FolderCursor: TransactionCursor {
       while let transaction = try open?.reader.next() {
         guard goesOn(file, from: transaction.sequence, transaction.name) else {
           open = nil
-          isOver = true
+          leaveBranch()
           return nil
         }
         guard transaction.sequence > held else { continue }
@@ -95,10 +177,15 @@ final class FolderCursor: TransactionCursor {
         return (transaction, schema)
       }
     } catch {
-      listing.reject(file, MagicDataError(error, file.url.path))
+      reject(file, MagicDataError(error, file.url.path))
     }
     open = nil
     return nil
+  }
+
+  private func reject(_ file: FolderListing.File, _ error: MagicDataError) {
+    if error.code == .notFound { vanished.append(file.name) }
+    listing.reject(file, error)
   }
 
   /// Whether a file has the transaction after which it is read under the name that it had before.
@@ -114,5 +201,19 @@ final class FolderCursor: TransactionCursor {
       guard name.last > held || holes.contains(where: { $0.overlaps(name.first...name.last) }) else { continue }
       troubles.add(UnreadFile(path: listing.url(of: name).path, code: error.code, message: error.message))
     }
+  }
+
+  /// For who goes on from here.
+  private func sayLacking() {
+    // Of a file at the end that was counted on.
+    if held < last { lacking.append(Told.Hole(sequences: held + 1...last, before: name)) }
+    troubles.lack(lacking, of: replica)
+    let unread = listing.rejected.map(\.name).filter { $0.replica == replica } + vanished
+    for name in unread where name.last > held || lacks(name.first...name.last) { troubles.awaits(listing.url(of: name)) }
+  }
+
+  private func lacks(_ sequences: ClosedRange<UInt64>) -> Bool {
+    let index = lacking.boundary { $0.sequences.upperBound >= sequences.lowerBound }
+    return index < lacking.count && lacking[index].sequences.lowerBound <= sequences.upperBound
   }
 }

@@ -1,0 +1,114 @@
+internal import Foundation
+internal import MagicJournal
+
+/// How much of a journal was told, and what below that was not there to be told: who goes on from it tells each transaction once, whenever it comes.
+package struct Told: Sendable {
+  /// Transactions that are still to be told, below others that were.
+  struct Hole: Sendable {
+    let sequences: ClosedRange<UInt64>
+    /// The name of the one before them, as far as it is known: what fills the hole is compared with it (J-33).
+    let before: TransactionName?
+  }
+
+  /// Of each replica the last transaction that was told. What is left out on purpose is not wanted later either, and counts as told.
+  private(set) var last: Frontier
+  /// Its name, as far as it is known.
+  private(set) var names: [ReplicaID: TransactionName] = [:]
+  /// Of each replica up to there, rising.
+  private(set) var holes: [ReplicaID: [Hole]] = [:]
+  /// Files that could not be read and may have something to tell: they may come whole under the names that they have.
+  private(set) var awaited: Set<URL> = []
+  /// Checkpoints of which nothing could be told, for the same reason.
+  private(set) var awaitedCheckpoints: Set<URL> = []
+
+  init(_ last: Frontier = Frontier()) {
+    self.last = last
+  }
+
+  /// A transaction was told.
+  mutating func add(_ sequence: UInt64, _ name: TransactionName, of replica: ReplicaID) {
+    // What compaction has kept has no sequence.
+    guard sequence > 0, sequence >= last[replica] else { return }
+    last[replica] = sequence
+    names[replica] = name
+  }
+
+  /// What a checkpoint has kept was told; if that is all of it, it stands for what lies at and below the floor.
+  private mutating func add(_ checkpoint: CheckpointFile, isWhole: Bool) {
+    awaitedCheckpoints.remove(checkpoint.url)
+    guard isWhole else { return }
+    for replica in checkpoint.floor.replicas {
+      guard let end = checkpoint.floor[replica] else { continue }
+      if end.sequence > last[replica] { (last[replica], names[replica]) = (end.sequence, end.name) }
+      let left = (holes[replica] ?? []).filter { $0.sequences.upperBound > end.sequence }.map { hole -> Hole in
+        guard hole.sequences.lowerBound <= end.sequence else { return hole }
+        return Hole(sequences: end.sequence + 1...hole.sequences.upperBound, before: end.name)
+      }
+      holes[replica] = left.isEmpty ? nil : left
+    }
+  }
+
+  /// Whether what a checkpoint has kept is to be told, though others' was told before.
+  func awaits(_ checkpoint: CheckpointFile) -> Bool {
+    awaitedCheckpoints.contains(checkpoint.url) && lacks(below: checkpoint)
+  }
+
+  /// Whether something at or below a checkpoint's floor was not told, nor what is kept of it.
+  func lacks(below checkpoint: CheckpointFile) -> Bool {
+    let floor = checkpoint.floor.frontier
+    return floor.replicas.contains { !untold(Hole(sequences: 1...floor[$0], before: nil), of: $0).isEmpty }
+  }
+
+  /// Whether a transaction is still to be told, though later ones were.
+  func lacks(_ sequence: UInt64, of replica: ReplicaID) -> Bool { !holes(of: replica, within: sequence...sequence).isEmpty }
+
+  /// Whether a reading that goes on from here tells anew what is lacking from a sequence on.
+  func isOpen(_ sequence: UInt64, of replica: ReplicaID) -> Bool {
+    sequence > last[replica] || lacks(sequence, of: replica)
+  }
+
+  private func holes(of replica: ReplicaID, within sequences: ClosedRange<UInt64>) -> ArraySlice<Hole> {
+    guard let holes = holes[replica] else { return [] }
+    let first = holes.boundary { $0.sequences.upperBound >= sequences.lowerBound }
+    return holes[first..<max(first, holes.boundary { $0.sequences.lowerBound > sequences.upperBound })]
+  }
+
+  /// After a reading.
+  ///
+  /// - Parameters:
+  ///   - troubles: what it met no transactions of, of each replica that it looked for, and what it could not read.
+  ///   - kept: the checkpoints of which it told what they have kept.
+  ///   - before: what was told when it began: of that nothing is lacking, wherever it is by now. `nil` for the first reading.
+  mutating func lack(_ troubles: Troubles, _ kept: [CheckpointFile], after before: Told?) {
+    var before = before ?? Told()
+    for checkpoint in kept {
+      let isWhole = troubles.isWhole(checkpoint)
+      add(checkpoint, isWhole: isWhole)
+      before.add(checkpoint, isWhole: isWhole)
+    }
+    awaited = troubles.awaited
+    awaitedCheckpoints.formUnion(troubles.awaitedCheckpoints)
+    for (replica, holes) in troubles.holes {
+      let last = last[replica]
+      let untold = holes.flatMap { before.untold($0, of: replica) }
+      // Beyond the last one nothing has to be remembered.
+      let left = untold.filter { $0.sequences.lowerBound <= last }.map { hole in
+        Hole(sequences: hole.sequences.lowerBound...min(hole.sequences.upperBound, last), before: hole.before)
+      }
+      self.holes[replica] = left.isEmpty ? nil : left
+    }
+  }
+
+  /// The parts of a hole that were not told, rising.
+  private func untold(_ hole: Hole, of replica: ReplicaID) -> [Hole] {
+    let (first, end) = (hole.sequences.lowerBound, hole.sequences.upperBound)
+    var known = Array(holes(of: replica, within: hole.sequences))
+    let next = last[replica] + 1
+    if end >= next { known.append(Hole(sequences: next...end, before: names[replica])) }
+    return known.map { known in
+      let sequences = max(first, known.sequences.lowerBound)...min(end, known.sequences.upperBound)
+      let before = sequences.lowerBound == known.sequences.lowerBound ? known.before : nil
+      return Hole(sequences: sequences, before: sequences.lowerBound == first ? hole.before ?? before : before)
+    }
+  }
+}

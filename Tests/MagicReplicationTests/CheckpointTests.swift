@@ -352,6 +352,97 @@ import Testing
     try await expectEqual([a, c])
   }
 
+  /// K-19: nothing of it is handed out to who reads the folder without a database either.
+  @Test func aFalseCheckpointIsShownToNobody() async throws {
+    let (a, _) = try await twoWithHistory(5)
+    try await a.replicator.compact()
+    let file = folder["remote/checkpoints"].appendingPathComponent(try #require(try names("remote/checkpoints").first))
+    let whole = try Data(contentsOf: file)
+    let kept = try await entries(of: "remote")
+    #expect(kept.count > 10 && kept.report.isComplete)
+    #expect(try FolderCheck(FolderRemote(folder["remote"])).damaged.isEmpty)
+    try forgeDigest(of: file)
+    let e = try replica("e")
+    try await e.magic.update(Note("e", "of e"))
+    try await e.replicator.push()
+    let shown = try await entries(of: "remote")
+    #expect(shown.count == 1 && shown.report.historyBegins == nil)
+    #expect(shown.report.unread.map(\.path) == [file.path] && shown.report.unread.map(\.code) == [.damaged])
+    #expect(shown.report.unread.first?.message.contains("does not come to what it says") == true)
+    let check = try await SourceCheck(.folder(FolderRemote(folder["remote"])))
+    #expect(check.database.objects == 1 && !check.isComplete)
+    let files = try FolderCheck(FolderRemote(folder["remote"]))
+    #expect(files.checkpoints == 0 && files.damaged.count == 1 && files.damaged.first?.contains(file.path) == true)
+    // As a pull, a rebuilding holds what it could take, and is of the data set.
+    let rebuilt = try replica("rebuilt")
+    let report = try await rebuilt.magic.rebuild(from: [.folder(FolderRemote(folder["remote"]))], RebuildPlan())
+    #expect(!report.isOwnDataSet && !report.isComplete)
+    #expect(try await Set(rebuilt.notes().keys) == ["e"])
+    try whole.write(to: file, options: .atomic)
+    let again = try await entries(of: "remote")
+    #expect(again.count == kept.count + 1 && again.report.isComplete)
+  }
+
+  private func entries(of remote: String) async throws -> (count: Int, report: MagicReadReport) {
+    let count = Locked(0)
+    let report = try await JournalSource.folder(FolderRemote(folder[remote])).forEachTransaction { transaction, _ in
+      count.withLock { $0 += transaction.entries.count }
+    }
+    return (count.withLock { $0 }, report)
+  }
+
+  /// K-16: in its place comes the one below it, with what follows that, to a reader as to a pull.
+  @Test func whatIsBelowAFalseCheckpointIsRead() async throws {
+    let (a, b) = try await twoWithHistory(5)
+    try await a.replicator.compact()
+    try await write(a, "between")
+    try await settle([a, b])
+    try FileManager.default.copyItem(at: folder["remote"], to: folder["before"])
+    try await a.replicator.compact()
+    let upper = try #require(try Set(names("remote/checkpoints")).subtracting(names("before/checkpoints")).first)
+    #expect(try names("before/checkpoints").count == 1)
+    for place in ["checkpoints", "segments"] {
+      for name in try Set(names("before/\(place)")).subtracting(names("remote/\(place)")) {
+        try FileManager.default.copyItem(at: folder["before/\(place)/\(name)"], to: folder["remote/\(place)/\(name)"])
+      }
+    }
+    try forgeDigest(of: folder["remote/checkpoints/\(upper)"])
+    let rebuilt = try replica("rebuilt")
+    let report = try await rebuilt.magic.rebuild(from: [.folder(FolderRemote(folder["remote"]))], RebuildPlan())
+    #expect(report.read.unread.map(\.code) == [.damaged] && report.read.gaps.isEmpty && !report.isOwnDataSet)
+    #expect(try await rebuilt.magic.digest() == a.magic.digest())
+    let c = try replica("c")
+    // A pull names what keeps something from it.
+    #expect(try await c.replicator.pull().isComplete)
+    try await expectEqual([a, c])
+  }
+
+  /// Of more objects than are folded at once.
+  @Test func aCheckpointOfManyObjectsIsFoldedInSlices() async throws {
+    let a = try replica("a")
+    try await write(a, "title", objects: 17_000)
+    try await write(a, "again", objects: 100)
+    try await a.magic.update(Event("first"))
+    try await a.replicator.push()
+    try await a.replicator.compact()
+    let file = folder["remote/checkpoints"].appendingPathComponent(try #require(try names("remote/checkpoints").first))
+    let check = try FolderCheck(FolderRemote(folder["remote"]))
+    #expect(check.checkpoints == 1 && check.damaged.isEmpty)
+    try forgeDigest(of: file)
+    #expect(try FolderCheck(FolderRemote(folder["remote"])).damaged.count == 1)
+  }
+
+  @Test func aCheckpointOfAnotherDataSetIsSaidWithWhatToDo() async throws {
+    let (a, _) = try await twoWithHistory(2)
+    try await a.replicator.compact()
+    let file = folder["remote/checkpoints"].appendingPathComponent(try #require(try names("remote/checkpoints").first))
+    let header = try checkpointHeader(of: file)
+    let other = CheckpointHeader(dataSet: header.writer, writer: header.writer, digest: header.digest, floor: header.floor)
+    try (Data(other.bytes) + Data(contentsOf: file).dropFirst(header.bytes.count)).write(to: file)
+    let damaged = try FolderCheck(FolderRemote(folder["remote"])).damaged
+    #expect(damaged.contains { $0.contains("belongs to another data set") && $0.contains("Move the file away") })
+  }
+
   /// C-5: what is kept under a floor is no way round the bound of stamps.
   @Test func aCheckpointWhoseEntriesAreLaterThanItsFloorIsDamaged() async throws {
     let hours: Int64 = 3_600_000
@@ -396,6 +487,27 @@ import Testing
     }
     try await b.replicator.compact()
     #expect(try names("remote/segments").isEmpty)
+  }
+
+  /// K-18: nothing goes for the sake of what does not come to its digest.
+  @Test func aFolderIsNotCutForAFalseCheckpoint() async throws {
+    let (a, b) = try await twoWithHistory(5)
+    try await b.magic.compact()
+    try await write(a, "between")
+    try await settle([a, b])
+    try FileManager.default.copyItem(at: folder["remote"], to: folder["before"])
+    try await a.replicator.compact()
+    let upper = try #require(try names("remote/checkpoints").first)
+    for name in try Set(names("before/segments")).subtracting(names("remote/segments")) {
+      try FileManager.default.copyItem(at: folder["before/segments/\(name)"], to: folder["remote/segments/\(name)"])
+    }
+    try forgeDigest(of: folder["remote/checkpoints/\(upper)"])
+    // What its own floor stands for it writes down itself.
+    try await b.replicator.compact(keeping: .seconds(3_600))
+    #expect(try names("remote/checkpoints").count == 2)
+    let c = try replica("c")
+    #expect(try await c.replicator.pull().isComplete)
+    try await expectEqual([a, c])
   }
 
   @Test func twoMayCompactAtOnce() async throws {  // H-30, H-40

@@ -76,6 +76,42 @@ import Testing
     #expect(try digest("again") == digest("a"))
   }
 
+  /// K-19: what does not come to its digest is damage, and nothing of it is shown.
+  @Test func aFalseCheckpointIsNamed() async throws {
+    try await compacted()
+    let checkpoints = folder["remote/checkpoints"]
+    let name = try #require(FileManager.default.contentsOfDirectory(atPath: checkpoints.path).first { !$0.hasPrefix(".") })
+    let file = checkpoints.appendingPathComponent(name)
+    var bytes = [UInt8](try Data(contentsOf: file))
+    // The digest stands at 44, and behind the floor the checksum of the header (K-10).
+    bytes[44] ^= 1
+    let end = 64 + 36 * bytes[60..<64].reduce(0) { $0 << 8 | Int($1) }
+    let sum = checksum(bytes[..<end])
+    for place in 0..<4 { bytes[end + place] = UInt8(truncatingIfNeeded: sum >> (24 - 8 * UInt32(place))) }
+    try Data(bytes).write(to: file)
+    for command in ["verify", "log", "state", "stats"] {
+      let result = try replay(command, path("remote"))
+      #expect(result.status == 3, "\(command): \(result)")
+      #expect(result.errors.contains("\(name) does not come to what it says"), "\(command): \(result)")
+      #expect(!result.output.contains("title 19"), "\(command): \(result)")
+    }
+    let verified = try Tool.sync.run("verify", path("a"), path("remote"))
+    #expect(verified.status == 3 && (verified.output + verified.errors).contains(name), "\(verified)")
+    // Nothing of the one replica can be taken, so there is no database of it.
+    #expect(try replay("apply", path("remote"), "--into", path("rebuilt")).status != 0)
+    #expect(!FileManager.default.fileExists(atPath: path("rebuilt")))
+  }
+
+  /// CRC-32, as zlib has it.
+  private func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+    var sum = ~UInt32(0)
+    for byte in bytes {
+      sum ^= UInt32(byte)
+      for _ in 0..<8 { sum = sum & 1 == 1 ? (sum >> 1) ^ 0xedb8_8320 : sum >> 1 }
+    }
+    return ~sum
+  }
+
   /// K-19: what cannot be told is an error.
   @Test func whatIsNotThereIsSaid() async throws {
     try await compacted()

@@ -85,7 +85,7 @@ struct CheckpointCover {
     var (guilty, wrong): ([(CheckpointFile, Set<Suspect>)], [CheckpointFile]) = ([], [])
     for index in taken.indices {
       let (digest, more) = try compared(index)
-      if digest != taken[index].file.header.digest { wrong.append(taken[index].file) }
+      if !taken[index].file.comes(to: digest) { wrong.append(taken[index].file) }
       guilty.append((taken[index].file, more))
     }
     // Against what is false nothing can be compared.
@@ -103,7 +103,7 @@ struct CheckpointCover {
   }
 
   /// What a checkpoint comes to, and whose entries add something to it.
-  private func compared(_ index: Int) throws -> (digest: Identifier, guilty: Set<Suspect>) {
+  private func compared(_ index: Int) throws -> (digest: Digest, guilty: Set<Suspect>) {
     let (checkpoint, rows) = (taken[index].file, taken[index].rows)
     var transactions: [(replica: ReplicaID, rows: JournalRows)] = []
     for replica in doubtful(taken[index]) {
@@ -136,7 +136,7 @@ struct CheckpointCover {
       }
       return state
     }
-    return (digest.identifier, guilty)
+    return (digest, guilty)
   }
 
   /// Others of which transactions were held that it covers by their numbers alone: at its end no name was held to compare.

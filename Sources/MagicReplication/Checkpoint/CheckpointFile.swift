@@ -34,7 +34,7 @@ struct CheckpointFile: Sendable {
     } catch {
       throw MagicDataError(error, url.path)
     }
-    guard header.dataSet == dataSet else { throw MagicDataError(.incompatible, "\(url.path) belongs to another data set") }
+    guard header.dataSet == dataSet else { throw MagicDataError.otherDataSet(url) }
     guard name ?? url.lastPathComponent == CheckpointFile.name(of: header) else {
       throw MagicDataError(.damaged, "\(url.path) holds another floor than its name says")
     }
@@ -76,14 +76,14 @@ struct CheckpointFile: Sendable {
   func inflatedBytes() throws -> Int {
     let end = bytes - CheckpointEnd.length
     var (offset, inflated) = (header.bytes.count, bytes)
-    do throws(JournalError) {
+    do {
       while offset < end {
-        let head = try CheckpointPartHeader(try CheckpointFile.read(url, at: offset, CheckpointPartHeader.length))
+        let head = try CheckpointPartHeader(try DurableFile.part(of: url, at: offset, CheckpointPartHeader.length))
         inflated += head.bodyLength - head.storedLength
         offset += CheckpointPartHeader.length + head.storedLength
       }
-    } catch {
-      throw MagicDataError(error, url.path)
+    } catch let error as JournalError {
+      throw MagicDataError(error, "\(url.path), the part at byte \(offset)")
     }
     return inflated
   }
@@ -175,6 +175,10 @@ struct CheckpointReader: Sendable {
     last = part.transactions.last ?? last
     parts += 1
     entries += part.transactions.reduce(0) { $0 + $1.entries.count }
+    // Who folds it goes by what its end says.
+    guard entries <= file.end.entries, parts <= file.end.parts else {
+      throw MagicDataError(.damaged, "\(url.path) is damaged: it holds more than its end says")
+    }
     return part
   }
 }

@@ -85,11 +85,17 @@ struct FolderCompaction {
     guard !named.isEmpty else { return }
     // What may be another branch's is taken first (K-20).
     guard listing.needed(by: held) == nil, listing.rival(to: named, held) == nil else { return }
-    var whole: CheckpointFile?
+    var (whole, isFalse): (CheckpointFile?, Bool) = (nil, false)
     for checkpoint in listing.checkpoints where whole == nil && checkpoint.isAbove(named) {
-      if try listing.isWhole(checkpoint) { whole = checkpoint }
+      // What is remembered of it is not enough to delete for.
+      switch try CheckpointLook(at: checkpoint, Task.checkCancellation) {
+      case .sound: whole = checkpoint
+      case .isFalse where checkpoint.floor == named: (whole, isFalse) = (checkpoint, true)
+      case .isFalse: listing.rejectFalse(checkpoint)
+      case .unreadable(let error): listing.reject(checkpoint, error)
+      }
     }
-    if let whole, whole.floor == named, try whole.header.digest != journal.digestOfKept().digest.identifier {
+    if let whole, whole.floor == named, try isFalse || whole.header.digest != journal.digestOfKept().digest.identifier {
       throw MagicDataError(
         .damaged,
         """
@@ -119,6 +125,8 @@ struct FolderCompaction {
     let lower = Set(
       listing.checkpoints.filter { other in whole.map { $0.url != other.url && $0.isAbove(other.floor) } ?? false }.map(\.url))
     if !isDryRun {
+      // Who wrote one that was found there was stopped, maybe before its name was on the disk.
+      try DurableFile.sync(remote.checkpoints)
       for name in segments.sorted(by: { $0.text < $1.text }) {
         try Task.checkCancellation()
         try listing.delete(name)

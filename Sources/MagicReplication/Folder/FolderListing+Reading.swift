@@ -11,14 +11,7 @@ extension FolderListing {
     } catch {
       throw MagicDataError(error, url.path)
     }
-    guard header.dataSet == dataSet else {
-      throw MagicDataError(
-        .incompatible,
-        """
-        \(url.path) belongs to another data set: perhaps its writer made a remote of its own here before the magicdata.json of this one had \
-        come. Move the file away, and let its writer clone this remote into another database
-        """)
-    }
+    guard header.dataSet == dataSet else { throw MagicDataError.otherDataSet(url) }
     guard (header.replica, header.first, header.last) == (name.replica, name.first, name.last) else {
       throw MagicDataError(.damaged, "\(url.path) holds another run than its name says")
     }
@@ -58,5 +51,17 @@ extension FolderListing {
     } catch {
       throw MagicDataError(error, file.url.path)
     }
+  }
+}
+
+extension MagicDataError {
+  /// Of a segment or a checkpoint in a folder (F-5).
+  static func otherDataSet(_ file: URL) -> MagicDataError {
+    MagicDataError(
+      .incompatible,
+      """
+      \(file.path) belongs to another data set: perhaps its writer made a remote of its own here before the magicdata.json of this one had \
+      come. Move the file away, and let its writer clone this remote into another database
+      """)
   }
 }

@@ -45,11 +45,13 @@ package struct FolderCheck: Sendable {
     }
     damaged += listing.rejectedCheckpoints.map(\.error.message)
     for checkpoint in listing.checkpoints {
-      do {
-        try checkpoint.read()
+      switch try CheckpointLook(at: checkpoint, Task.checkCancellation) {
+      case .sound:
         checkpoints += 1
         bytes += checkpoint.bytes
-      } catch let error as MagicDataError {
+      case .isFalse:
+        damaged.append(checkpoint.falsehood.message)
+      case .unreadable(let error):
         guard error.code != .notFound else { return false }
         damaged.append(error.message)
       }

@@ -10,15 +10,11 @@ package final class OpenJournal {
     case folder(FolderListing, DataSetID, [CheckpointFile])
 
     /// - Parameter forked: hears of branches that nobody has told apart yet.
-    static func folder(_ remote: FolderRemote, _ forked: (MagicDataError) -> Void) throws -> Part {
-      let dataSet = try remote.dataSet()
-      var listing = try FolderListing(limited: remote, dataSet)
-      do {
-        try listing.checkForks()
-      } catch let error as MagicDataError where error.code == .fork {
-        forked(error)
-      }
-      return .folder(listing, dataSet, listing.needed)
+    static func listed(
+      _ remote: FolderRemote, _ checkCancelled: () throws -> Void, _ forked: (MagicDataError) -> Void
+    ) throws -> Part {
+      let (listing, dataSet, checkpoints) = try FolderListing.taken(from: remote, checkCancelled, forked)
+      return .folder(listing, dataSet, checkpoints)
     }
 
     /// The clock as in `ExportReader`.
@@ -78,7 +74,7 @@ package final class OpenJournal {
           }
           parts.append(.segment(bytes, header, path: file.path))
         case .folder(let remote):
-          parts.append(try .folder(remote) { forks.append(($0, source.path)) })
+          parts.append(try .listed(remote, checkCancelled) { forks.append(($0, source.path)) })
         case .bundle(let file):
           let scratch = try ScratchFolder("bundle")
           bundles.append(scratch)
@@ -86,7 +82,7 @@ package final class OpenJournal {
           let remote = try BundleFile.folder(of: file, at: folder, hasContents: false, checkCancelled) {
             said.append(UnreadFile(path: file.path, code: $0.code, message: $0.message))
           }
-          parts.append(try .folder(remote) { forks.append(($0, source.path)) })
+          parts.append(try .listed(remote, checkCancelled) { forks.append(($0, source.path)) })
         case .export(let file):
           let reader = try ExportReader(file, Troubles())
           parts.append(.export(file, reader.dataSet, clock: reader.clock))
@@ -180,6 +176,13 @@ package final class OpenJournal {
   var hasUnheardClosings: Bool { !unheard.isEmpty }
 
   // MARK: What was given up
+
+  /// Those of folders that are needed.
+  var checkpoints: [CheckpointFile] {
+    parts.flatMap { part -> [CheckpointFile] in
+      if case .folder(_, _, let checkpoints) = part { checkpoints } else { [] }
+    }
+  }
 
   /// Of all sources together: what lies at and below it is no history any more, but for what is kept (K-1).
   var floor: NamedFrontier {
@@ -293,7 +296,9 @@ package final class OpenJournal {
         return header == nil ? [] : [SegmentCursor(bytes, window, path, troubles)].compactMap { $0 }
       case .folder(let listing, _, let checkpoints):
         sayOrphans(listing, window)
-        let kept = window.hasKept ? checkpoints.map { CheckpointCursor($0, window, troubles) } : []
+        var old = window
+        old.since = window.since ?? window.sinceInHoles
+        let kept = checkpoints.filter { window.hasKept(of: $0) }.map { CheckpointCursor($0, old, troubles) }
         return kept
           + listing.replicas.filter(window.has).map { replica in
             let floor = checkpoints.compactMap { $0.floor[replica] }.max { $0.sequence < $1.sequence }
@@ -312,9 +317,11 @@ package final class OpenJournal {
       if let gap = listing.gap(to: listing.put[replica], of: replica, beyond: window.after[replica]) { troubles.add(gap) }
     }
     for (url, _, error) in listing.rejectedCheckpoints {
+      troubles.awaits(checkpoint: url)
       troubles.add(UnreadFile(path: url.path, code: error.code, message: error.message))
     }
     for (name, error) in listing.rejected where listing.runs[name.replica] == nil && window.has(name.replica) {
+      troubles.awaits(listing.url(of: name))
       troubles.add(UnreadFile(path: listing.url(of: name).path, code: error.code, message: error.message))
     }
   }

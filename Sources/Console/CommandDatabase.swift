@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Foundation
 package import MagicData
 internal import MagicJournal
+package import MagicReplication
 internal import MagicTransport
 
 /// The database that a command works on.
@@ -28,6 +29,24 @@ package struct CommandDatabase {
   /// Whether nobody has made it yet, or was killed before there was anything in it.
   package var isNew: Bool { !exists || location.isEmpty }
 
+  /// Keeps other commands from making the database until what is returned goes away, and waits for one that makes it just now: whoever makes it beside another comes too
+  /// late with the whole of it. `nil` if it is there.
+  ///
+  /// - Throws: `MagicDataError` with `busy` if somebody is at it for longer than a writer is waited for.
+  package func madeAlone() async throws -> FileLock? {
+    guard isNew else { return nil }
+    let place = location.folder ?? location.file
+    // Where no file can be made beside it, who comes too late is told then.
+    guard access(place.deletingLastPathComponent().path, W_OK) == 0 else { return nil }
+    do {
+      let lock = try await FileLock(
+        beside: place, "another process is making the database \(path); try again when it is done")
+      return isNew ? lock : nil
+    } catch let error as MagicDataError where error.code == .notAllowed {
+      return nil
+    }
+  }
+
   /// Runs `body` on a database that is there, and closes it, so that everything is in its file.
   package func use<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
     try await use(mustExist: true, body)
@@ -40,7 +59,9 @@ package struct CommandDatabase {
 
   /// The same; one that is not there is made, empty. Tells whether it was.
   package func useOrInit() async throws -> Bool {
-    try await use(mustExist: false, isForReading: true) { $0.store.isNew }
+    let lock = try await madeAlone()
+    defer { withExtendedLifetime(lock) {} }
+    return try await use(mustExist: false, isForReading: true) { $0.store.isNew }
   }
 
   /// The same; one that is not there is made of what `body` puts into it, whole or not at all.

@@ -49,6 +49,22 @@ struct AcceptOption: ParsableArguments {
   }
 }
 
+struct AnewOption: ParsableArguments {
+  @Flag(
+    name: .customLong("anew"),
+    help: """
+      Make the remote's folder anew where the database has exchanged with one before, and it is gone. (MAGIC_SYNC_ANEW)
+      """)
+  private var isGiven = false
+
+  var isOn: Bool { isGiven || Twin.flag("ANEW") }
+
+  /// What else is gone is made whenever somebody pushes to it.
+  func check(_ place: RemotePlace) throws {
+    guard !isGiven || place.isFolder else { throw ValidationError("--anew is for a remote that is a folder.") }
+  }
+}
+
 extension RemotePlace {
   /// A name means what the database calls so; anything else is an address.
   static func meant(

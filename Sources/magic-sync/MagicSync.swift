@@ -30,7 +30,7 @@ struct MagicSync: Program {
     ])
 
   static let twins = Twin.Names(
-    flags: ["WATCH", "CHECK", "CONFLICTS", "STDIO", "INSECURE", "DRY_RUN"], integers: ["LIMIT", "COMMITS"],
+    flags: ["WATCH", "CHECK", "CONFLICTS", "STDIO", "INSECURE", "DRY_RUN", "ANEW"], integers: ["LIMIT", "COMMITS"],
     numbers: ["INTERVAL"])
 
   static func main() async { await begin() }

@@ -64,6 +64,7 @@ enum RemotePlace: Sendable {
     }
   }
 
+  var isFolder: Bool { if case .folder = self { true } else { false } }
   var isPipe: Bool { if case .pipe = self { true } else { false } }
   var isServer: Bool { if case .server = self { true } else { false } }
 
@@ -72,8 +73,13 @@ enum RemotePlace: Sendable {
   }
 
   /// Runs `body` on the folder that is meant: of a bundle, on one that it is unpacked into for the time, and packed again if that grew.
-  func use<Result>(_ use: Use, _ body: (any MagicReplication.Remote) async throws -> Result) async throws -> Result {
+  ///
+  /// - Parameter database: one that is there knows whether a folder that is gone was there before, so `body` is to look for that.
+  func use<Result>(
+    _ use: Use, for database: CommandDatabase? = nil, _ body: (any MagicReplication.Remote) async throws -> Result
+  ) async throws -> Result {
     if case .server(let remote) = self { return try await body(remote) }
+    if case .folder(let remote) = self, let database, !database.isNew { return try await body(remote) }
     return try await useFolder(use, body)
   }
 
@@ -104,14 +110,15 @@ enum RemotePlace: Sendable {
     }
   }
 
-  /// Of a bundle that may be written anew.
-  private func lock(_ use: Use) async throws -> BundleLock? {
+  /// Of a bundle that may be written anew: what another process adds meanwhile would be lost with the file that is replaced (B-4).
+  private func lock(_ use: Use) async throws -> FileLock? {
     guard case .bundle(let file) = self, use != .pull else { return nil }
     let parent = file.deletingLastPathComponent()
     guard FileManager.default.fileExists(atPath: parent.path) else {
       throw MagicDataError(.notFound, "there is no folder \(parent.path); make it first")
     }
-    return try await BundleLock(file)
+    return try await FileLock(
+      beside: BundleFile.place(file), "another process is writing to \(file.path); try again when it is done")
   }
 
   private func unpack(into remote: FolderRemote, _ use: Use) throws -> Bool {

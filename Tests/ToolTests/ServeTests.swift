@@ -462,6 +462,19 @@ import Testing
     #expect(try Tool.sync.run("pull", path("a"), server.address).status == 0)
     #expect(try lags().suffix(2) == ["0", "0"])
     #expect(page.output.contains("# TYPE magic_sync_received_bytes_total counter"))
+    // Who sends more than a request gets the page as well.
+    let talk = """
+      import socket, sys, time, urllib.parse
+      url = urllib.parse.urlparse(sys.argv[1])
+      end = socket.create_connection((url.hostname, url.port))
+      end.sendall(b"GET /metrics HTTP/1.1\\r\\n\\r\\n" + b"x" * 10000)
+      time.sleep(0.2)
+      end.sendall(b"x" * 10000)
+      time.sleep(0.2)
+      print(b"".join(iter(lambda: end.recv(65536), b"")).decode())
+      """
+    let after = try Tool.python.run("-c", talk, String(url))
+    #expect(after.output.contains("# TYPE magic_sync_received_bytes_total counter"), "\(after.output) \(after.errors)")
     #expect(server.end() == 0)
   }
 }

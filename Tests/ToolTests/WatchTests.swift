@@ -14,7 +14,7 @@ import Testing
   private func path(_ name: String) -> String { folder[name].path }
 
   /// As they come.
-  private static func lines(of pipe: Pipe) -> AsyncStream<String> {
+  static func lines(of pipe: Pipe) -> AsyncStream<String> {
     AsyncStream { continuation in
       let handle = pipe.fileHandleForReading
       Thread.detachNewThread {

@@ -217,6 +217,15 @@ enum Statements {
   static let insertRemote = "INSERT OR IGNORE INTO magic_remote (name, address) VALUES (?, ?)"
   static let deleteRemote = "DELETE FROM magic_remote WHERE name = ?"
 
+  static let createMetFolders = """
+    CREATE TABLE IF NOT EXISTS magic_met_folder (
+      path TEXT PRIMARY KEY, data_set BLOB NOT NULL, replica BLOB NOT NULL
+    ) WITHOUT ROWID
+    """
+  static let selectMetFolder = "SELECT data_set, replica FROM magic_met_folder WHERE path = ?"
+  static let insertMetFolder = "INSERT OR REPLACE INTO magic_met_folder (path, data_set, replica) VALUES (?, ?, ?)"
+  static let deleteMetFolder = "DELETE FROM magic_met_folder WHERE path = ?"
+
   static let createBranches =
     "CREATE TABLE IF NOT EXISTS magic_branch (replica BLOB NOT NULL, first INTEGER NOT NULL, branch BLOB)"
   static let selectBranches = "SELECT replica, first, branch FROM magic_branch"

@@ -15,7 +15,11 @@ extension MagicReplicator {
   public func pull(accepting replicas: Set<String> = []) async throws -> PullReport {
     let replicator = accepting(replicas)
     return try await telling {
-      try await remote.opened(for: magic) { try await replicator.pull($0, agreed($0.dataSet())) }
+      try await remote.opened(for: magic) { remote in
+        let report = try await replicator.pull(remote, found(remote))
+        try await remember()
+        return report
+      }
     }
   }
 
@@ -30,7 +34,7 @@ extension MagicReplicator {
       do {
         return try await mergeOnce(arrivals, of: dataSet, contents: remote)
       } catch let error as MagicDataError {
-        guard try await magic.close(error.cause as? Fork, arrivals.folder, dataSet, source) else { throw error }
+        guard try await magic.close(error.cause as? Fork, arrivals, dataSet, source) else { throw error }
       }
     }
   }
@@ -56,7 +60,7 @@ extension MagicReplicator {
       return (listing, report, assets.lacking(try snapshot.journal.schema.assetNames(db)))
     }
     var (report, conflicts) = (inStep ?? PullReport(), [MagicConflict]())
-    if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet, in: arrivals.folder, try? said.get()) }
+    if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet, arrivals, try? said.get()) }
     if let path = arrivals.temporaryPath { report.unread = report.unread.map { $0.of(remote.text, insteadOf: path) } }
     report.unread += arrivals.unread
     report.gaps += try await notHeld(arrivals.gaps)
@@ -104,15 +108,18 @@ extension MagicReplicator {
   }
 
   private func merge(
-    _ listing: FolderListing, of dataSet: DataSetID, in folder: FolderRemote, _ said: FolderAcknowledgements?
+    _ listing: FolderListing, of dataSet: DataSetID, _ arrivals: Arrivals, _ said: FolderAcknowledgements?
   ) async throws -> (PullReport, [MagicConflict]) {
     let milliseconds = magic.store.surroundings.milliseconds()
     let events = source
+    let (folder, most) = (arrivals.folder, arrivals.replicasAtMost)
     let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store, accepted] db in
       var listing = listing
       // Before what it is about comes, which would wait otherwise.
       try AcceptedTime.raise(to: said?.acceptedTime ?? 0, db)
-      let (report, conflicts) = try listing.mergeAll(into: db, store, milliseconds, accepted, said, events)
+      let (report, conflicts) = try db.keepingReplicas(atMost: most) {
+        try listing.mergeAll(into: db, store, milliseconds, accepted, said, events)
+      }
       // A remote of which nothing could be read binds nobody (F-11).
       if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
       return (report, conflicts, listing.doubtful)

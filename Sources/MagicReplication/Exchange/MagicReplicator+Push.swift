@@ -10,7 +10,13 @@ extension MagicReplicator {
   ///   server also `unreachable`, `unauthorized` or `failed`; `CancellationError`. What was written before stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
-    try await telling { try await remote.opened(for: magic) { try await push($0, made($0)).report } }
+    try await telling {
+      try await remote.opened(for: magic) { remote in
+        let delivery = try await push(remote, made(remote))
+        try await remember()
+        return delivery.report
+      }
+    }
   }
 
   func push(_ remote: any OpenRemote, _ dataSet: DataSetID) async throws -> Delivery {

@@ -14,6 +14,7 @@ public struct MagicReplicator: Sendable {
   let source: EventSource
   /// How the ids of replicas begin of which nothing is held back (C-5).
   private(set) var accepted: [String] = []
+  private(set) var memory = Memory.off
 
   public init(_ magic: MagicData, remote: FolderRemote) {
     self.init(magic, over: remote)
@@ -58,6 +59,12 @@ public struct MagicReplicator: Sendable {
     return copy
   }
 
+  func remembering(_ memory: Memory) -> MagicReplicator {
+    var copy = self
+    copy.memory = memory
+    return copy
+  }
+
   struct SyncReport: Sendable {
     let pull: PullReport
     let delivery: Delivery
@@ -72,15 +79,7 @@ public struct MagicReplicator: Sendable {
     _ remote: any OpenRemote, making: Bool = true, after before: Locked<PullReport> = Locked(PullReport())
   ) async throws -> SyncReport {
     func dataSet() async throws -> DataSetID {
-      if making { return try await made(remote) }
-      do {
-        return try await agreed(remote.dataSet())
-      } catch let error as MagicDataError where error.code == .notFound {
-        throw MagicDataError(
-          .notFound,
-          "\(error.message). There was a remote: is the share mounted? If it is to be made anew, sync once beside this",
-          cause: error)
-      }
+      try await making ? made(remote) : found(remote, wasThere: true)
     }
     let now = try await pull(remote, dataSet())
     let pulled = before.withLock { before in
@@ -89,6 +88,7 @@ public struct MagicReplicator: Sendable {
     }
     // A pull can take long, and others may have settled database or remote meanwhile.
     let report = SyncReport(pull: pulled, delivery: try await push(remote, dataSet()))
+    try await remember()
     if report.pull.isComplete, report.delivery.report.unread.isEmpty { source.tell(.inStep) }
     return report
   }
@@ -97,8 +97,10 @@ public struct MagicReplicator: Sendable {
     try await magic.store.readBriefly { db in try DatabaseState(db) }
   }
 
-  /// The data set of a remote, which is made if there is none.
+  /// The data set of a remote, which is made if there is none and never was.
   func made(_ remote: any OpenRemote) async throws -> DataSetID {
+    // Asked before it is looked for: who makes it meanwhile remembers it when it is there.
+    if try await hasMet() { return try await found(remote, wasThere: true) }
     let state = try await state()
     return try agreed(try await remote.dataSet(orMake: state.dataSet), state)
   }

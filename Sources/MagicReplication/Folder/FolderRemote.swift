@@ -7,6 +7,8 @@ public struct FolderRemote: Sendable {
   public let folder: URL
   /// Whether it is here for the time, until it was packed into a bundle: what is in it has come to nobody.
   let isForTheTime: Bool
+  /// What was seen of its checkpoints, by whoever has this.
+  let looks = CheckpointLooks()
 
   /// Nothing is read or made yet.
   public init(_ folder: URL) {

@@ -56,7 +56,7 @@ extension MagicReplicator {
   /// - Throws: `MagicDataError` as ``pull()`` does.
   package func status() async throws -> ReplicationStatus {
     try await remote.opened(for: magic) { remote in
-      var status = try await remote.status(of: magic, agreed(remote.dataSet()))
+      var status = try await remote.status(of: magic, found(remote))
       (status.outAssets, status.inAssets) = try await waitingAssets(remote)
       return status
     }

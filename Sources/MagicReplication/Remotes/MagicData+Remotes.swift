@@ -43,9 +43,19 @@ extension MagicData {
     }
   }
 
-  /// Forgets the name; the remote itself stays as it is.
+  /// Forgets the name, and, with the last name of its address, that there was a remote; the remote itself stays as it is.
   package func removeRemote(_ name: String) async throws {
-    guard try await store.write({ db in try RemoteNames(db).remove(name) }) else {
+    let wasKnown = try await store.write { db in
+      let names = RemoteNames(db)
+      let known = try names.all()
+      guard try names.remove(name) else { return false }
+      let left = Set(known.filter { $0.name != name }.map(\.address))
+      for remote in known where remote.name == name && !left.contains(remote.address) {
+        try MetFolders(db).remove(remote.address)
+      }
+      return true
+    }
+    guard wasKnown else {
       throw MagicDataError(.notFound, "there is no remote \(name); `magic-sync remote list` shows those that there are")
     }
   }

@@ -92,6 +92,8 @@ package struct Arrivals: Sendable {
   package let gaps: [PullReport.Gap]
   /// What kept the rest from coming. What has come is merged before it is thrown.
   package let interruption: (any Error)?
+  /// Of how many replicas the database may hold something once they are merged, if it does not hold something of more already.
+  let replicasAtMost: Int?
 
   /// - Parameter there: what the remote says that it holds; a folder says nothing but by its files.
   package init(_ folder: FolderRemote, _ there: Standing? = nil) {
@@ -103,8 +105,9 @@ package struct Arrivals: Sendable {
   }
 
   /// Segments that who sent them holds up to a frontier.
-  init(_ folder: FolderRemote, held: Frontier) {
+  init(_ folder: FolderRemote, held: Frontier, replicasAtMost: Int) {
     (self.folder, spool, self.held, unread, gaps, interruption) = (folder, nil, held, [], [], nil)
+    self.replicasAtMost = replicasAtMost
   }
 
   private init(
@@ -116,6 +119,7 @@ package struct Arrivals: Sendable {
     gaps = there?.gaps ?? []
     self.unread = unread
     self.interruption = interruption
+    replicasAtMost = nil
   }
 }
 

@@ -28,13 +28,15 @@ struct Clone: Command {
   func perform() async throws -> Outcome {
     let place = try RemotePlace(remote, connection.options)
     let database = try CommandDatabase(database.path)
+    let lock = try await database.madeAlone()
+    defer { withExtendedLifetime(lock) {} }
     guard !database.exists else {
       throw MagicDataError(.exists, "there is a database at \(database.path) already; pull into it, or name another path")
     }
     let report = try await place.use(.pull) { remote in
       try await database.useOrFetch { magic in
         if !place.isPipe { try await magic.addRemote(NamedRemote(name: NamedRemote.defaultName, address: place.text)) }
-        return try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { try await $0.pull() }
+        return try await Reporter(output).follow(MagicReplicator(magic, over: remote).remembering()) { try await $0.pull() }
       }
     }
     let exchanged = Exchanged(madeDatabase: true, pulled: Moved(report))

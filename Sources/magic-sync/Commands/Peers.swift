@@ -48,7 +48,7 @@ struct Peers: Command {
         text: "expired replica \(expired): it is not waited for until it pushes again", content: ["expired": expired])
     }
     let peers = try await asking(database, place) { magic, remote in
-      if let remote { return try await MagicReplicator(magic, over: remote).status().peers }
+      if let remote { return try await MagicReplicator(magic, over: remote).remembering().status().peers }
       return try await magic.replicas()
     }
     for peer in peers {
@@ -62,7 +62,9 @@ struct Peers: Command {
     _ body: (MagicData, (any MagicReplication.Remote)?) async throws -> Result
   ) async throws -> Result {
     guard let place else { return try await database.use { magic in try await body(magic, nil) } }
-    return try await place.use(.pull) { remote in try await database.use { magic in try await body(magic, remote) } }
+    return try await place.use(.pull, for: database) { remote in
+      try await database.use { magic in try await body(magic, remote) }
+    }
   }
 }
 

@@ -26,10 +26,12 @@ struct Pull: Command {
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database, connection.options)
+    let lock = try await database.madeAlone()
+    defer { withExtendedLifetime(lock) {} }
     let isNew = database.isNew
-    let report = try await place.use(.pull) { remote in
+    let report = try await place.use(.pull, for: database) { remote in
       try await database.useOrFetch { magic in
-        try await Reporter(output).follow(MagicReplicator(magic, over: remote)) { [accepted] in
+        try await Reporter(output).follow(MagicReplicator(magic, over: remote).remembering()) { [accepted] in
           try await $0.pull(accepting: accepted.replicas)
         }
       }

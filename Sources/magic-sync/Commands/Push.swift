@@ -9,7 +9,8 @@ struct Push: Command {
     commandName: "push",
     abstract: "Sends what the remote lacks.",
     discussion: """
-      Makes the remote's folder if the folder above is there. To a .magicbundle file it adds what that lacks; with - a bundle of the whole journal goes to \
+      Makes the remote's folder if the folder above is there, and the database has not exchanged with one there before: else a drive may not be mounted, and --anew makes it all \
+      the same. To a .magicbundle file it adds what that lacks; with - a bundle of the whole journal goes to \
       standard output, and the result to standard error.
 
       Examples:
@@ -21,6 +22,7 @@ struct Push: Command {
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var remote: RemoteArgument
   @OptionGroup var connection: ConnectionOptions
+  @OptionGroup var anew: AnewOption
   @OptionGroup var output: OutputOptions
 
   var isOutputTaken: Bool { remote.isPipe }
@@ -28,15 +30,15 @@ struct Push: Command {
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database, connection.options)
+    try anew.check(place)
     guard !place.isPipe || isatty(STDOUT_FILENO) == 0 else {
       throw ValidationError("a bundle is no text for a terminal; redirect standard output, or name a file.")
     }
     let isNew = !place.isPipe && !place.isThere
     let report = try await database.use { magic in
       try await place.use(.push) { remote in
-        try await Reporter(output, isOutputTaken: place.isPipe).follow(MagicReplicator(magic, over: remote)) {
-          try await $0.push()
-        }
+        let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
+        return try await Reporter(output, isOutputTaken: place.isPipe).follow(replicator) { try await $0.push() }
       }
     }
     if report.missingAssets > 0, !output.quiet {

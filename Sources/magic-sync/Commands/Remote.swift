@@ -40,7 +40,7 @@ struct Remote: AsyncParsableCommand {
 
   struct Remove: Command {
     static let configuration = CommandConfiguration(
-      commandName: "remove", abstract: "Forgets a name. The remote stays as it is.",
+      commandName: "remove", abstract: "Forgets a name, and that there was a remote. That stays as it is.",
       discussion: "Example: magic-sync remote remove notes stick")
 
     @OptionGroup var database: DatabaseArgument

@@ -28,10 +28,10 @@ struct Status: Command {
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database, connection.options)
-    let (status, statistics, history) = try await place.use(.pull) { remote in
+    let (status, statistics, history) = try await place.use(.pull, for: database) { remote in
       try await database.use { magic in
         (
-          try await MagicReplicator(magic, over: remote).status(), try await magic.statistics(),
+          try await MagicReplicator(magic, over: remote).remembering().status(), try await magic.statistics(),
           try await magic.compact(isDryRun: true)
         )
       }

@@ -8,13 +8,15 @@ struct Sync: Command {
     commandName: "sync",
     abstract: "Pulls, then pushes.",
     discussion: """
-      Makes the database, and the remote's folder, if they are not there. With --watch it goes on: after each change of the database, by whatever \
+      Makes the database, and the remote's folder, if they are not there. A folder with which the database has exchanged before, and that is gone, is not made again without --anew: \
+      a drive may not be mounted. With --watch it goes on: after each change of the database, by whatever \
       program, and of the remote's files, until it is interrupted, which then is a success. What may pass, as a share that is not there, is tried again.
 
       Examples:
         magic-sync sync notes /mnt/share/notes
         magic-sync sync notes
         magic-sync sync notes --watch --interval 5 --json
+        magic-sync sync notes --anew
         magic-sync sync notes tls://hub.example.org --token-file token --watch
       """)
 
@@ -22,6 +24,7 @@ struct Sync: Command {
   @OptionGroup var remote: RemoteArgument
   @OptionGroup var connection: ConnectionOptions
   @OptionGroup var accepted: AcceptOption
+  @OptionGroup var anew: AnewOption
 
   @Flag(help: "Go on until interrupted. (MAGIC_SYNC_WATCH)")
   var watch = false
@@ -42,19 +45,21 @@ struct Sync: Command {
     let database = try CommandDatabase(database.path)
     let place = try await remote.place(in: database, connection.options)
     guard !place.isPipe else { throw ValidationError("a pipe goes one way: push to it, or pull from it.") }
+    try anew.check(place)
     if watch || Twin.flag("WATCH") {
       guard accepted.replicas.isEmpty else { throw ValidationError("--accept is for one exchange, without --watch.") }
       return try await follow(database, place)
     }
+    let lock = try await database.madeAlone()
+    defer { withExtendedLifetime(lock) {} }
     let (isDatabaseNew, isRemoteNew) = (database.isNew, !place.isThere)
     let reporter = Reporter(output)
     let report: (pull: PullReport, push: PushReport)
     do {
       report = try await place.use(.both) { remote in
         try await database.useOrFetch { magic in
-          try await reporter.follow(MagicReplicator(magic, over: remote)) { [accepted] in
-            try await $0.sync(accepting: accepted.replicas)
-          }
+          let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
+          return try await reporter.follow(replicator) { [accepted] in try await $0.sync(accepting: accepted.replicas) }
         }
       }
     } catch {
@@ -79,21 +84,24 @@ struct Sync: Command {
     let isRemoteNew = !place.isThere
     let isNew = try await database.useOrInit()
     let reporter = Reporter(output, isContinuous: true)
-    if !output.quiet {
-      // A name that was mistyped makes another database.
-      if isNew { Terminal.say("made the database \(database.path)") }
-      if isRemoteNew {
-        Terminal.say("the remote \(place.text) is not there; it is made, or awaited if its folder is not there either")
+    let isAwaited = try await database.use { magic in
+      let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
+      let hasMet = try await replicator.hasMet()
+      if !output.quiet {
+        // A name that was mistyped makes another database.
+        if isNew { Terminal.say("made the database \(database.path)") }
+        if isRemoteNew {
+          let what = hasMet ? "awaited, as it was there before" : "made, or awaited if its folder is not there either"
+          Terminal.say("the remote \(place.text) is not there; it is \(what)")
+        }
+        Terminal.say("following \(database.path) and \(place.text) until interrupted")
       }
-      Terminal.say("following \(database.path) and \(place.text) until interrupted")
-    }
-    try await database.use { magic in
-      try await reporter.follow(MagicReplicator(magic, over: remote)) { [interval] in
-        try await $0.run(every: .seconds(interval))
-      }
+      try await reporter.follow(replicator) { [interval] in try await $0.run(every: .seconds(interval)) }
+      return hasMet
     }
     let moved = await Exchanged(
-      madeDatabase: isNew, madeRemote: isRemoteNew && place.isThere, pulled: reporter.pulled, pushed: reporter.pushed)
+      madeDatabase: isNew, madeRemote: isRemoteNew && !isAwaited && place.isThere, pulled: reporter.pulled,
+      pushed: reporter.pushed)
     return Outcome(text: "", content: moved)
   }
 }

@@ -1,0 +1,194 @@
+import Foundation
+import MagicData
+import TestSupport
+import Testing
+
+/// A folder with which a database has exchanged, and that is gone: a drive may not be mounted (F-8, H-31).
+@Suite(.timeLimit(.minutes(15))) struct MetFolderTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private func path(_ name: String) -> String { folder[name].path }
+
+  private func write(_ id: String, to name: String) async throws {
+    let magic = try await MagicData(path: folder[name])
+    try await magic.update(Note(id, id))
+    try await magic.close()
+  }
+
+  /// What is left where a drive was: an empty folder, or none.
+  private func unmount(leaves isEmpty: Bool = false) throws {
+    try FileManager.default.moveItem(at: folder["remote"], to: folder["drive"])
+    if isEmpty { try FileManager.default.createDirectory(at: folder["remote"], withIntermediateDirectories: false) }
+  }
+
+  private func mount() throws {
+    if FileManager.default.fileExists(atPath: path("remote")) { try FileManager.default.removeItem(at: folder["remote"]) }
+    try FileManager.default.moveItem(at: folder["drive"], to: folder["remote"])
+  }
+
+  /// Without what SQLite keeps beside a database for those who have it open.
+  private func contents() throws -> [String: Data] {
+    try folder.contents().filter { !$0.key.hasSuffix("-shm") }
+  }
+
+  private func expectGone(_ arguments: [String], sourceLocation: SourceLocation = #_sourceLocation) throws {
+    let before = try contents()
+    let result = try Tool.sync.run(arguments: arguments)
+    #expect(result.status == 5 && result.output.isEmpty, "\(arguments): \(result)", sourceLocation: sourceLocation)
+    #expect(result.errors.contains("is the share mounted?"), "\(arguments): \(result)", sourceLocation: sourceLocation)
+    #expect(try contents() == before, "\(arguments)", sourceLocation: sourceLocation)
+  }
+
+  @Test(arguments: [false, true], ["push", "pull", "sync", "clone"])
+  func aFolderThatIsGoneIsNotMadeAnew(isEmpty: Bool, first: String) async throws {
+    try await write("1", to: "a")
+    if first == "clone" {
+      try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+      try #require(Tool.sync.run("clone", path("remote"), path("b")).status == 0)
+    } else {
+      try #require(Tool.sync.run("init", path("b")).status == 0)
+      if first == "pull" { try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0) }
+      try #require(Tool.sync.run(first, path("b"), path("remote")).status == 0)
+    }
+    try await write("2", to: "b")
+    try unmount(leaves: isEmpty)
+    for command in ["push", "pull", "sync", "status", "peers"] { try expectGone([command, path("b"), path("remote")]) }
+    try mount()
+    #expect(try Tool.sync.run("sync", path("b"), path("remote")).output.contains("pushed 1 transaction"))
+    #expect(try Tool.sync.run("status", path("b"), path("remote"), "--check").status == 0)
+  }
+
+  @Test func aFolderThatHasANameIsRememberedUntilTheNameGoes() async throws {
+    try await write("1", to: "a")
+    try Tool.sync.run("remote", "add", path("a"), "origin", path("remote"))
+    try #require(Tool.sync.run("sync", path("a")).status == 0)
+    try unmount()
+    for command in ["push", "pull", "sync", "status"] { try expectGone([command, path("a")]) }
+    try #require(Tool.sync.run("remote", "remove", path("a"), "origin").status == 0)
+    try #require(Tool.sync.run("remote", "add", path("a"), "origin", path("remote")).status == 0)
+    let pushed = try Tool.sync.run("push", path("a"))
+    #expect(pushed.status == 0 && pushed.output.contains("made the remote"), "\(pushed)")
+  }
+
+  @Test(arguments: [false, true], ["push", "sync"])
+  func whoAsksForItHasItMadeAnew(isEmpty: Bool, command: String) async throws {
+    try await write("1", to: "a")
+    try #require(Tool.sync.run("sync", path("a"), path("remote")).status == 0)
+    for environment: [String: String] in [[:], ["MAGIC_SYNC_ANEW": "1"]] {
+      try unmount(leaves: isEmpty)
+      try FileManager.default.removeItem(at: folder["drive"])
+      let option = environment.isEmpty ? ["--anew"] : []
+      let made = try Tool.sync.run(arguments: [command, path("a"), path("remote")] + option, environment: environment)
+      #expect(made.status == 0 && made.output.contains("made the remote"), "\(made)")
+      #expect(made.output.contains("pushed 1 transaction"), "\(made)")
+      #expect(try Tool.sync.run("sync", path("a"), path("remote")).status == 0)
+    }
+    for remote in ["tcp://127.0.0.1:1", path("a.magicbundle")] {
+      let refused = try Tool.sync.run(command, path("a"), remote, "--anew")
+      #expect(refused.status == 64 && refused.errors.contains("a folder"), "\(refused)")
+    }
+  }
+
+  @Test func aFolderThatWasMovedIsFoundWhereItIs() async throws {
+    try await write("1", to: "a")
+    try Tool.sync.run("remote", "add", path("a"), "origin", path("remote"))
+    try #require(Tool.sync.run("sync", path("a")).status == 0)
+    try unmount()
+    try #require(Tool.sync.run("remote", "remove", path("a"), "origin").status == 0)
+    try #require(Tool.sync.run("remote", "add", path("a"), "origin", path("drive")).status == 0)
+    #expect(try Tool.sync.run("status", path("a"), "--check").status == 0)
+    #expect(try Tool.sync.run("sync", path("a")).output.contains("pushed nothing"))
+  }
+
+  /// On another machine the same path means another folder. What a copy has met it remembers itself.
+  @Test func aCopyHasMetNothing() async throws {
+    try await write("1", to: "a")
+    try Tool.sync.run("remote", "add", path("a"), "origin", path("remote"))
+    try #require(Tool.sync.run("sync", path("a")).status == 0)
+    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    try unmount()
+    try expectGone(["sync", path("a")])
+    let made = try Tool.sync.run("sync", path("copy"))
+    #expect(made.status == 0 && made.output.contains("made the remote"), "\(made)")
+    try FileManager.default.removeItem(at: folder["remote"])
+    try expectGone(["sync", path("copy")])
+  }
+
+  /// A bundle is a file to hand on, and a database that was made anew has met nobody.
+  @Test func whatIsHandedOnIsMadeAgain() async throws {
+    try await write("1", to: "a")
+    for _ in 1...2 {
+      let pushed = try Tool.sync.run("push", path("a"), path("a.magicbundle"))
+      #expect(pushed.status == 0 && pushed.output.contains("made the remote"), "\(pushed)")
+      try FileManager.default.removeItem(at: folder["a.magicbundle"])
+    }
+    try #require(Tool.sync.run("sync", path("a"), path("remote")).status == 0)
+    try FileManager.default.removeItem(at: folder["a"])
+    try FileManager.default.removeItem(at: folder["remote"])
+    try await write("2", to: "a")
+    #expect(try Tool.sync.run("push", path("a"), path("remote")).output.contains("made the remote"))
+  }
+
+  /// Who keeps in step waits for what another process has met.
+  @Test(arguments: [false, true]) func whoKeepsInStepWaitsForWhatWasThereBefore(isEmpty: Bool) async throws {
+    try await write("1", to: "a")
+    try #require(Tool.sync.run("sync", path("a"), path("remote")).status == 0)
+    try await write("2", to: "a")
+    try unmount(leaves: isEmpty)
+    let (output, errors) = (Pipe(), Pipe())
+    let process = try Tool.sync.start(
+      ["sync", path("a"), path("remote"), "--watch", "--interval", "0.05", "--json"], output: output, errors: errors)
+    var lines = WatchTests.lines(of: output).makeAsyncIterator()
+    while let line = await lines.next(), !line.contains(#""event":"retrying""#) {}
+    #expect(try folder.contents().keys.allSatisfy { !$0.hasPrefix("remote/") })
+    try mount()
+    while let line = await lines.next(), !line.contains(#""event":"inStep""#) {}
+    kill(process.processIdentifier, SIGINT)
+    var last = ""
+    while let line = await lines.next() { last = line }
+    let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    #expect(process.terminationStatus == 0)
+    #expect(said.contains("awaited, as it was there before"), "\(said)")
+    #expect(last.contains(#""madeRemote":false"#), "\(last)")
+    #expect(try Tool.sync.run("status", path("a"), path("remote"), "--check").status == 0)
+  }
+
+  // MARK: Several at once
+
+  /// H-30, H-40: nobody comes too late for the database, or for the remote. One database is one replica.
+  @Test(arguments: ["sync", "pull"]) func severalMakeOneDatabaseAtOnce(command: String) async throws {
+    try await write("1", to: "a")
+    if command == "pull" { try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0) }
+    for name in ["b", "c.sqlite"] {
+      let processes = try (1...4).map { _ in try Tool.sync.start([command, path(name), path("remote")]) }
+      for process in processes { #expect(process.terminationStatus == 0) }
+    }
+    try #require(Tool.sync.run("sync", path("b"), path("remote")).status == 0)
+    try #require(Tool.sync.run("sync", path("c.sqlite"), path("remote")).status == 0)
+    let peers = try Tool.sync.run("peers", path("b"), path("remote"), "--json").lines
+    #expect(peers.filter { $0.contains(#""event":"peer""#) }.count == (command == "pull" ? 3 : 2), "\(peers)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasPrefix(".") } == [])
+  }
+
+  @Test func severalMakeOneRemoteAtOnce() async throws {
+    let names = ["a", "b", "c", "d"]
+    for name in names { try await write(name, to: name) }
+    let processes = try names.map { try Tool.sync.start(["sync", path($0), path("remote")]) }
+    for process in processes { #expect(process.terminationStatus == 0) }
+    for name in names + names { #expect(try Tool.sync.run("sync", path(name), path("remote")).status == 0) }
+    #expect(Set(try names.map { try Tool.sync.run("digest", path($0)).output }).count == 1)
+  }
+
+  /// Who makes a folder and who looks for it at once: what the one remembers is not held against the other.
+  @Test func severalProcessesOfADatabaseMakeOneRemoteAtOnce() async throws {
+    try await write("1", to: "a")
+    for round in 1...5 {
+      let processes = try ["push", "sync", "push", "sync"].map { try Tool.sync.start([$0, path("a"), path("remote\(round)")]) }
+      for process in processes { #expect(process.terminationStatus == 0) }
+    }
+  }
+}

@@ -51,7 +51,7 @@ let package = Package(
     .target(
       name: "MagicTransport",
       dependencies: [
-        "MagicReplication", "MagicData", "MagicJournal", nio("NIOCore"), nio("NIOPosix"), tls, logging,
+        "MagicReplication", "MagicData", "MagicJournal", "COpening", nio("NIOCore"), nio("NIOPosix"), tls, logging,
       ],
       swiftSettings: strict),
     // 5

@@ -1,9 +1,10 @@
 import Foundation
 import MagicData
 import MagicJournal
-import MagicReplication
 import TestSupport
 import Testing
+
+@testable import MagicReplication
 
 /// What arrives in a hub's folder.
 @Suite struct ServedTests {
@@ -39,6 +40,87 @@ import Testing
     try arrive()
     #expect([UInt8](try Data(contentsOf: file)) == good)
     #expect(try FileManager.default.contentsOfDirectory(atPath: segments.path) == [name])
+  }
+
+  /// H-32, W-6: for one answer a hub reads so much of its files for names; what that leaves out is compared with the next one.
+  @Test func aHubReadsSoMuchForOneAnswer() async throws {
+    let title = String(repeating: "long", count: 3 << 20)
+    var runs: [HeldRun] = []
+    var dataSet: DataSetID?
+    for name in ["a", "b", "c"] {
+      let replica = try Replica(folder[name], folder["remote"], world)
+      // The first of two transactions in one file has its name within it.
+      try await replica.magic.update(Note("1", "short"))
+      try await replica.magic.update(Note("2", title))
+      try await replica.replicator.push()
+      let (state, first) = try await replica.magic.store.read { db in
+        let state = try DatabaseState(db)
+        return (state, try JournalIndex(db).name(at: 1, of: state.replica))
+      }
+      dataSet = state.dataSet
+      runs.append(HeldRun(replica: state.replica, last: 1, name: try #require(first)))
+    }
+    runs[2] = HeldRun(replica: runs[2].replica, last: 1, name: runs[1].name)
+    let (asked, there) = (runs, try #require(dataSet))
+    let served = ServedFolder(FolderRemote(folder["remote"]))
+    let standing = try await served.standing(there, comparedWith: asked, of: ReplicaID(9, 9))
+    #expect(standing.parts.map(\.held.last) == [2, 2, 2])
+    await #expect {
+      try await served.standing(there, comparedWith: asked, of: ReplicaID(9, 9))
+    } throws: {
+      ($0 as? MagicDataError)?.code == .fork
+    }
+  }
+
+  /// W-6: what several clients bring at once is counted where it is merged.
+  @Test func whatIsMergedIsOfSoManyReplicas() async throws {
+    var dataSet: DataSetID?
+    var replicas: [Replica] = []
+    for name in ["a", "b", "c"] {
+      let replica = try Replica(folder[name], folder["remote"], world)
+      try await replica.magic.update(Note(name, name))
+      try await replica.replicator.push()
+      dataSet = try await replica.magic.store.read { db in try DatabaseState(db).dataSet }
+      replicas.append(replica)
+    }
+    let (there, remote) = (try #require(dataSet), FolderRemote(folder["remote"]))
+    let served = try Replica(folder["served"], folder["remote"], world)
+    func merge(atMost most: Int) async throws -> PullReport {
+      try await served.replicator.merge(
+        Arrivals(remote, held: Frontier(), replicasAtMost: most), of: there, contents: remote)
+    }
+    await #expect {
+      try await merge(atMost: 2)
+    } throws: {
+      let error = $0 as? MagicDataError
+      return error?.code == .tooLarge && error?.cause is TooManyReplicas
+    }
+    #expect(try await served.magic.statistics().transactions == 0)
+    #expect(try await merge(atMost: 3).transactions == 3)
+    // Where there are more already, those go on.
+    try await replicas[0].magic.update(Note("a", "later"))
+    try await replicas[0].replicator.push()
+    #expect(try await merge(atMost: 2).transactions == 1)
+    // What is closed goes on under another id.
+    let first = try #require(ReplicaID(try await replicas[0].magic.statistics().replica))
+    var other = MemberReplica(ReplicaID(8, 8))
+    other.expired = 1
+    let closing = AckFile(replica: ReplicaID(9, 9), members: [other.replica: other], closings: [first: 1])
+    await #expect {
+      try await served.magic.storeMembers(replicasAtMost: 3) { members, _, _ in members.learn(closing) }
+    } throws: {
+      ($0 as? MagicDataError)?.cause is TooManyReplicas
+    }
+    // What else is said is kept all the same.
+    _ = try await ServedDatabase(served.magic, replicasAtMost: 3).acknowledged(
+      there, closing.bytes(there), by: closing.replica, atMost: 1 << 20)
+    let (known, closed) = try await served.magic.store.read { db in
+      let members = try Members(db)
+      return (Set(members.all.keys), members.closings)
+    }
+    #expect(known.contains(ReplicaID(8, 8)) && closed.isEmpty)
+    try await served.magic.storeMembers(replicasAtMost: 4) { members, _, _ in members.learn(closing) }
+    #expect(try await served.frontier().replicas.count == 4)
   }
 
   /// H-38: what is another content than its name says goes; what could only not be read stays for another try.

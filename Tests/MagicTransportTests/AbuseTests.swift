@@ -39,6 +39,19 @@ import Testing
     try await place.stop()
   }
 
+  /// W-13: the error must not be lost to a reset, so what follows is on its way for a moment.
+  @Test func whoSendsWhatIsNoFrameHasTimeToHearSo() async throws {
+    let place = try await Place(.hub)
+    let socket = try RawSocket(port: try #require(place.server).port)
+    let start = ContinuousClock.now
+    socket.send(RawSocket.hello() + RawSocket.frame(0x77, []))
+    #expect(await socket.frame()?.kind == 0x81)
+    #expect(await socket.frame()?.kind == 0xff)
+    #expect(await socket.frame() == nil)
+    #expect(ContinuousClock.now - start > .seconds(1))
+    try await place.stop()
+  }
+
   @Test func anotherVersionIsRefusedAndNamesItsOwn() async throws {
     let place = try await Place(.hub)
     let socket = try RawSocket(port: try #require(place.server).port)

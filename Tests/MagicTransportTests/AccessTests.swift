@@ -112,6 +112,25 @@ import Testing
     try await server.stop()
   }
 
+  /// W-4: a token that takes another's place has its replicas if it has its name.
+  @Test func aTokenInThePlaceOfAnotherNeedsItsName() async throws {
+    var server = try await server("old\n")
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "old").push()
+    try await server.stop()
+    let owned = try String(contentsOf: folder["tokens.replicas"], encoding: .utf8)
+    let name = try #require(owned.split(whereSeparator: \.isWhitespace).last)
+    try await a.update(Note("2", "two"))
+    server = try await self.server("new\n")
+    let another = try replicator(a, server, "new")
+    await expectCode(.unauthorized, naming: "has to have its name") { try await another.push() }
+    try await server.stop()
+    server = try await self.server("new \(name) readwrite\n")
+    #expect(try await replicator(a, server, "new").push().transactions == 1)
+    try await server.stop()
+  }
+
   /// W-4: also where the server holds nothing of the other yet, which has taken its id by looking around.
   @Test func whatIsOfAnotherThatSentNothingYetWaitsForIt() async throws {
     let server = try await server("one a readwrite\ntwo b readwrite\n")
@@ -162,6 +181,53 @@ import Testing
     }
     #expect(try Data(contentsOf: folder["tokens.replicas"]) == owned)
     try await server.stop()
+  }
+
+  /// W-4: nor does who stores nothing, whatever it may.
+  @Test func whatStoresNothingClaimsNoID() async throws {
+    let server = try await server("one a readwrite\n")
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "one").push()
+    let owned = try Data(contentsOf: folder["tokens.replicas"])
+    let dataSet = try await a.store.read { db in try DatabaseState(db).dataSet }
+    let writer = Identifier(7, 7)
+    var head = ByteWriter()
+    SegmentHeader(
+      dataSet: dataSet, writer: writer, replica: writer, first: 1, last: 1, previous: .none,
+      lastName: TransactionName(stamp: Stamp(1_750_000_000_000 << 16), tag: 1), bodyLength: 3, storedLength: 3,
+      storedChecksum: 0
+    ).encode(to: &head)
+    let socket = try RawSocket(port: server.port)
+    socket.send(RawSocket.hello(id: writer.bytes, token: "one"))
+    #expect(await socket.frame()?.kind == 0x81)
+    socket.send(RawSocket.frame(2, dataSet.bytes))
+    #expect(await socket.frame()?.kind == 0x82)
+    socket.send(RawSocket.frame(7, []))
+    #expect(await socket.frame()?.kind == 0x87)
+    // What is said is no acknowledgement.
+    socket.send(RawSocket.frame(12, [1, 2] + Array("{}".utf8)))
+    #expect(await socket.frame()?.kind == 0x8f)
+    #expect(try Data(contentsOf: folder["tokens.replicas"]) == owned)
+    // Its checksum is another.
+    socket.send(RawSocket.frame(5, [UInt8](repeating: 5, count: 16) + head.bytes) + RawSocket.frame(6, [1, 2, 3]))
+    let answer = await socket.frame()
+    #expect(answer?.kind == 0xff && answer?.body.first == 7)
+    #expect(try Data(contentsOf: folder["tokens.replicas"]) == owned)
+    try await server.stop()
+  }
+
+  /// W-4: what one token takes is bounded, and takes nothing from another.
+  @Test func aTokenGetsSoManyIDs() throws {
+    let tokens = try secret("tokens", "one a readwrite\ntwo b readwrite\n")
+    _ = try secret("tokens.replicas", (1...20_000).map { "\(ReplicaID(1, UInt64($0))) a\n" }.joined())
+    let owners = try Owners(besides: tokens)
+    let before = try Data(contentsOf: folder["tokens.replicas"])
+    #expect(try owners.claim(ReplicaID(1, 1), for: "a"))
+    #expect { try owners.claim(ReplicaID(2, 1), for: "a") } throws: { ($0 as? WireError)?.code == .notAllowed }
+    #expect(try Data(contentsOf: folder["tokens.replicas"]) == before)
+    #expect(try owners.claim(ReplicaID(2, 1), for: "b"))
+    #expect(try owners.isOthers(ReplicaID(2, 1), than: "a"))
   }
 
   /// W-3: the server itself refuses, whatever the client thinks of its rights.

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import MagicData
+import MagicJournal
 import MagicReplication
 import MagicTransport
 import TestSupport
@@ -392,6 +393,32 @@ import Testing
     // It is said after everything was exchanged, and is no reason to lose anything.
     #expect(try await served.object(of: Note.self).count == 2)
     #expect(try await a.titles() == ["one", "two"])
+    try await place.stop()
+  }
+
+  /// H-32, W-16: a peer folds its journal once for all who ask for its digest, and anew when something has come.
+  @Test func aPeerFoldsOnceForAllWhoAsk() async throws {
+    let place = try await Place(.peer)
+    let a = try place.replica("a")
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.push()
+    let magic = try #require(place.served)
+    let served = ServedDatabase(magic)
+    let frontier = try await served.frontier()
+    let digest = try #require(try await served.digest(at: frontier))
+    #expect(try await served.digest(at: Frontier()) == nil)
+    // Another fold would show it.
+    _ = try await magic.store.write { db in
+      try db.execute(sql: "UPDATE magic_journal SET data = CAST(replace(CAST(data AS TEXT), 'one', 'off') AS BLOB)")
+    }
+    #expect(try await magic.digest() != digest)
+    try await withThrowingTaskGroup(of: String?.self) { group in
+      for _ in 0..<8 { group.addTask { try await served.digest(at: frontier) } }
+      for try await found in group { #expect(found == digest) }
+    }
+    try await a.magic.update(Note("2", "two"))
+    try await a.replicator.push()
+    #expect(try await served.digest(at: served.frontier()) == magic.digest())
     try await place.stop()
   }
 

@@ -104,6 +104,45 @@ import Testing
     try await place.stop()
   }
 
+  /// F-20: another compaction may take a checkpoint away before it was sent, and what was looked at is sent then; who asks next is told of what is there.
+  @Test func aCheckpointThatGoesIsSentAllTheSame() async throws {
+    let place = try await Place(.folder)
+    let (a, _) = try await inStep(place)
+    _ = try await compact(place, with: a)
+    let dataSet = try await a.magic.store.read { db in try DatabaseState(db).dataSet }
+    let served = ServedFolder(FolderRemote(place.files))
+    let checkpoint = try #require(try await served.checkpoint(dataSet, after: Frontier()))
+    try FileManager.default.removeItem(at: checkpoint.file.url)
+    #expect(checkpoint.file.length > 0)
+    #expect(try checkpoint.file.bytes(at: 0, checkpoint.file.length).count == checkpoint.file.length)
+    #expect(try await served.checkpoint(dataSet, after: Frontier()) == nil)
+    try await place.stop()
+  }
+
+  /// H-32: however many clients take a peer's checkpoint, it is one file, which goes with the last of them.
+  @Test func clientsOfAPeerTakeOneFile() async throws {
+    let place = try await Place(.peer)
+    _ = try await compact(place, with: inStep(place).0)
+    let served = ServedDatabase(try #require(place.served))
+    let dataSet = try #require(try await served.dataSet())
+    func take() async throws -> URL {
+      try await withThrowingTaskGroup(of: ServedCheckpoint?.self) { group in
+        for _ in 0..<8 { group.addTask { try await served.checkpoint(dataSet, after: Frontier()) } }
+        var taken: [ServedCheckpoint] = []
+        for try await checkpoint in group { taken.append(try #require(checkpoint)) }
+        #expect(taken.count == 8)
+        #expect(Set(taken.map(\.file.url)).count == 1)
+        return taken[0].file.url
+      }
+    }
+    let file = try await take()
+    // Threads that have handed it on may hold it for a moment.
+    while FileManager.default.fileExists(atPath: file.path) { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(try await take() != file)
+    #expect(try await served.checkpoint(dataSet, after: served.frontier()) == nil)
+    try await place.stop()
+  }
+
   /// H-39: a client of before that is told so, and not sent what it would not understand.
   @Test func whoTakesNoCheckpointsIsTold() async throws {
     let place = try await Place(.hub)

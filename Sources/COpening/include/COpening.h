@@ -38,4 +38,10 @@ COpenings *_Nonnull c_openings(void);
 /// How many bytes may be read from where an allocation begins.
 size_t c_allocation_size(const void *_Nonnull start);
 
+/// Has a program that is started with a `posix_spawn_file_actions_t` close all files from one number on, whatever others
+/// open here meanwhile.
+///
+/// - Returns: 0, or an error number; ENOSYS where the system knows no such action.
+int c_close_from(void *_Nonnull actions, int first);
+
 #endif

@@ -4,33 +4,36 @@ internal import Dispatch
 ///
 /// With one place it keeps the writers of this process apart: a transaction stays in while its body waits for other things, when SQLite's
 /// own queue would let others write into it.
-final class Gate: Sendable {
+package final class Gate: Sendable {
   private enum Waiting {
-    case task(Ticket, CheckedContinuation<Void, any Error>)
+    case task(CheckedContinuation<Void, any Error>)
     case thread(DispatchSemaphore)
 
     func letIn() {
       switch self {
-      case .task(_, let continuation): continuation.resume()
+      case .task(let continuation): continuation.resume()
       case .thread(let semaphore): semaphore.signal()
-      }
-    }
-
-    /// Whether it is the one that this is the ticket or the semaphore of.
-    func `is`(_ other: AnyObject) -> Bool {
-      switch self {
-      case .task(let ticket, _): ticket === other
-      case .thread(let semaphore): semaphore === other
       }
     }
   }
 
-  /// Tells a task in the line from others.
+  /// Tells one who waits from others.
   private final class Ticket: Sendable {}
 
   private struct State {
     var free: Int
-    var waiting: [Waiting] = []
+    /// In the order in which they came; those before `first` were let in, and some of the others may have given up. To take one out of the line's beginning or middle
+    /// would move all behind it.
+    private var line: [Ticket] = []
+    private var first = 0
+    private var waiting: [ObjectIdentifier: Waiting] = [:]
+
+    /// How many in the line may wait no longer, beside as many as do.
+    private static let mostGone = 32
+
+    init(free: Int) {
+      self.free = free
+    }
 
     /// Whether there was a place.
     mutating func enter() -> Bool {
@@ -40,27 +43,47 @@ final class Gate: Sendable {
     }
 
     /// The same, and else the waiter stands in the line.
-    mutating func enter(or waiter: @autoclosure () -> Waiting) -> Bool {
+    mutating func enter(with ticket: Ticket, or waiter: @autoclosure () -> Waiting) -> Bool {
       if enter() { return true }
-      waiting.append(waiter())
+      line.append(ticket)
+      waiting[ObjectIdentifier(ticket)] = waiter()
       return false
+    }
+
+    /// - Returns: `nil` for one that was let in, or did not stand in the line.
+    mutating func remove(_ ticket: Ticket) -> Waiting? {
+      guard let waiter = waiting.removeValue(forKey: ObjectIdentifier(ticket)) else { return nil }
+      if line.count > 2 * waiting.count + State.mostGone {
+        line = line[first...].filter { waiting[ObjectIdentifier($0)] != nil }
+        first = 0
+      }
+      return waiter
+    }
+
+    /// Takes out the first of those who wait.
+    mutating func next() -> Waiting? {
+      while first < line.count {
+        first += 1
+        if let waiter = remove(line[first - 1]) { return waiter }
+      }
+      return nil
     }
   }
 
   private let state: Locked<State>
 
-  init(places: Int) {
+  package init(places: Int) {
     state = Locked(State(free: places))
   }
 
   /// - Throws: `CancellationError` if the task is cancelled while it waits.
-  nonisolated(nonsending) func enter() async throws {
+  package nonisolated(nonsending) func enter() async throws {
     // Mostly there is a place, and nothing is needed to wait with.
     if state.withLock({ $0.enter() }) { return }
     let ticket = Ticket()
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        if state.withLock({ $0.enter(or: .task(ticket, continuation)) }) { return continuation.resume() }
+        if state.withLock({ $0.enter(with: ticket, or: .task(continuation)) }) { return continuation.resume() }
         // It was cancelled before it stood in the line.
         if Task.isCancelled { giveUp(ticket) }
       }
@@ -70,33 +93,24 @@ final class Gate: Sendable {
   }
 
   private func giveUp(_ ticket: Ticket) {
-    guard case .task(_, let continuation)? = remove(ticket) else { return }
+    guard case .task(let continuation)? = state.withLock({ $0.remove(ticket) }) else { return }
     continuation.resume(throwing: CancellationError())
-  }
-
-  /// - Returns: `nil` for one that was let in.
-  private func remove(_ waiter: any AnyObject & Sendable) -> Waiting? {
-    state.withLock { state in
-      state.waiting.firstIndex { $0.is(waiter) }.map { state.waiting.remove(at: $0) }
-    }
   }
 
   /// Holds up the thread, for so long at most. `false` if it was not let in.
   func enter(within seconds: Double) -> Bool {
-    let semaphore = DispatchSemaphore(value: 0)
-    if state.withLock({ $0.enter(or: .thread(semaphore)) }) { return true }
+    let (ticket, semaphore) = (Ticket(), DispatchSemaphore(value: 0))
+    if state.withLock({ $0.enter(with: ticket, or: .thread(semaphore)) }) { return true }
     if semaphore.wait(timeout: .now() + seconds) == .success { return true }
     // It may have been let in at the last moment.
-    return remove(semaphore) == nil
+    return state.withLock { $0.remove(ticket) } == nil
   }
 
-  func leave() {
+  package func leave() {
     let next = state.withLock { state -> Waiting? in
-      guard !state.waiting.isEmpty else {
-        state.free += 1
-        return nil
-      }
-      return state.waiting.removeFirst()
+      if let next = state.next() { return next }
+      state.free += 1
+      return nil
     }
     next?.letIn()
   }

@@ -27,6 +27,7 @@ package struct NamedFrontier: Sendable, Equatable {
   package var replicas: [ReplicaID] { ends.keys.sorted() }
 
   package var isEmpty: Bool { ends.isEmpty }
+  package var count: Int { ends.count }
 
   package var frontier: Frontier {
     var frontier = Frontier()

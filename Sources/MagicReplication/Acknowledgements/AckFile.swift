@@ -77,21 +77,37 @@ struct AckFile: Equatable, Sendable {
   }
 
   /// What is known of members and this does not say, each as its own file would say it.
+  ///
+  /// - Parameter limit: of the bytes of all of them. What has no room there is left out, and not made first.
   func news(
-    among members: some Sequence<MemberReplica>, closings: [ReplicaID: UInt64], acceptedTime: Int64, _ dataSet: DataSetID
+    among members: some Sequence<MemberReplica>, closings: [ReplicaID: UInt64], acceptedTime: Int64, _ dataSet: DataSetID,
+    atMost limit: Int
   ) throws -> [Data] {
-    var files: [AckFile] = []
-    // Whoever says them. They come first: what there is no room for is left out.
+    var (all, room) = ([Data](), limit)
+    func say(_ file: AckFile) throws {
+      let bytes = try file.bytes(dataSet)
+      guard bytes.count + AckFile.around <= room else { return }
+      room -= bytes.count + AckFile.around
+      all.append(bytes)
+    }
+    // Whoever says them. They come first.
     let lower = closings.filter { $0.value < self.closings[$0.key] ?? .max }
     if !lower.isEmpty || acceptedTime > self.acceptedTime {
-      files.append(AckFile(replica: replica, members: [:], closings: lower, acceptedTime: acceptedTime))
+      try say(AckFile(replica: replica, members: [:], closings: lower, acceptedTime: acceptedTime))
     }
-    files += members.sorted { $0.replica < $1.replica }.compactMap { member in
+    for member in members.sorted(by: { $0.replica < $1.replica }) {
+      guard AckFile.leastBytes(of: member) <= room else { continue }
       var known = self.members[member.replica] ?? MemberReplica(member.replica)
-      return known.learn(member) ? AckFile(replica: member.replica, members: [member.replica: member]) : nil
+      if known.learn(member) { try say(AckFile(replica: member.replica, members: [member.replica: member])) }
     }
-    return try files.map { try $0.bytes(dataSet) }
+    return all
   }
+
+  /// What goes with each of several: its length.
+  private static let around = 8
+
+  /// Fewer than a file takes that says one member alone: two ids and the data set's, and of each end an id, a sequence and a name with what is around them.
+  private static func leastBytes(of member: MemberReplica) -> Int { 160 + 78 * (member.acknowledged?.frontier.count ?? 0) }
 
   /// The same, in no more than so many bytes. Where all is too much, of what others have acknowledged the latest is said, since they say it themselves; where what is
   /// expired and closed is, the own acknowledgement alone.

@@ -4,7 +4,7 @@ internal import MagicJournal
 /// Who has the data set, as far as a database knows, and what they have acknowledged (K-6 to K-9).
 struct Members {
   let own: ReplicaID
-  private(set) var all: [ReplicaID: MemberReplica] = [:]
+  private var remembered: KnownMembers
   /// What the database does not have yet.
   private(set) var news: Set<ReplicaID> = []
   /// Of ids under which two databases have written (J-33).
@@ -22,19 +22,19 @@ struct Members {
     acceptedTime = try AcceptedTime.read(db)
     knownAcceptedTime = acceptedTime
     floor = try JournalIndex(db).floor().frontier
-    for member in try MemberReplica.all(db) { all[member.replica] = member }
+    remembered = KnownMembers(try MemberReplica.all(db))
   }
 
-  /// So many ids are remembered, whatever somebody says: who is not among them is waited for by nobody, and gets a checkpoint (K-8).
-  static let most = 10_000
+  /// So many ids are remembered, whatever somebody says, and so many of them as closed (K-8).
+  static let most = KnownMembers.most
+
+  var all: [ReplicaID: MemberReplica] { remembered.all }
 
   /// Takes what is later than what is known (K-7).
   mutating func learn(_ members: some Sequence<MemberReplica>) {
-    for member in members where all[member.replica] != nil || all.count < Members.most || member.replica == own {
-      var known = all[member.replica] ?? MemberReplica(member.replica)
-      guard known.learn(member) else { continue }
-      all[member.replica] = known
-      news.insert(member.replica)
+    // Where there is no room for all, it must not be chance who has it.
+    for member in members.sorted(by: { $0.replica < $1.replica }) {
+      news.formUnion(remembered.learn(member, isOwn: member.replica == own))
     }
   }
 
@@ -45,7 +45,8 @@ struct Members {
     learn(file.members.values)
     acceptedTime = max(acceptedTime, file.acceptedTime)
     guard closing else { return }
-    for (replica, last) in file.closings {
+    for (replica, last) in file.closings.sorted(by: { $0.key < $1.key })
+    where closings[replica] != nil || closings.count < Members.most {
       let last = max(last, floor[replica])
       if last < closings[replica] ?? .max { (closings[replica], newClosings[replica]) = (last, last) }
     }

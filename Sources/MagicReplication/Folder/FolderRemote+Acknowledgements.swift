@@ -7,8 +7,8 @@ struct FolderAcknowledgements: Sendable {
   let dataSet: DataSetID
   private(set) var files: [ReplicaID: AckFile] = [:]
 
-  /// What they say together.
-  private var together = FolderMembers()
+  /// What they say together. The files bound it, and nothing else: what some of them name must not hide what others do.
+  private var together = FolderMembers(endsAtMost: .max)
 
   init(dataSet: DataSetID) {
     self.dataSet = dataSet
@@ -44,7 +44,7 @@ extension FolderRemote {
     var said = FolderAcknowledgements(dataSet: dataSet)
     if let obstacle = obstacle(acks) { throw obstacle }
     guard isOwnFolder(acks) else { return said }
-    for name in try listing(of: acks) {
+    for name in try listing(of: acks).sorted() {
       guard let replica = AckFile.replica(ofName: name) else { continue }
       if let file = AckFile(acks.appendingPathComponent(name), of: replica, dataSet) { said.take(file) }
     }
@@ -71,11 +71,17 @@ extension FolderRemote {
 
 /// What the acknowledgements in a folder say together. Of many only those are read that have changed.
 struct FolderMembers: Sendable {
-  private(set) var all: [ReplicaID: MemberReplica] = [:]
+  private var known: KnownMembers
   private(set) var closings: [ReplicaID: UInt64] = [:]
   private(set) var acceptedTime: Int64 = 0
   private var dataSet: DataSetID?
   private var seen: [String: OpenFile.State] = [:]
+
+  init(endsAtMost most: Int = KnownMembers.mostEnds) {
+    known = KnownMembers(endsAtMost: most)
+  }
+
+  var all: [ReplicaID: MemberReplica] { known.all }
 
   mutating func look(_ remote: FolderRemote, _ dataSet: DataSetID) throws {
     var there: [String: OpenFile.State] = [:]
@@ -84,12 +90,14 @@ struct FolderMembers: Sendable {
     }
     // What was taken away is forgotten, and so is all that was said of another data set.
     if self.dataSet != dataSet || seen.keys.contains(where: { there[$0] == nil }) {
-      (self.dataSet, seen, all, closings, acceptedTime) = (dataSet, [:], [:], [:], 0)
+      (self.dataSet, seen, known, closings, acceptedTime) = (dataSet, [:], KnownMembers(), [:], 0)
     }
-    for (name, state) in there where seen[name] != state {
+    for (name, state) in there.filter({ seen[$0.key] != $0.value }).sorted(by: { $0.key < $1.key }) {
       seen[name] = state
       guard let replica = AckFile.replica(ofName: name) else { continue }
-      if let file = AckFile(remote.acks.appendingPathComponent(name), of: replica, dataSet) { learn(file) }
+      if let file = AckFile(remote.acks.appendingPathComponent(name), of: replica, dataSet) {
+        learn(file, closingsAtMost: Members.most)
+      }
     }
   }
 
@@ -97,14 +105,16 @@ struct FolderMembers: Sendable {
   mutating func take(_ file: AckFile, in remote: FolderRemote) {
     let name = AckFile.name(of: file.replica)
     seen[name] = OpenFile.State(of: remote.acks.appendingPathComponent(name))
-    learn(file)
+    learn(file, closingsAtMost: Members.most)
   }
 
-  fileprivate mutating func learn(_ file: AckFile) {
-    for member in file.members.values where all[member.replica] != nil || all.count < Members.most {
-      _ = all[member.replica, default: MemberReplica(member.replica)].learn(member)
+  /// - Parameter most: of ids that are closed. Who looks once learns of as many as the files have; who goes on looking would of ever more.
+  fileprivate mutating func learn(_ file: AckFile, closingsAtMost most: Int = .max) {
+    for member in file.members.values.sorted(by: { $0.replica < $1.replica }) { known.learn(member) }
+    for (replica, last) in file.closings.sorted(by: { $0.key < $1.key })
+    where closings[replica] != nil || closings.count < most {
+      closings[replica] = min(last, closings[replica] ?? last)
     }
-    closings.merge(file.closings, uniquingKeysWith: min)
     acceptedTime = max(acceptedTime, file.acceptedTime)
   }
 }

@@ -9,6 +9,10 @@ package final class ArrivingCheckpoint {
   private let length: Int
   private let isDurable: Bool
   private let writer: PieceWriter
+  /// What came, once it was looked at: its file, and the name that it is to have.
+  private var whole: (temporary: URL, file: URL)?
+  /// What has the name already, if that counts and says the same.
+  private var there: OpenFile.State?
 
   /// - Parameters:
   ///   - length: of the whole.
@@ -19,6 +23,10 @@ package final class ArrivingCheckpoint {
     writer = try PieceWriter(beside: folder.checkpoints.appendingPathComponent("arriving"))
   }
 
+  deinit {
+    if let whole { unlink(whole.temporary.path) }
+  }
+
   /// How many bytes are to come.
   package var lacking: Int { length - writer.count }
 
@@ -27,53 +35,66 @@ package final class ArrivingCheckpoint {
     try writer.append(piece)
   }
 
-  /// Whether what has the name already counts, and says the same: then it is not changed. What is in doubt is replaced (F-16).
+  /// What has the name already, if that counts and says the same: then it is not changed. What is in doubt is replaced (F-16).
   ///
   /// - Throws: `MagicDataError` with `incompatible` for what may not be replaced (S-2).
-  private func isThere(_ file: URL, _ digest: Identifier) throws -> Bool {
+  private func same(_ file: URL, _ digest: Identifier) throws -> OpenFile.State? {
     do {
+      let state = OpenFile.State(of: file)
       let there = try CheckpointFile(file, dataSet)
       guard isDurable, there.header.digest == digest, try !folder.doubted().contains(file.lastPathComponent) else {
-        return false
+        return nil
       }
       try there.read()
       // What is acknowledged is on the disk, whoever wrote it.
       try DurableFile.sync(file)
-      return true
+      return state
     } catch let error as MagicDataError where error.code == .incompatible {
       let name = file.lastPathComponent
       throw MagicDataError(.incompatible, "\(name) is there already, of another format or data set: it is not replaced")
     } catch {
       // Nothing is there, or what is there is damaged.
-      return false
+      return nil
     }
   }
 
-  /// Gives it its name.
+  /// Looks at all of it, which takes as long as it is large.
   ///
   /// - Parameter check: may refuse who wrote it, and for which replicas it stands.
-  /// - Returns: the name.
-  @discardableResult
-  package func finish(_ check: (_ writer: ReplicaID, _ replicas: [ReplicaID]) throws -> Void = { _, _ in }) throws -> String {
+  package func look(_ check: (_ writer: ReplicaID, _ replicas: [ReplicaID]) throws -> Void = { _, _ in }) throws {
     let temporary = try writer.finish(isDurable: isDurable)
     do {
       let header = try CheckpointFile.header(of: temporary)
       try check(header.writer, header.floor.replicas)
       let file = folder.checkpoints.appendingPathComponent(CheckpointFile.name(of: header))
-      let isThere = try isThere(file, header.digest)
+      there = try same(file, header.digest)
       let looked = try CheckpointFile(temporary, dataSet, named: file.lastPathComponent)
       // What damaged it on its way shows in its parts.
       try looked.read()
-      if isThere {
-        unlink(temporary.path)
-      } else {
-        guard rename(temporary.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
-      }
-      if isDurable { try DurableFile.sync(folder.checkpoints) }
-      return file.lastPathComponent
+      whole = (temporary, file)
     } catch {
       unlink(temporary.path)
       throw error
     }
+  }
+
+  /// Gives it its name, once it was looked at.
+  ///
+  /// - Parameter keeping: may refuse what is whole, before it is kept.
+  /// - Returns: the name.
+  @discardableResult
+  package func finish(before keeping: () throws -> Void = {}) throws -> String {
+    if whole == nil { try look() }
+    guard let (temporary, file) = whole else { throw MagicDataError(.damaged, "no checkpoint has come") }
+    try keeping()
+    // What was there may have gone since.
+    if let there, OpenFile.State(of: file) == there {
+      unlink(temporary.path)
+    } else {
+      guard rename(temporary.path, file.path) == 0 else { throw DurableFile.failure("could not be written", file) }
+    }
+    whole = nil
+    if isDurable { try DurableFile.sync(folder.checkpoints) }
+    return file.lastPathComponent
   }
 }

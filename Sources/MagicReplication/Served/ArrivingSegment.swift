@@ -60,13 +60,16 @@ package final class ArrivingSegment {
 
   /// Gives it its name. That the name is on the disk as well is the folder's matter.
   ///
+  /// - Parameter keeping: may refuse what is whole, before it is kept.
   /// - Returns: the header of the file that has the name now: it may be another cut of the same transactions.
   @discardableResult
-  package func finish() throws -> SegmentHeader {
+  package func finish(before keeping: () throws -> Void = {}) throws -> SegmentHeader {
     guard lacking == 0, checksum == header.storedChecksum else {
       throw MagicDataError(.damaged, "a segment arrived damaged: its bytes do not match its checksum")
     }
-    if let there = try headerThere() {
+    let there = try headerThere()
+    try keeping()
+    if let there {
       unlink(try writer.finish(isDurable: false).path)
       return there
     }

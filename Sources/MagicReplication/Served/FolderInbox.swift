@@ -15,7 +15,7 @@ struct FolderInbox: Inbox {
   var contents: FolderRemote { folder }
 
   func received(_ name: SegmentFileName, _ header: SegmentHeader) { served.received(name, header) }
-  func receivedCheckpoint(_ name: String) { served.receivedCheckpoint(name) }
+  func receivedCheckpoint(_ name: String, _ replicas: Set<ReplicaID>) { served.receivedCheckpoint(name, replicas) }
   func received(_ digits: String) {}
 
   func settle(_ runs: [HeldRun]) async throws {

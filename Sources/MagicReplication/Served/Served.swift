@@ -2,6 +2,9 @@ package import Foundation
 package import MagicData
 package import MagicJournal
 
+/// Throws once a client has gone. Who has waited for others asks first whether it waits still.
+package typealias Presence = @Sendable () throws -> Void
+
 /// What a server has for its clients: a database that takes part, or a folder that stores and forwards.
 package protocol Served: Sendable {
   var text: String { get }
@@ -18,13 +21,22 @@ package protocol Served: Sendable {
   /// What is held, after the names of both sides were compared; of the client's own replica it compares them itself.
   ///
   /// - Throws: `MagicDataError` with `fork`.
-  func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing
+  func standing(
+    _ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID, isThere: Presence
+  ) async throws -> Standing
 
   /// A checkpoint that it takes to go on from a frontier, if segments do not lead on from there (K-16); `nil` if they do.
-  func checkpoint(_ dataSet: DataSetID, after frontier: Frontier) async throws -> ServedCheckpoint?
+  func checkpoint(_ dataSet: DataSetID, after frontier: Frontier, isThere: Presence) async throws -> ServedCheckpoint?
 
   /// Takes what a client says of itself and of others (K-6), and returns what is said here.
-  func acknowledged(_ dataSet: DataSetID, _ said: Data, by client: ReplicaID) async throws -> [Data]
+  ///
+  /// - Parameters:
+  ///   - limit: of the bytes of that.
+  ///   - keeping: may refuse what is an acknowledgement of the client, before it is kept; what is none is not kept.
+  func acknowledged(
+    _ dataSet: DataSetID, _ said: Data, by client: ReplicaID, atMost limit: Int,
+    before keeping: @Sendable @escaping () throws -> Void, isThere: Presence
+  ) async throws -> [Data]
 
   /// Hands over all segments that it takes to go on from a frontier, each replica's in their order.
   ///
@@ -50,7 +62,7 @@ package protocol Served: Sendable {
   func replicas() async throws -> Set<ReplicaID>
 
   /// The digest of a database that holds what a frontier says (M-11); `nil` for what folds nothing.
-  func digest(at frontier: Frontier) async throws -> String?
+  func digest(at frontier: Frontier, isThere: Presence) async throws -> String?
 
   /// Told of every change.
   var changes: ChangeSignal { get }
@@ -77,13 +89,15 @@ package struct ServedSegment: Sendable {
 
 /// A checkpoint on its way to a client.
 package struct ServedCheckpoint: Sendable {
-  package let file: URL
+  /// Open, so that it stays until it was sent, whoever takes it away.
+  package let file: OpenFile
   package let floor: Frontier
   /// Keeps the file, if it was made for this.
   private let spool: Spool?
 
-  init(_ file: CheckpointFile, _ spool: Spool? = nil) {
-    (self.file, floor, self.spool) = (file.url, file.floor.frontier, spool)
+  /// - Throws: `MagicDataError` with `notFound` if the file has gone.
+  init(_ file: CheckpointFile, _ spool: Spool? = nil) throws {
+    (self.file, floor, self.spool) = (try OpenFile(file.url), file.floor.frontier, spool)
   }
 }
 
@@ -104,8 +118,8 @@ package protocol Inbox: Sendable {
   /// Another segment is whole.
   func received(_ name: SegmentFileName, _ header: SegmentHeader)
 
-  /// A checkpoint is whole.
-  func receivedCheckpoint(_ name: String)
+  /// A checkpoint is whole, and stands for something of these.
+  func receivedCheckpoint(_ name: String, _ replicas: Set<ReplicaID>)
 
   /// When this returns, all that was received is there for good.
   ///

@@ -6,9 +6,20 @@ package import MagicJournal
 package final class ServedDatabase: Served {
   package let changes = ChangeSignal()
   private let magic: MagicData
+  /// The checkpoint that clients take. Who has it made is alone with that: however many ask, it takes one of the database's few long reads.
+  private let (written, writing) = (Locked<WrittenCheckpoint?>(nil), Gate(places: 1))
+  /// The same of the digest.
+  private let (found, folding) = (Locked<FoundDigest?>(nil), Gate(places: 1))
 
-  package init(_ magic: MagicData) {
-    self.magic = magic
+  /// Of how many replicas clients may bring something.
+  private let mostReplicas: Int
+
+  package convenience init(_ magic: MagicData) {
+    self.init(magic, replicasAtMost: Standing.mostReplicas)
+  }
+
+  init(_ magic: MagicData, replicasAtMost most: Int) {
+    (self.magic, mostReplicas) = (magic, most)
   }
 
   package var text: String { magic.store.location?.file.path ?? "the database" }
@@ -38,7 +49,9 @@ package final class ServedDatabase: Served {
     }
   }
 
-  package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
+  package func standing(
+    _ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID, isThere: Presence = {}
+  ) async throws -> Standing {
     let store = magic.store
     let standing: Standing = try await store.readBriefly { db in
       let journal = JournalIndex(db)
@@ -58,20 +71,37 @@ package final class ServedDatabase: Served {
     return standing
   }
 
-  package func checkpoint(_ dataSet: DataSetID, after frontier: Frontier) async throws -> ServedCheckpoint? {
+  package func checkpoint(
+    _ dataSet: DataSetID, after frontier: Frontier, isThere: Presence = {}
+  ) async throws -> ServedCheckpoint? {
     let store = magic.store
-    return try await store.read { db in
+    @Sendable func isNeeded(_ floor: Frontier) -> Bool { floor.replicas.contains { frontier[$0] < floor[$0] } }
+    // Who needs none does not wait for others.
+    let floor = try await store.readBriefly { db in try JournalIndex(db).floor().frontier }
+    guard isNeeded(floor) else { return nil }
+    try await writing.enter()
+    defer { writing.leave() }
+    try isThere()
+    return try await store.read { [written] db in
       let journal = try JournalReader(db)
-      let floor = try journal.floor().frontier
-      guard floor.replicas.contains(where: { frontier[$0] < floor[$0] }) else { return nil }
+      let floor = try journal.floor()
+      guard isNeeded(floor.frontier) else { return nil }
       try store.syncToDisk(db)
+      // Two of one floor say the same (K-10).
+      if let there = try written.withLock({ try $0?.served(dataSet, floor) }) { return there }
       let spool = try Spool()
-      return ServedCheckpoint(try CheckpointFile.write(journal, DatabaseState(db), dataSet, into: spool.folder), spool)
+      let file = try CheckpointFile.write(journal, DatabaseState(db), dataSet, into: spool.folder)
+      written.withLock { $0 = WrittenCheckpoint(dataSet: dataSet, file: file, spool: spool) }
+      return try ServedCheckpoint(file, spool)
     }
   }
 
-  package func acknowledged(_ dataSet: DataSetID, _ said: Data, by client: ReplicaID) async throws -> [Data] {
+  package func acknowledged(
+    _ dataSet: DataSetID, _ said: Data, by client: ReplicaID, atMost limit: Int,
+    before keeping: @Sendable @escaping () throws -> Void = {}, isThere: Presence = {}
+  ) async throws -> [Data] {
     let file = AckFile(said, of: client, dataSet)
+    if file != nil { try await offPool(keeping) }
     let store = magic.store
     let held = try await store.readBriefly { db in
       let journal = JournalIndex(db)
@@ -79,28 +109,56 @@ package final class ServedDatabase: Served {
     }
     // Whoever says what that folds to there wants to know whether it does here (K-21).
     let isAsked = file?.members[client]?.acknowledged.map { $0.digest != nil && $0.frontier == held } ?? false
-    let digest = isAsked ? try await digest(of: held) : nil
-    try await magic.storeMembers { members, now in
-      if let file { members.learn(file) }
-      members.acknowledge(held, digest: digest, at: now)
+    let digest = isAsked ? try await digestToSay(of: held, isThere: isThere) : nil
+    do {
+      try await keep(file, held, digest, closing: true)
+    } catch let error as MagicDataError where error.cause is TooManyReplicas {
+      // There is no room for the ids that closings would move something to; they are said again and again.
+      try await keep(file, held, digest, closing: false)
     }
     return try await store.read { db in
       try store.syncToDisk(db)
       let members = try Members(db)
       return try (file ?? AckFile(replica: client, members: [:])).news(
-        among: members.all.values, closings: members.closings, acceptedTime: members.acceptedTime, dataSet)
+        among: members.all.values, closings: members.closings, acceptedTime: members.acceptedTime, dataSet, atMost: limit)
+    }
+  }
+
+  /// Keeps what a client says, and says what is held.
+  ///
+  /// - Parameter closing: whether to take its closings.
+  private func keep(_ file: AckFile?, _ held: NamedFrontier, _ digest: Identifier?, closing: Bool) async throws {
+    try await magic.storeMembers(replicasAtMost: mostReplicas) { members, now, db in
+      if let file { members.learn(file, closing: closing) }
+      try members.acknowledge(held, digest: digest, at: now, heldIn: db)
     }
   }
 
   /// What the database folds to, if it has not said that of this frontier. What cannot be read here is nothing to a client, who has what it came for.
-  private func digest(of held: NamedFrontier) async throws -> Identifier? {
-    try await magic.store.read { db in
-      guard try Members(db).digest(of: held) == nil else { return nil }
-      do {
-        return try JournalReader(db).digest(at: held.frontier)
-      } catch let error as MagicDataError where error.code == .notADatabase {
-        return nil
+  private func digestToSay(of held: NamedFrontier, isThere: Presence) async throws -> Identifier? {
+    guard try await magic.store.read({ db in try Members(db).digest(of: held) }) == nil else { return nil }
+    do {
+      return try await digest(of: held.frontier, isThere: isThere)
+    } catch let error as MagicDataError where error.code == .notADatabase {
+      return nil
+    }
+  }
+
+  /// What the database folds to, if it holds just what a frontier says. To find that it reads everything, so one at a time does it for all who ask; whoever asks for what is not held
+  /// waits for nobody.
+  private func digest(of frontier: Frontier, isThere: Presence) async throws -> Identifier? {
+    guard try await self.frontier() == frontier else { return nil }
+    try await folding.enter()
+    defer { folding.leave() }
+    try isThere()
+    return try await magic.store.read { [found] db in
+      let row = try DatabaseState(db).lastRow
+      if let known = found.withLock({ $0 }), known.frontier == frontier, known.row == row, known.until > .now {
+        return known.digest
       }
+      guard let digest = try JournalReader(db).digest(at: frontier) else { return nil }
+      found.withLock { $0 = FoundDigest(frontier: frontier, row: row, digest: digest, until: .now + FoundDigest.trust) }
+      return digest
     }
   }
 
@@ -129,7 +187,7 @@ package final class ServedDatabase: Served {
     return []
   }
 
-  package func inbox(_ dataSet: DataSetID) throws -> any Inbox { try DatabaseInbox(magic, dataSet) }
+  package func inbox(_ dataSet: DataSetID) throws -> any Inbox { try DatabaseInbox(magic, dataSet, mostReplicas) }
 
   package func contents(_ digits: Set<String>) async throws -> [String: URL] {
     let assets = magic.store.assets
@@ -157,7 +215,9 @@ package final class ServedDatabase: Served {
 
   package func replicas() async throws -> Set<ReplicaID> { try await Set(frontier().replicas) }
 
-  package func digest(at frontier: Frontier) async throws -> String? { try await magic.digest(at: frontier) }
+  package func digest(at frontier: Frontier, isThere: Presence = {}) async throws -> String? {
+    try await digest(of: frontier, isThere: isThere)?.description
+  }
 
   package func watch() async throws {
     let store = magic.store
@@ -183,17 +243,42 @@ package final class ServedDatabase: Served {
   }
 }
 
+/// A checkpoint that clients are taking. However many they are, and however slow, it is one file.
+private struct WrittenCheckpoint {
+  let dataSet: DataSetID
+  let file: CheckpointFile
+  /// It goes with the last of them.
+  weak var spool: Spool?
+
+  func served(_ dataSet: DataSetID, _ floor: NamedFrontier) throws -> ServedCheckpoint? {
+    guard dataSet == self.dataSet, floor == file.floor, let spool, OpenFile.State(of: file.url) != nil else { return nil }
+    return try ServedCheckpoint(file, spool)
+  }
+}
+
+/// What a database folds to.
+private struct FoundDigest {
+  let frontier: Frontier
+  /// The journal's last one.
+  let row: Int64
+  let digest: Identifier
+  /// What a disk does to the database meanwhile does not show (L-25), so it is found anew after a while.
+  let until: ContinuousClock.Instant
+
+  static let trust = Duration.seconds(600)
+}
+
 /// Segments wait in a spool until they are merged, in one transaction.
 private final class DatabaseInbox: Inbox {
   private let magic: MagicData
   private let dataSet: DataSetID
+  private let mostReplicas: Int
   private let spool: Spool
   /// Contents that are to be given their names.
   private let arrived = Locked(Set<String>())
 
-  init(_ magic: MagicData, _ dataSet: DataSetID) throws {
-    self.magic = magic
-    self.dataSet = dataSet
+  init(_ magic: MagicData, _ dataSet: DataSetID, _ mostReplicas: Int) throws {
+    (self.magic, self.dataSet, self.mostReplicas) = (magic, dataSet, mostReplicas)
     spool = try Spool()
   }
 
@@ -203,14 +288,14 @@ private final class DatabaseInbox: Inbox {
   var contents: FolderRemote { magic.store.assets.incoming }
 
   func received(_ name: SegmentFileName, _ header: SegmentHeader) {}
-  func receivedCheckpoint(_ name: String) {}
+  func receivedCheckpoint(_ name: String, _ replicas: Set<ReplicaID>) {}
   func received(_ digits: String) { _ = arrived.withLock { $0.insert(digits) } }
 
   func settle(_ runs: [HeldRun]) async throws {
     var held = Frontier()
     for run in runs { held[run.replica] = run.last }
     let report = try await MagicReplicator(magic, over: folder).merge(
-      Arrivals(folder, held: held), of: dataSet, contents: contents)
+      Arrivals(folder, held: held, replicasAtMost: mostReplicas), of: dataSet, contents: contents)
     // What there is no room for (J-15) is not held, which the standing says.
     if let file = report.unread.first(where: { $0.code != .tooLarge }) { throw MagicDataError(file.code, file.message) }
     let store = magic.store

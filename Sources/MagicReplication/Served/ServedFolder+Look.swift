@@ -34,6 +34,8 @@ extension ServedFolder {
     private(set) var isOutdated = false
     let until: ContinuousClock.Instant
     private(set) var changes = 0
+    /// Of which checkpoints that this server has written since stand for something.
+    private(set) var arrived: Set<ReplicaID> = []
 
     /// - Parameter now: before the folder was listed.
     init(_ dataSet: DataSetID, _ listing: FolderListing, _ state: FolderState, at now: Date) {
@@ -50,8 +52,9 @@ extension ServedFolder {
       outdate()
     }
 
-    mutating func outdate() {
+    mutating func outdate(with replicas: Set<ReplicaID> = []) {
       (isOutdated, standing) = (true, nil)
+      arrived.formUnion(replicas)
       changes += 1
     }
 

@@ -11,7 +11,11 @@ package final class ServedFolder: Served {
   private let members = Locked(FolderMembers())
   /// One looks at a time, or an older look could take the place of a later one.
   let looking = Locked(())
+  /// One reads files for names at a time, whoever asks.
+  private let inflating = Gate(places: 1)
 
+  /// Of what is read for the names of one answer, as it lies and inflated: twice the largest file, or thousands of such as replicas mostly have.
+  private static let inflatedBytes = 8 * Limits.segmentCut
   /// So many names are remembered, and so many files that are whole.
   private static let maxNames = 10_000
   /// After which the folder is listed though nothing shows that it is another: not every file system says.
@@ -46,22 +50,41 @@ package final class ServedFolder: Served {
     try await offPool { [remote] in try remote.dataSet(orMake: dataSet) }
   }
 
-  package func standing(_ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID) async throws -> Standing {
-    try await offPool { [self] in
-      let look = try look(dataSet)
-      let (listing, standing) = (look.listing, standing(look))
-      var held = Frontier()
-      for run in runs where run.replica != client {
-        held[run.replica] = run.last
-        guard run.last <= look.frontier[run.replica], let known = try name(at: run.last, of: run.replica, in: look) else {
-          continue
+  package func standing(
+    _ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID, isThere: Presence = {}
+  ) async throws -> Standing {
+    let (seen, standing, inside) = try await offPool { [self] in
+      let look = try self.look(dataSet)
+      var inside: [(run: HeldRun, file: FolderListing.File)] = []
+      for run in runs where run.replica != client && run.last <= look.frontier[run.replica] {
+        switch place(of: run.last, of: run.replica, in: look) {
+        case .name(let name): try compare(name, with: run, look.listing)
+        case .file(let file): inside.append((run, file))
+        case .nowhere: continue
         }
-        // Of two floors the client has to see for itself (K-20).
-        let isOfFloor = listing.checkpoints.contains { $0.floor[run.replica]?.name == known }
-        guard known == run.name || isOfFloor else { throw MagicDataError.fork(run.replica) }
       }
-      return standing
+      return (look, self.standing(look), inside)
     }
+    guard !inside.isEmpty else { return standing }
+    // However many ask, it takes one thread.
+    try await inflating.enter()
+    defer { inflating.leave() }
+    try isThere()
+    try await offPool { [self] in
+      var room = ServedFolder.inflatedBytes
+      // What there is no room for is compared the next time, when these are known, or by who pulls it.
+      for (run, file) in inside where file.header.bodyLength + file.header.storedLength <= room {
+        room -= file.header.bodyLength + file.header.storedLength
+        if let name = try name(at: run.last, in: file) { try compare(name, with: run, seen.listing) }
+      }
+    }
+    return standing
+  }
+
+  private func compare(_ name: TransactionName, with run: HeldRun, _ listing: FolderListing) throws {
+    // Of two floors the client has to see for itself (K-20).
+    let isOfFloor = listing.checkpoints.contains { $0.floor[run.replica]?.name == name }
+    guard name == run.name || isOfFloor else { throw MagicDataError.fork(run.replica) }
   }
 
   private func standing(_ look: Look) -> Standing {
@@ -76,21 +99,35 @@ package final class ServedFolder: Served {
     return standing
   }
 
-  /// The name of a transaction that some file holds; `nil` if none can be read.
-  private func name(at sequence: UInt64, of replica: ReplicaID, in look: Look) throws -> TransactionName? {
+  /// Where the name of a transaction is found.
+  private enum NamePlace {
+    case name(TransactionName)
+    /// Within a file, which has to be inflated.
+    case file(FolderListing.File)
+    case nowhere
+  }
+
+  private func place(of sequence: UInt64, of replica: ReplicaID, in look: Look) -> NamePlace {
     let listing = look.listing
     if let end = listing.checkpoints.lazy.compactMap({ $0.floor[replica] }).first(where: { $0.sequence == sequence }) {
-      return end.name
+      return .name(end.name)
     }
     guard sequence > 0,
       let file = look.rows[replica]?.next(after: sequence - 1) ?? listing.next(after: sequence - 1, of: replica)
-    else { return nil }
-    if file.name.last == sequence { return file.header.lastName }
+    else { return .nowhere }
+    if file.name.last == sequence { return .name(file.header.lastName) }
+    if let name = state.withLock({ $0.names[Address(file: file.name, sequence: sequence)] }) {
+      return name.map(NamePlace.name) ?? .nowhere
+    }
+    return file.header.bodyLength <= 4 * Limits.segmentCut ? .file(file) : .nowhere
+  }
+
+  /// The name of a transaction that a file holds; `nil` if none can be read.
+  private func name(at sequence: UInt64, in file: FolderListing.File) throws -> TransactionName? {
     let address = Address(file: file.name, sequence: sequence)
+    // Somebody else may have looked meanwhile.
     if let name = state.withLock({ $0.names[address] }) { return name }
-    guard file.header.bodyLength <= 4 * Limits.segmentCut, let opened = try whole(file),
-      let bytes = try? opened.bytes(at: 0, opened.length)
-    else { return nil }
+    guard let opened = try whole(file), let bytes = try? opened.bytes(at: 0, opened.length) else { return nil }
     let name = ServedFolder.name(at: sequence, in: bytes, file.header)
     state.withLock { state in
       if state.names.count >= ServedFolder.maxNames { state.names = [:] }
@@ -164,30 +201,47 @@ package final class ServedFolder: Served {
     }
   }
 
-  package func checkpoint(_ dataSet: DataSetID, after frontier: Frontier) async throws -> ServedCheckpoint? {
+  package func checkpoint(
+    _ dataSet: DataSetID, after frontier: Frontier, isThere: Presence = {}
+  ) async throws -> ServedCheckpoint? {
     try await offPool { [self] in
       var listing = try look(dataSet).listing
       while let checkpoint = listing.needed(by: frontier) {
-        if try listing.isWhole(checkpoint) { return ServedCheckpoint(checkpoint) }
-        // It does not count from the next look on.
-        remote.doubt(checkpoint.url.lastPathComponent)
+        do {
+          if try listing.isWhole(checkpoint) { return try ServedCheckpoint(checkpoint) }
+        } catch let error as MagicDataError where error.code == .notFound {
+          // It is looked for below.
+        }
         state.withLock { $0.look?.outdate() }
+        if OpenFile.State(of: checkpoint.url) == nil {
+          // It went while it was read, and what took its place is there (F-20).
+          listing = try look(dataSet).listing
+        } else {
+          // It does not count from the next look on.
+          remote.doubt(checkpoint.url.lastPathComponent)
+        }
       }
       return nil
     }
   }
 
-  package func acknowledged(_ dataSet: DataSetID, _ said: Data, by client: ReplicaID) async throws -> [Data] {
+  package func acknowledged(
+    _ dataSet: DataSetID, _ said: Data, by client: ReplicaID, atMost limit: Int,
+    before keeping: @Sendable @escaping () throws -> Void = {}, isThere: Presence = {}
+  ) async throws -> [Data] {
     try await offPool { [remote, members] in
       let file = AckFile(said, of: client, dataSet)
-      if file != nil { try remote.write(acknowledgement: said, of: client) }
+      if file != nil {
+        try keeping()
+        try remote.write(acknowledgement: said, of: client)
+      }
       let known = try members.withLock { members in
         if let file { members.take(file, in: remote) }
         try members.look(remote, dataSet)
         return members
       }
       return try (file ?? AckFile(replica: client, members: [:])).news(
-        among: known.all.values, closings: known.closings, acceptedTime: known.acceptedTime, dataSet)
+        among: known.all.values, closings: known.closings, acceptedTime: known.acceptedTime, dataSet, atMost: limit)
     }
   }
 
@@ -257,8 +311,14 @@ package final class ServedFolder: Served {
   package func doubt(content digits: String) async { _ = try? await offPool { [remote] in remote.doubt(digits) } }
 
   package func frontier() -> Frontier { state.withLock { $0.look?.frontier ?? Frontier() } }
-  package func replicas() -> Set<ReplicaID> { Set(state.withLock { $0.look?.listing.allReplicas ?? [] }) }
-  package func digest(at frontier: Frontier) -> String? { nil }
+  package func replicas() async throws -> Set<ReplicaID> {
+    // Before somebody has looked for the first time nothing is known, which is not the same as nothing being here.
+    if state.withLock({ $0.look == nil }), let dataSet = try await dataSet() {
+      _ = try await offPool { [self] in try look(dataSet) }
+    }
+    return state.withLock { $0.look.map { $0.arrived.union($0.listing.allReplicas) } ?? [] }
+  }
+  package func digest(at frontier: Frontier, isThere: Presence = {}) -> String? { nil }
 
   /// Between two looks at the times of the folder's files, for what others write: over ssh each session has a server of its own.
   private static let pause = Duration.milliseconds(50)
@@ -296,8 +356,8 @@ package final class ServedFolder: Served {
     }
   }
 
-  func receivedCheckpoint(_ name: String) {
+  func receivedCheckpoint(_ name: String, _ replicas: Set<ReplicaID>) {
     remote.settleDoubt(name)
-    looking.withLock { _ in state.withLock { $0.look?.outdate() } }
+    looking.withLock { _ in state.withLock { $0.look?.outdate(with: replicas) } }
   }
 }

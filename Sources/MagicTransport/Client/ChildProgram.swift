@@ -1,3 +1,4 @@
+internal import COpening
 internal import Foundation
 internal import MagicData
 internal import MagicReplication
@@ -37,6 +38,21 @@ final class ChildProgram: Sendable {
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, toChild[0], 0)
     posix_spawn_file_actions_adddup2(&actions, fromChild[1], 1)
+    // What else is open here, as sockets of others, would stay open for as long as the child runs.
+    #if canImport(Darwin)
+      let closing = POSIX_SPAWN_CLOEXEC_DEFAULT
+      if fcntl(STDERR_FILENO, F_GETFD) >= 0 { posix_spawn_file_actions_addinherit_np(&actions, STDERR_FILENO) }
+    #else
+      let closing: Int32 = 0
+      if c_close_from(&actions, STDERR_FILENO + 1) != 0 {
+        // What is open by now, where the system does not look at that moment.
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
+          // One that has gone meanwhile is no error.
+          guard let end = Int32(name), end > STDERR_FILENO else { continue }
+          posix_spawn_file_actions_addclose(&actions, end)
+        }
+      }
+    #endif
     // What this program lets pass, or the thread that this runs on, ends the child.
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -46,7 +62,7 @@ final class ChildProgram: Sendable {
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE] { sigaddset(&defaults, signal) }
     posix_spawnattr_setsigdefault(&attributes, &defaults)
     posix_spawnattr_setsigmask(&attributes, &blocked)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | closing))
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     defer { for word in arguments { free(word) } }
     var process: pid_t = 0
@@ -114,7 +130,15 @@ extension ChildProgram {
         .notFound, "\(text): there is no magic-sync on the other machine's path; MAGIC_SYNC_REMOTE_PROGRAM names it",
         cause: error)
     case 255: MagicDataError(.unreachable, "\(text) cannot be reached, as ssh says", cause: error)
-    case let code?: MagicDataError(.failed, "\(text): magic-sync at the other end ended with \(code), as it says", cause: error)
+    case let code?:
+      MagicDataError(
+        ChildProgram.meanings[code] ?? .failed, "\(text): magic-sync at the other end ended with \(code), as it says",
+        cause: error)
     }
   }
+
+  /// Exit codes of magic-sync, of those that say what is the matter.
+  private static let meanings: [Int32: MagicDataError.Code] = [
+    5: .busy, 6: .notAllowed, 7: .incompatible, 8: .fork, 9: .full,
+  ]
 }

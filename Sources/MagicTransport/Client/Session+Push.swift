@@ -108,7 +108,7 @@ extension Session {
         "\(text) lacks what this database has no history of any more, and takes no checkpoints; it needs a newer version")
     }
     guard let checkpoint = try await ServedDatabase(magic).checkpoint(dataSet, after: Frontier()) else { return }
-    let length = PieceReader.length(of: checkpoint.file) ?? 0
+    let length = checkpoint.file.length
     try await send(.length(.checkpoint, length))
     try await FilePieces(checkpoint.file).forEach(from: 0, through: length) { try await send(Frame(.data, $0)) }
     report.checkpoints += 1

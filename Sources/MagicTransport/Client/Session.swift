@@ -54,6 +54,11 @@ final class Session: Sendable {
   ) async throws {
     // An error that came is worth more than what it makes fail.
     if let end = mailbox.end { throw end }
+    guard frame.fits else {
+      throw MagicDataError(
+        .tooLarge,
+        "the database holds something of so many replicas that no frame has room for all of them; exchange by a folder")
+    }
     room.set(WireLimits.room)
     do {
       try await outbound.write(frame)

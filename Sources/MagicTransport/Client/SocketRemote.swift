@@ -71,7 +71,7 @@ extension SocketRemote: Remote {
     for magic: MagicData, _ body: (any OpenRemote) async throws -> Result
   ) async throws -> Result {
     let token = try options.token.map { try SecretFile.token($0) } ?? []
-    // So often it comes to terms with branches of somebody's id.
+    // So often it comes to terms with branches of somebody's id, its own among them.
     var (forks, tellsNames) = (SocketRemote.maxForks, true)
     while true {
       do {
@@ -87,6 +87,12 @@ extension SocketRemote: Remote {
         }
       } catch is Session.ReplicaChanged {
         // It comes again under its own.
+        guard forks > 0 else {
+          throw MagicDataError(
+            .fork,
+            "\(text) has other transactions under each id that the database takes; the server, or what it keeps, is damaged")
+        }
+        forks -= 1
       } catch let forked as Session.Forked {
         guard forks > 0 else { throw forked.error }
         (forks, tellsNames) = (forks - 1, false)

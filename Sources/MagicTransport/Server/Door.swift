@@ -30,10 +30,11 @@ final class Door: Sendable {
   /// It has said who it is. `false` if there are too many from its address, or in all.
   func admit(_ id: Int, from address: String) -> Bool {
     state.withLock { state in
-      state.strangers[id] = nil
+      // Who is refused stays a moment to hear it (W-13), and counts as before until it has gone.
       guard state.sessions.count < WireLimits.sessions, state.counts[address, default: 0] < WireLimits.sessionsOfAddress else {
         return false
       }
+      state.strangers[id] = nil
       state.sessions[id] = address
       state.counts[address, default: 0] += 1
       return true

@@ -51,9 +51,10 @@ struct Listener: Sendable {
 
   func bind() async throws -> Bound {
     let (connections, continuation) = AsyncStream.makeStream(of: (any Channel).self)
+    let fault = Locked(String?.none)
     let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelInitializer { [logger] channel in
-        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard(logger)) }
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard(logger, fault)) }
       }
       .serverChannelOption(.backlog, value: 512)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -82,7 +83,7 @@ struct Listener: Sendable {
     let socket = if case .unix(let path) = endpoint { FileIdentity(of: URL(fileURLWithPath: path)) } else { FileIdentity?.none }
     return Bound(
       endpoint: endpoint.with(port: channel.localAddress?.port), channel: channel, socket: socket, connections: connections,
-      tls: tls)
+      fault: fault, tls: tls)
   }
 
   static func refusal(_ address: String, _ error: any Error) -> MagicDataError {
@@ -93,11 +94,14 @@ struct Listener: Sendable {
 
   /// In a folder of its own, which nobody else may enter, until it has its mode: there is no moment at which others could connect.
   private func bind(_ path: String, _ bootstrap: ServerBootstrap) async throws -> any Channel {
-    try await removeStale(path)
     let file = URL(fileURLWithPath: path)
     let folder = file.deletingLastPathComponent().appendingPathComponent(".s\(UInt32.random(in: 0 ... .max))")
     guard mkdir(folder.path, 0o700) == 0 else { throw DurableFile.failure("could not be made", file) }
     defer { rmdir(folder.path) }
+    // From the look to the name: of two that start at once the second would take away what the first has put there.
+    let lock = try await FileLock(beside: file, "somebody else is about to listen at unix:\(path)")
+    defer { withExtendedLifetime(lock) {} }
+    try await removeStale(path)
     let first = folder.appendingPathComponent("s")
     guard first.path.utf8.count < Endpoint.maxPath else {
       throw MagicDataError(
@@ -122,13 +126,23 @@ struct Listener: Sendable {
     guard status.st_mode & S_IFMT == S_IFSOCK else {
       throw MagicDataError(.exists, "\(path) is there, and is no socket; name another path")
     }
-    if let channel = try? await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .connect(unixDomainSocketPath: path).get()
-    {
+    do {
+      let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .connect(unixDomainSocketPath: path).get()
       try? await channel.close()
-      throw MagicDataError(.busy, "somebody listens at unix:\(path) already")
+    } catch let error as IOError where error.errnoCode == ECONNREFUSED {
+      unlink(path)
+      return
+    } catch let error as IOError where error.errnoCode == ENOENT {
+      return
+    } catch let error as IOError where error.errnoCode == EACCES {
+      throw MagicDataError(.notAllowed, "\(path) is somebody else's socket; name another path", cause: error)
+    } catch {
+      // Who has no room for one more, for the moment, is there.
+      throw MagicDataError(
+        .busy, "somebody listens at unix:\(path) already, or may: \(Connector.reason(error))", cause: error)
     }
-    unlink(path)
+    throw MagicDataError(.busy, "somebody listens at unix:\(path) already")
   }
 }
 
@@ -140,14 +154,16 @@ struct Bound: Sendable {
   let socket: FileIdentity?
   /// Those that came and are not read from yet; none is lost when the listener closes.
   let connections: AsyncStream<any Channel>
+  /// Why a connection could not be taken, of the last one that could not.
+  let fault: Locked<String?>
   let tls: NIOSSLContext?
 
   var text: String { endpoint.text }
 
   func close() async {
-    try? await channel.close()
-    // Somebody else may listen there by now.
+    // As long as this listens nobody else takes the path, unless somebody has removed the file.
     if case .unix(let path) = endpoint, FileIdentity(of: URL(fileURLWithPath: path)) == socket { unlink(path) }
+    try? await channel.close()
   }
 
   private func address(of connection: any Channel) -> String {
@@ -156,10 +172,22 @@ struct Bound: Sendable {
   }
 
   /// Lets clients in until it is closed; returns when the last one has gone.
-  func serve(_ house: House) async {
-    await withDiscardingTaskGroup { group in
+  ///
+  /// - Returns: what is the matter, if nobody was told to stop before.
+  func serve(_ house: House) async -> MagicDataError? {
+    await withTaskGroup(of: Void.self, returning: MagicDataError?.self) { group in
+      let running = Locked(0)
+      var kept = 0
       for await connection in connections {
+        // Those that have ended, which the group would keep for as long as it lasts.
+        while kept > running.withLock({ $0 }) {
+          await group.next()
+          kept -= 1
+        }
+        kept += 1
+        running.withLock { $0 += 1 }
         group.addTask {
+          defer { running.withLock { $0 -= 1 } }
           do {
             let frames = try await connection.eventLoop.submit {
               if let tls { try connection.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
@@ -173,6 +201,11 @@ struct Bound: Sendable {
           }
         }
       }
+      guard house.stop.count == 0 else { return nil }
+      // Nobody comes in here any more, of which whoever runs it has to hear.
+      house.stop.tell()
+      let reason = fault.withLock { $0 }.map { ": \($0)" } ?? ""
+      return MagicDataError(.failed, "\(text) takes no connections any more\(reason); start the server again")
     }
   }
 }

@@ -61,12 +61,13 @@ public struct MagicServer: Sendable {
   ///   - figures: hears before that of the `http:` address of ``Options/metrics``, if there is one.
   /// - Throws: `MagicDataError` with `notAllowed` for a plain address that others can reach, files of secrets that others can read, or a socket that cannot
   ///   be made; `busy` for an address that somebody else serves, `exists` for a file that is no socket; `value` for a file of tokens that is none, `damaged` for the file of replicas beside it;
-  ///   `failed` for a certificate and a key that do not fit; `notFound` for what is no address, a `tls:` one without certificate and key, files that are not there, and when the database's file is
+  ///   `failed` for a certificate and a key that do not fit, and when the system takes an address away meanwhile; `notFound` for what is no address, a `tls:` one without certificate and key, files that are not there, and when the database's file is
   ///   removed or replaced meanwhile.
   public func run(
     _ listening: @Sendable ([String]) -> Void = { _ in }, figures: @Sendable (String) -> Void = { _ in }
   ) async throws {
     let (house, listeners) = try prepare()
+    try house.tellOfLostNames()
     var bound: [Bound] = []
     do {
       for listener in listeners { bound.append(try await listener.bind()) }
@@ -86,18 +87,20 @@ public struct MagicServer: Sendable {
     let all = bound
     try await stopping(house.stop) {
       // What clients have asked for is finished, so it must not be cancelled with this task.
-      try await withThrowingTaskGroup(of: Void.self) { group in
+      let watching = watch(house.stop)
+      let failure = await withTaskGroup(of: MagicDataError?.self) { group in
         group.addTask {
           await house.stop.wait(after: 0)
           for listener in all { await listener.close() }
           await metrics?.close()
+          return nil
         }
         for listener in all { group.addTask { await listener.serve(house) } }
-        let watching = watch(house.stop)
-        try await group.waitForAll()
-        watching.cancel()
-        try await watching.value
+        return await group.reduce(MagicDataError?.none) { $0 ?? $1 }
       }
+      watching.cancel()
+      try await watching.value
+      if let failure { throw failure }
     }
   }
 

@@ -9,11 +9,13 @@ internal import NIOPosix
 /// A server's figures for who asks over HTTP (`--metrics`). It answers every request with the same page.
 struct MetricsPage: Sendable {
   private let channel: any Channel
+  private static let maxVisitors = 16
   /// Where it is, port chosen.
   let address: String
 
   init(_ address: String, _ house: House) async throws {
     let endpoint = try Endpoint(address)
+    let visitors = Locked(0)
     guard case .tcp(let host, let port) = endpoint, Endpoint.isLoopback(host) else {
       throw MagicDataError(.notAllowed, "\(address): figures are given at a loopback address alone, as tcp://127.0.0.1:9420")
     }
@@ -24,11 +26,22 @@ struct MetricsPage: Sendable {
         }
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         .childChannelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Page(house)) }
+          let isRoom = visitors.withLock { visitors in
+            guard visitors < MetricsPage.maxVisitors else { return false }
+            visitors += 1
+            return true
+          }
+          guard isRoom else { return channel.close() }
+          channel.closeFuture.whenComplete { _ in visitors.withLock { $0 -= 1 } }
+          return channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Page(house)) }
         }
         .bind(host: host, port: port).get()
     } catch {
       throw Listener.refusal(address, error)
+    }
+    channel.closeFuture.whenComplete { _ in
+      // The server goes on without.
+      if house.stop.count == 0 { house.logger.error("\(address): figures are given no more") }
     }
     let authority = endpoint.with(port: channel.localAddress?.port).text.dropFirst("tcp://".count)
     self.address = "http://\(authority)/metrics"
@@ -43,6 +56,7 @@ private final class Page: ChannelInboundHandler {
 
   private let house: House
   private var request = ByteBuffer()
+  private var isAnswered = false
 
   private static let (maxRequest, maxTime) = (16_384, TimeAmount.seconds(5))
 
@@ -57,10 +71,12 @@ private final class Page: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard !isAnswered else { return }
     var part = unwrapInboundIn(data)
     request.writeBuffer(&part)
     guard request.readableBytes <= Page.maxRequest else { return context.close(promise: nil) }
     guard request.readableBytesView.firstRange(of: Array("\r\n\r\n".utf8)) != nil else { return }
+    isAnswered = true
     let (channel, house) = (context.channel, house)
     Task {
       // Of a database that is busy the page says what is known without it.
@@ -70,7 +86,8 @@ private final class Page: ChannelInboundHandler {
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: \(page.utf8.count)\r\nConnection: close\r\n\r\n"
       // Who has gone needs no page.
       try? await channel.writeAndFlush(ByteBuffer(string: head + page))
-      try? await channel.close()
+      // It closes when it has the page, or the time is over. What else it sends is read: what nobody took ends in a reset.
+      try? await channel.close(mode: .output)
     }
   }
 
@@ -84,14 +101,16 @@ final class AcceptGuard: ChannelInboundHandler {
   typealias InboundIn = any Channel
 
   private let logger: Logger
+  /// What was the matter last.
+  private let fault: Locked<String?>
   /// Whether it was said that none can be taken, and none was since.
   private var isSaid = false
 
   /// What the system lacks is lacking for a while, and the connection that waits for it would be tried again at once.
   private static let (lacks, pause) = ([EMFILE, ENFILE, ENOBUFS, ENOMEM], TimeAmount.milliseconds(100))
 
-  init(_ logger: Logger) {
-    self.logger = logger
+  init(_ logger: Logger, _ fault: Locked<String?> = Locked(nil)) {
+    (self.logger, self.fault) = (logger, fault)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -100,8 +119,13 @@ final class AcceptGuard: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    guard let error = error as? IOError, AcceptGuard.lacks.contains(error.errnoCode) else { return }
-    if !isSaid { logger.warning("connections have to wait: \(Connector.reason(error))") }
+    let reason = Connector.reason(error)
+    fault.withLock { $0 = reason }
+    guard let error = error as? IOError, AcceptGuard.lacks.contains(error.errnoCode) else {
+      logger.warning("a connection could not be taken: \(reason)")
+      return
+    }
+    if !isSaid { logger.warning("connections have to wait: \(reason)") }
     isSaid = true
     let channel = context.channel
     // Who has closed it meanwhile takes no connections.

@@ -45,6 +45,8 @@ package struct Tokens: Sendable {
 
   private static let rights: [String: Rights] = ["read": .read, "write": .write, "readwrite": [.read, .write]]
 
+  var names: Set<String> { Set(tokens.map(\.holder.name)) }
+
   /// All are compared, and all bytes of each: time tells nothing.
   package func holder(of token: [UInt8]) -> Holder? {
     let hash = SHA256.hash(token)
@@ -69,6 +71,8 @@ package final class Owners: Sendable {
   private let tokens: URL
   private let file: URL
   private let known = Locked(Known())
+  /// Held by who writes the file, for as long as a disk takes. Who only looks does not wait for that.
+  private let writing = Locked(())
 
   package init(besides tokens: URL) throws {
     self.tokens = tokens
@@ -99,6 +103,14 @@ package final class Owners: Sendable {
     }
   }
 
+  /// Of all who own something.
+  func names() throws -> Set<String> {
+    try known.withLock { known in
+      try look(&known)
+      return Set(known.owners.values)
+    }
+  }
+
   /// All that are somebody else's.
   package func others(than name: String) throws -> Set<ReplicaID> {
     try known.withLock { known in
@@ -107,23 +119,41 @@ package final class Owners: Sendable {
     }
   }
 
-  /// `false` if it is somebody else's.
-  package func claim(_ replica: ReplicaID, for name: String) throws -> Bool {
+  /// Who owns what, as the file has it.
+  private func owners() throws -> [ReplicaID: String] {
     try known.withLock { known in
       try look(&known)
-      if let owner = known.owners[replica] { return owner == name }
+      return known.owners
+    }
+  }
+
+  /// Waits for a disk, and for others who do.
+  ///
+  /// - Returns: `false` if it is somebody else's.
+  /// - Throws: `WireError` if the token has as many as it gets.
+  package func claim(_ replica: ReplicaID, for name: String) throws -> Bool {
+    if let owner = try owners()[replica] { return owner == name }
+    return try writing.withLock { _ in
       // One server at a time.
       let descriptor = open(tokens.path, O_RDONLY | O_CLOEXEC)
       guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", tokens) }
       defer { close(descriptor) }
       guard flock(descriptor, LOCK_EX) == 0 else { throw DurableFile.failure("could not be locked", tokens) }
-      try look(&known)
-      if let owner = known.owners[replica] { return owner == name }
-      var owners = known.owners
+      var owners = try owners()
+      if let owner = owners[replica] { return owner == name }
+      // Others' tokens, and the file, are not touched by what one does.
+      guard owners.values.count(where: { $0 == name }) < WireLimits.idsOfToken else {
+        throw WireError(
+          .notAllowed,
+          """
+          the token of \(name) has \(WireLimits.idsOfToken) replica ids, and gets no more; the server's file of replica ids, \
+          beside that of its tokens, has them, and those that nobody uses may be taken out of it
+          """)
+      }
       owners[replica] = name
       let lines = owners.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }
       try DurableFile.write(Array(lines.joined().utf8), to: file, mode: 0o600)
-      known = Known(owners: owners, file: OpenFile.State(of: file))
+      known.withLock { $0 = Known(owners: owners, file: OpenFile.State(of: file)) }
       return true
     }
   }

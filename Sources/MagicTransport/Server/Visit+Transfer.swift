@@ -19,15 +19,15 @@ extension Visit {
       throw WireError(.notAllowed, "a segment was written by another replica than the one that sends it")
     }
     if let owners = house.owners, try owners.isOthers(header.replica, than: conversation.holder.name) {
-      throw WireError(.notAllowed, "replica \(header.replica) belongs to another token")
+      throw WireError.belongsToAnother(header.replica)
     }
     try await checkRoom(for: [header.replica])
     while segment.lacking > 0 {
       try await data(&iterator, atMost: segment.lacking).withUnsafeReadableBytes { try segment.append($0) }
     }
     let whole = Whole(segment)
-    try await offPool {
-      inbox.received(name, try whole.arrived.finish())
+    try await offPool { [self] in
+      inbox.received(name, try whole.arrived.finish(before: { try claim(conversation) }))
     }
     house.tally.took(header, from: conversation.hello.replica)
   }
@@ -43,9 +43,10 @@ extension Visit {
         try checkpoint.append($0)
       }
     }
-    let (whole, here) = (Whole(checkpoint), try await house.served.replicas())
-    try await offPool { [self, owners = house.owners] in
-      let name = try whole.arrived.finish { writer, replicas in
+    let whole = Whole(checkpoint)
+    let brought: Set<ReplicaID> = try await offPool { [owners = house.owners] in
+      var named: Set<ReplicaID> = []
+      try whole.arrived.look { writer, replicas in
         guard writer == conversation.hello.replica else {
           throw WireError(.notAllowed, "a checkpoint was written by another replica than the one that sends it")
         }
@@ -57,9 +58,20 @@ extension Visit {
             with push and that folder's path
             """)
         }
-        try checkRoom(for: Set(replicas), here: here)
+        named = Set(replicas)
       }
-      inbox.receivedCheckpoint(name)
+      return named
+    }
+    // A peer counts where it merges.
+    let counts = inbox.isDurable
+    if counts { try await house.arriving.enter() }
+    defer { if counts { house.arriving.leave() } }
+    try checkIsThere()
+    let here = try await house.served.replicas()
+    try await offPool { [self] in
+      try checkRoom(for: brought, here: here)
+      let name = try whole.arrived.finish(before: { try claim(conversation) })
+      inbox.receivedCheckpoint(name, brought)
     }
   }
 
@@ -71,7 +83,7 @@ extension Visit {
     var frontier = frontier
     // What comes meanwhile may come with it, or not.
     let given = try await house.served.frontier()
-    while let checkpoint = try await house.served.checkpoint(dataSet, after: frontier) {
+    while let checkpoint = try await house.served.checkpoint(dataSet, after: frontier, isThere: { try checkIsThere() }) {
       try await give(checkpoint, conversation, outbound)
       frontier.raise(to: checkpoint.floor)
     }
@@ -99,9 +111,9 @@ extension Visit {
     guard conversation.hello.capabilities.contains("checkpoints") else {
       throw WireError(.version, "history was given up here, and the client takes no checkpoints; use a newer version")
     }
-    let length = PieceReader.length(of: checkpoint.file) ?? 0
-    try await send(.length(.checkpoint, length), outbound)
-    try await FilePieces(checkpoint.file).forEach(from: 0, through: length) { try await send(Frame(.data, $0), outbound) }
+    let file = checkpoint.file
+    try await send(.length(.checkpoint, file.length), outbound)
+    try await FilePieces(file).forEach(from: 0, through: file.length) { try await send(Frame(.data, $0), outbound) }
     withExtendedLifetime(checkpoint) {}
   }
 

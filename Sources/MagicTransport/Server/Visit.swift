@@ -25,6 +25,8 @@ final class Visit: Sendable {
     var told: Frontier?
     /// Whose transactions it has brought.
     var brought = Set<ReplicaID>()
+    /// Whether its id is its token's.
+    var isClaimed = false
     /// Whether what the client has sent is being taken, of which it hears by the answer.
     var isSettling = false
     /// Whether something was asked for that is not answered, or sent that is not settled.
@@ -57,9 +59,11 @@ final class Visit: Sendable {
           group.addTask { await self.watchStop(outbound) }
           do {
             deadline.set(WireLimits.handshake)
-            let opening = try await greet(&iterator, outbound)
+            let opening = try await greet(&iterator)
             conversation = opening
+            // Where the database is busy the welcome may take longer than a client waits in silence (W-12).
             group.addTask { await self.ping(outbound) }
+            try await welcome(opening, outbound)
             group.addTask { await self.tellChanges(outbound) }
             try await converse(opening, &iterator, outbound)
           } catch {
@@ -119,9 +123,7 @@ final class Visit: Sendable {
 
   // MARK: Beginning
 
-  private func greet(
-    _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, _ outbound: NIOAsyncChannelOutboundWriter<Frame>
-  ) async throws -> Conversation {
+  private func greet(_ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator) async throws -> Conversation {
     guard let frame = try await next(&iterator) else { throw Gone() }
     // What it takes from here on is the server's time.
     deadline.clear()
@@ -141,18 +143,22 @@ final class Visit: Sendable {
     }
     shared.withLock { $0.who = "\(holder.name), replica \(hello.replica)" }
     if let owners = house.owners, try owners.isOthers(hello.replica, than: holder.name) {
-      throw WireError(.notAllowed, "replica \(hello.replica) belongs to another token")
+      throw WireError.belongsToAnother(hello.replica)
     }
     guard house.door.admit(id, from: address) else { throw WireError(.busy, "there are too many connections; try again") }
-    let opening = Conversation(hello: hello, holder: holder)
+    return Conversation(hello: hello, holder: holder)
+  }
+
+  private func welcome(_ conversation: Conversation, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
     // A peer has one replica id, and nobody else may come under it.
     let own = try await house.served.replica()
-    guard own != hello.replica else { throw WireError(.fork, "this server's database is a copy of the client's, or the same") }
+    guard own != conversation.hello.replica else {
+      throw WireError(.fork, "this server's database is a copy of the client's, or the same")
+    }
     try await send(
       Welcome(
-        replica: own, dataSet: house.served.dataSet(), rights: holder.rights, capabilities: Hello.capabilities
+        replica: own, dataSet: house.served.dataSet(), rights: conversation.holder.rights, capabilities: Hello.capabilities
       ).frame, outbound)
-    return opening
   }
 
   // MARK: Conversation
@@ -183,16 +189,15 @@ final class Visit: Sendable {
   ) async throws {
     var delivery = Delivery()
     var held: [HeldRun] = []
-    var isClaimed = false
+    var isWriting = false
     while true {
       shared.withLock { $0.isBusy = delivery.isUnsettled }
       deadline.set(WireLimits.silence)
       guard let frame = try await next(&iterator) else { return }
       deadline.clear()
       shared.withLock { $0.isBusy = true }
-      if try conversation.right(to: frame.kind) == .write, !isClaimed {
-        try claim(conversation)
-        isClaimed = true
+      if try conversation.right(to: frame.kind) == .write, !isWriting {
+        isWriting = true
         let here = shared.withLock { $0.told } ?? Frontier()
         house.tally.holds(held, conversation.hello.replica, here: here, isKnown: true)
       }
@@ -222,7 +227,9 @@ final class Visit: Sendable {
         try await receive(checkpoint: frame, dataSet, into: inbox, conversation, &iterator)
       case .members:
         guard let said = try frame.blocks().first else { throw WireError(.protocolViolation, "nothing was said") }
-        let answers = try await house.served.acknowledged(dataSet, said, by: conversation.hello.replica)
+        let answers = try await house.served.acknowledged(
+          dataSet, said, by: conversation.hello.replica, atMost: WireLimits.saidBytes,
+          before: { [self] in try claim(conversation) }, isThere: { try checkIsThere() })
         try await send(.blocks(.said, answers), outbound)
       case .settle:
         try frame.expectEmpty()
@@ -245,18 +252,19 @@ final class Visit: Sendable {
         let inbox = try await delivery.inbox(of: house.served, dataSet)
         try await receive(digits, length, into: inbox, &iterator, outbound)
       case .digest:
-        try await send(.digest(house.served.digest(at: frame.frontier())), outbound)
+        let digest = try await house.served.digest(at: frame.frontier(), isThere: { try checkIsThere() })
+        try await send(.digest(digest), outbound)
       default: throw WireError(.protocolViolation, "a frame of kind \(frame.kind) does not belong here")
       }
     }
   }
 
-  /// W-4: who writes something makes its id its own.
-  private func claim(_ conversation: Conversation) throws {
+  /// W-4: who writes something makes its id its own. It is called once all of that has come, and waits for a disk.
+  func claim(_ conversation: Conversation) throws {
+    guard let owners = house.owners, !shared.withLock({ $0.isClaimed }) else { return }
     let (replica, name) = (conversation.hello.replica, conversation.holder.name)
-    guard try house.owners?.claim(replica, for: name) ?? true else {
-      throw WireError(.notAllowed, "replica \(replica) belongs to another token")
-    }
+    guard try owners.claim(replica, for: name) else { throw WireError.belongsToAnother(replica) }
+    shared.withLock { $0.isClaimed = true }
   }
 
   /// Who may write must not bring in so many replicas that no answer has room for them any more.
@@ -282,21 +290,31 @@ final class Visit: Sendable {
     _ kind: Frame.Kind, _ dataSet: DataSetID, _ held: [HeldRun], of known: [HeldRun], _ conversation: Conversation,
     _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async throws {
-    var standing = try await house.served.standing(dataSet, comparedWith: held, of: conversation.hello.replica)
+    var standing = try await house.served.standing(
+      dataSet, comparedWith: held, of: conversation.hello.replica, isThere: { try checkIsThere() })
     if let owners = house.owners {
       try standing.close(owners.others(than: conversation.holder.name), first: Set(known.map(\.replica)))
     }
     let frontier = standing.frontier
     shared.withLock { $0.told = frontier }
     house.tally.holds(held, conversation.hello.replica, here: frontier)
-    try await send(.standing(kind, standing), outbound)
+    let frame = Frame.standing(kind, standing)
+    guard frame.fits else {
+      throw WireError(
+        .failed,
+        """
+        something of \(standing.parts.count) replicas is held here, and no answer has room for all of them; exchange by the \
+        path of the server's own folder
+        """)
+    }
+    try await send(frame, outbound)
   }
 
   // MARK: End
 
   private struct Gone: Error {}
 
-  /// For who waits here, and not for a frame.
+  /// For who waits here, and not for a frame, or has waited for others.
   func checkIsThere() throws {
     guard channel.channel.isActive, !shared.withLock({ $0.isOver }) else { throw Gone() }
   }
@@ -327,9 +345,10 @@ final class Visit: Sendable {
     do {
       try await outbound.write(refusal.frame)
       count(out: 5 + refusal.frame.body.readableBytes)
-      for _ in 0..<WireLimits.lingerFrames {
-        guard try await iterator.next() != nil else { break }
-      }
+      var left = WireLimits.lingerFrames
+      while left > 0, try await iterator.next() != nil { left -= 1 }
+      // What comes behind what is no frame is dropped as it comes: the client goes when it has heard, or the deadline ends it.
+      if left > 0 { try await channel.channel.closeFuture.get() }
     } catch {
       // It has gone.
     }

@@ -50,6 +50,9 @@ package struct Frame: Sendable {
     self.init(kind, ByteBuffer(bytes: writer.bytes))
   }
 
+  /// Whether the other side takes it (W-1).
+  var fits: Bool { body.readableBytes <= WireLimits.frameBytes }
+
   /// Reads the body, all of it.
   func read<Result>(_ body: (inout ByteReader) throws(JournalError) -> Result) throws(WireError) -> Result {
     var reader = ByteReader(Array(self.body.readableBytesView))

@@ -1,5 +1,6 @@
 package import MagicData
 internal import MagicJournal
+internal import MagicReplication
 
 /// What a server refuses, as it goes over the wire (W-13).
 package struct WireError: Error {
@@ -37,6 +38,7 @@ package struct WireError: Error {
       case .damaged: self.init(.damaged, "what was sent, or is kept here, is damaged")
       case .full: self.init(.full, "no space is left at the server")
       case .busy: self.init(.busy, "the server is busy; try again")
+      case _ where error.cause is TooManyReplicas: self.init(.notAllowed, error.message)
       case _ where error.cause is DisplacedDatabase:
         self.init(.failed, "the server's database was removed or replaced while it was in use")
       case .notFound: self.init(.notThere, "there is nothing there")
@@ -45,6 +47,16 @@ package struct WireError: Error {
       }
     default: self.init(.failed, "the server failed; its log says why")
     }
+  }
+
+  /// W-4.
+  static func belongsToAnother(_ replica: ReplicaID) -> WireError {
+    WireError(
+      .notAllowed,
+      """
+      replica \(replica) belongs to another token; a token that takes its place has to have its name, which the server's \
+      file of tokens gives it
+      """)
   }
 
   package var frame: Frame {

@@ -1,3 +1,4 @@
+internal import MagicReplication
 internal import NIOCore
 
 /// Every bound of the wire, in one place (Protocol/wire.md).
@@ -33,12 +34,14 @@ enum WireLimits {
   static let grace = Duration.seconds(30)
   /// For which who has a content waits for another who is bringing the same.
   static let sameContent = Duration.seconds(600)
-  /// For which a server goes on taking what is on its way after an error (W-13), and how much of it.
+  /// For which a server goes on taking what is on its way after an error (W-13), and how many frames of it.
   static let linger = Duration.seconds(2)
   static let lingerFrames = 256
-  /// Replicas of which a server takes something: all of them stand in one frame (W-6), with room for those that several clients bring at once.
-  static let replicas = 10_000
-  /// Connections that have not said who they are.
+  /// Replicas of which a server takes something.
+  static let replicas = Standing.mostReplicas
+  /// Replica ids that a token gets (W-4): twice as many as a server takes, since several may share a file of tokens, and an id that is left stays the token's.
+  static let idsOfToken = 2 * replicas
+  /// Connections that have not said who they are, or were refused.
   static let strangers = 512
   /// Sessions in all, and from one address.
   static let sessions = 1_024

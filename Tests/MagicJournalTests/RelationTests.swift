@@ -147,11 +147,6 @@ import Testing
     ]).state
     #expect(again.purged(of: type).count == 2)
     #expect(again.purged(of: type).flatMap { $0.map(\.field) }.sorted() == [1, 4, 5])
-    // Of two fields of one name each is in an entry of its own.
-    all = try RelationHistory([
-      .init(1, 1, [.linksText("a"), .parent("p")]), .init(2, 1, [.links(["b"])]), .init(3, 1, nil), .init(5, 1, purge: 2),
-    ]).state
-    #expect(all.purged(of: type).map { $0.map(\.field) } == [[0], [1, 5]])
     // What somebody has written since is not among it; nor is what a revival made void.
     all = try RelationHistory([
       .init(1, 1, [.linksText("a"), .parent("p")]), .init(3, 1, nil), .init(5, 1, purge: 2), .init(4, 2, [.parent("q")]),
@@ -162,5 +157,25 @@ import Testing
       .init(4, 2, [.parent("q")], base: 3),
     ]).state
     #expect(all.purged(of: type).isEmpty)
+  }
+
+  /// K-24, M-14: of two fields of one name the same one shows when they are written anew, though all that is has one version then.
+  @Test func ofRivalsThatAPurgeTookTheOneThatShowedComesBack() throws {
+    let (set, text) = (RelationHistory.Change.links(["b"]), RelationHistory.Change.linksText("a"))
+    for (first, last) in [(set, text), (text, set)] {
+      let before: [RelationHistory.Write] = [.init(1, 1, [first, .parent("p")]), .init(2, 1, [last])]
+      let purged: [RelationHistory.Write] =
+        before + [.init(3, 1, nil), .init(5, 1, purge: 2), .init(6, 2, [.agenda([1])])]
+      let state = try RelationHistory(purged).state
+      let parts = state.purged(of: try RelationHistory([]).schema.types[0])
+      #expect(parts == [RelationHistory.fields([last, .parent("p")])])
+      let anew = try RelationHistory(purged + [.init(7, 3, purge: 2, but: [last, .parent("p")])])
+      #expect(anew.state.row == RelationHistory.fields([last, .parent("p"), .agenda([1])]))
+      #expect(anew.state.purged(of: anew.schema.types[0]).isEmpty)
+      // Once the other one shows, since somebody has written to it, what it held comes back as well.
+      let later = try RelationHistory(purged + [.init(8, 2, [.links(["c"])])]).state
+      let type = try RelationHistory([]).schema.types[0]
+      #expect(later.purged(of: type) == [RelationHistory.fields([set, .parent("p")])])
+    }
   }
 }

@@ -63,6 +63,35 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder["other/segments"].path).count < 20)
   }
 
+  /// J-15, H-32: those of which one schema has no room for both stay two, and what else is there is made few.
+  @Test func whatDoesNotFitOneSchemaStaysApart() async throws {
+    try await push(9)
+    let dataSet = try await a.magic.store.read { db in try DatabaseState(db).dataSet }
+    let (replica, key) = (ReplicaID(7, 7), ObjectKey.primary(.text("wide")))
+    var previous = TransactionName.none
+    var wide: Set<String> = []
+    for number in 1...2 {
+      let fields = try (0..<600).map { TypeSchema.Field(name: try Name("f\($0) of \(number)"), kind: .integer) }
+      let type = TypeSchema(name: try Name("Wide"), primary: .init(name: try Name("id"), kind: .text), fields: fields)
+      var writer = SegmentWriter(
+        dataSet: dataSet, writer: replica, schema: Schema(types: [type]), replica: replica, first: UInt64(number),
+        previous: previous)
+      previous = TransactionName(stamp: Stamp(UInt64(number)), tag: 1)
+      let values = fields.indices.map { FieldValue(field: $0, value: .integer(1)) }
+      writer.add(
+        Transaction(
+          replica: replica, sequence: UInt64(number), name: previous, root: replica,
+          entries: [Entry(type: 0, key: key, operation: .update, fields: values)]))
+      let (name, bytes) = try writer.finish()
+      let file = "\(replica).000000000000000\(number).000000000000000\(number).\(name).segment"
+      wide.insert(file)
+      try Data(bytes).write(to: segments.appendingPathComponent(file))
+    }
+    let report = try await FolderRemote(folder["remote"]).compact()
+    #expect((report.segments, report.newSegments) == (11, 3))
+    #expect(try wide.isSubset(of: files().keys))
+  }
+
   /// F-18.
   @Test func aFolderIsMadeFewOnRequest() async throws {
     let b = try Replica(folder["b"], folder["remote"], world)

@@ -87,6 +87,40 @@ import Testing
     try await expectEqual([a, b])
   }
 
+  /// M-21: all that lost is counted; of values that are too much some are not told, and none is made where nobody listens.
+  @Test(arguments: [false, true]) func ofLargeValuesThatLostSomeAreTold(withOthers: Bool) async throws {
+    let c = try Replica(folder["c"], folder["remote"], world)
+    try await write("first", by: a)
+    try await settle([a, b, c])
+    let note = try #require(try await a.notes()["n"])
+    for number in 0..<200 {
+      world.advance(1)
+      note.title = String(repeating: "\(number % 10)", count: 1 << 16)
+      // What the later write does not set has to be folded.
+      if withOthers { note.stars = number }
+      try await a.magic.update(note)
+    }
+    try await a.replicator.push()
+    try await write("b's", by: b)
+    try await write("c's", by: c)
+    #expect(try await c.replicator.pull().conflicts == 200)
+    var (told, counted) = ([MagicConflict](), 0)
+    for event in try await events(of: b, { _ = try await $0.pull() }) {
+      switch event {
+      case .conflict(let conflict): told.append(conflict)
+      case .applied(let report): counted = report.conflicts
+      default: break
+      }
+    }
+    #expect((counted, told.count) == (200, 200))
+    #expect(told.allSatisfy { $0.property == "title" })
+    let bytes = told.flatMap { [$0.lost.value, $0.won.value] }.map { $0?.utf8.count ?? 0 }.reduce(0, +)
+    #expect(bytes <= 8 << 20 && bytes > 7 << 20)
+    #expect(told.contains { $0.lost.value == nil })
+    try await settle([a, b, c])
+    try await expectEqual([a, b, c])
+  }
+
   @Test func whoeverKnewOfAValueIsInNoConflictWithIt() async throws {
     for (title, writer, reader) in [("1", a, b), ("2", b, a), ("3", a, b)] {
       try await write(title, by: writer)

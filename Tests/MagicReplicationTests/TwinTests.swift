@@ -399,6 +399,66 @@ import Testing
     #expect(shown.withLock { $0 } == [2])
   }
 
+  /// K-6, J-31: what another process has moved to another id meanwhile is not acknowledged where it was, but with the next push.
+  @Test func whatWasMovedMeanwhileIsNotAcknowledged() async throws {
+    let a = try open("a")
+    for number in 0..<3 { try await write("note \(number)", by: a) }
+    try await a.replicator.push()
+    let pushed = try await a.magic.store.read { db in
+      let journal = JournalIndex(db)
+      return try journal.named(journal.frontier())
+    }
+    try await a.magic.store.write { [store = a.magic.store] db in
+      try store.leaveReplica(from: 2, withFloor: false, db)
+    }
+    let fresh = try await id(a)
+    func acknowledged() async throws -> NamedFrontier? {
+      try await a.magic.store.read { db in
+        try MemberReplica.all(db).first { $0.replica.description == fresh }?.acknowledged?.frontier
+      }
+    }
+    let remote = FolderRemote(folder["remote"])
+    #expect(try await remote.acknowledge(pushed, for: a.magic))
+    #expect(try await acknowledged() == nil)
+    #expect(!FileManager.default.fileExists(atPath: folder["remote/acks/\(fresh).json"].path))
+    let moved = try await a.magic.store.read { db in
+      let journal = JournalIndex(db)
+      return try journal.named(journal.frontier())
+    }
+    #expect(try await remote.acknowledge(moved, for: a.magic))
+    #expect(try await acknowledged() == moved)
+    #expect(FileManager.default.fileExists(atPath: folder["remote/acks/\(fresh).json"].path))
+  }
+
+  /// J-33, H-32: many ids may be closed at once. Of one of which nothing is held that is remembered, and nothing else.
+  @Test func idsOfWhichNothingIsHeldAreClosedAtOnce() async throws {
+    let (a, b) = (try open("a"), try open("b"))
+    for number in 0..<3 { try await write("note \(number)", by: b) }
+    try await write("of a", by: a)
+    try await settle([a, b])
+    func counts() async throws -> [Int] {
+      try await a.magic.store.read { db in
+        let replicas = try Int.fetchOne(db, sql: "SELECT count(*) FROM magic_replica") ?? 0
+        return [try Branches(db).closings.count, replicas]
+      }
+    }
+    let before = try await counts()
+    let dataSet = try await a.magic.store.read { db in try DatabaseState(db).dataSet.description }
+    let (writer, other) = (ReplicaID(9, 9).description, try await id(b))
+    var closed = [other: "0000000000000001"]
+    for number in 0..<3_000 { closed[ReplicaID(7, UInt64(number)).description] = "0000000000000005" }
+    let said = closed.map { "\"\($0)\":\"\($1)\"" }.joined(separator: ",")
+    let file = """
+      {"format":1,"dataSet":"\(dataSet)","replica":"\(writer)","acknowledged":{},"expired":{},"closed":{\(said)}}
+      """
+    try Data(file.utf8).write(to: folder["remote/acks/\(writer).json"])
+    try await a.replicator.pull()
+    // What was held of the one goes on under an id of its own.
+    #expect(try await counts() == [before[0] + 3_001, before[1] + 1])
+    #expect(try await a.notes().count == 4)
+    #expect(try await DatabaseCheck(a.magic).faults == [])
+  }
+
   /// K-18: what a dry run cannot tell before the branches are told apart it says, and a sync sees to it.
   @Test func aDryRunSaysThatBranchesComeFirst() async throws {
     let (original, copy) = try await makeBranches()

@@ -12,22 +12,27 @@ package struct Branches: Sendable {
   }
 
   private var all: Set<Branch> = []
+  /// For each id that is closed the last sequence that is everybody's.
+  package private(set) var closings: [ReplicaID: UInt64] = [:]
 
   package init(_ db: Connection) throws {
     // Each exchange asks.
     guard try db.has("magic_branch") else { return }
     var select = try SQL(db, Statements.selectBranches)
     while try select.step() {
-      all.insert(
+      note(
         Branch(
           replica: try select.identifier(0), first: UInt64(clamping: select.integer(1)),
           id: select.isNull(2) ? nil : try select.identifier(2)))
     }
   }
 
-  /// For each id that is closed the last sequence that is everybody's.
-  package var closings: [ReplicaID: UInt64] {
-    all.filter { $0.id == nil }.reduce(into: [:]) { $0[$1.replica] = min($0[$1.replica] ?? .max, max($1.first, 1) - 1) }
+  /// - Returns: whether it was not known.
+  @discardableResult
+  private mutating func note(_ branch: Branch) -> Bool {
+    guard all.insert(branch).inserted else { return false }
+    if branch.id == nil { closings[branch.replica] = min(closings[branch.replica] ?? .max, max(branch.first, 1) - 1) }
+    return true
   }
 
   package func closing(of replica: ReplicaID) -> UInt64? { closings[replica] }
@@ -47,7 +52,7 @@ package struct Branches: Sendable {
 
   /// - Parameter id: under which the branch that begins there is held; `nil` for a closing.
   package mutating func add(_ replica: ReplicaID, from first: UInt64, heldAs id: ReplicaID? = nil, _ db: Connection) throws {
-    guard all.insert(Branch(replica: replica, first: first, id: id)).inserted else { return }
+    guard note(Branch(replica: replica, first: first, id: id)) else { return }
     try db.execute(sql: Statements.createBranches)
     var insert = try SQL(db, Statements.insertBranch)
     try insert.bind(replica)

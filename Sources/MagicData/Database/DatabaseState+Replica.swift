@@ -69,14 +69,23 @@ extension DatabaseState {
     return branch
   }
 
-  /// Holds nothing of an id beyond a sequence any more, since two databases have written under it (J-33).
+  /// Holds nothing of ids beyond a sequence of each any more, since two databases have written under them (J-33).
   ///
-  /// - Returns: the fresh id, if it was the own one.
-  static func close(_ replica: ReplicaID, at last: UInt64, _ surroundings: Surroundings, _ db: Database) throws -> ReplicaID? {
-    var branches = try Branches(db)
+  /// - Returns: the fresh id, if one was the own one.
+  static func close(_ closings: [ReplicaID: UInt64], _ surroundings: Surroundings, _ db: Database) throws -> ReplicaID? {
+    var (branches, fresh) = (try Branches(db), ReplicaID?.none)
+    for (replica, last) in closings.sorted(by: { $0.key < $1.key }) {
+      fresh = try close(replica, at: last, &branches, surroundings, db) ?? fresh
+    }
+    return fresh
+  }
+
+  private static func close(
+    _ replica: ReplicaID, at last: UInt64, _ branches: inout Branches, _ surroundings: Surroundings, _ db: Database
+  ) throws -> ReplicaID? {
     let floor = try JournalIndex(db).floor(of: replica)
     let last = max(last, floor?.sequence ?? 0)
-    let isNew = branches.closing(of: replica).map { last < $0 } ?? true
+    let isNew = branches.closings[replica].map { last < $0 } ?? true
     let state = try DatabaseState(db)
     let isOwn = state.replica == replica
     if isOwn { try state.keepClock(db) }
@@ -110,8 +119,9 @@ extension DatabaseState {
   static func moveAway(
     _ replica: ReplicaID, from sequence: UInt64, _ db: Database
   ) throws -> ReplicaID? {
-    let row = try JournalWriter.row(of: replica, db)
-    guard try sequence <= JournalIndex.lastSequence(row, db) else { return nil }
+    // One of which nothing was ever held gets no row by that.
+    guard let row = try JournalIndex(db).row(of: replica), try sequence <= JournalIndex.lastSequence(row, db)
+    else { return nil }
     guard let name = try JournalIndex(db).name(at: sequence, of: replica) else {
       throw MagicDataError(.notADatabase, "the database is damaged: the journal lacks rows")
     }

@@ -84,9 +84,9 @@ extension Store {
       db.afterNextTransaction { [state] _ in state.withLock { $0.fresh = fresh } }
     }
 
-    /// Closes an id, which may be the own one (J-33).
-    func close(_ replica: ReplicaID, at last: UInt64, _ db: Database) throws {
-      guard let fresh = try DatabaseState.close(replica, at: last, surroundings, db) else { return }
+    /// Closes ids, of which one may be the own one (J-33).
+    func close(_ closings: [ReplicaID: UInt64], _ db: Database) throws {
+      guard let fresh = try DatabaseState.close(closings, surroundings, db) else { return }
       db.afterNextTransaction { [state] _ in state.withLock { $0.fresh = fresh } }
     }
   }
@@ -104,9 +104,9 @@ extension Store {
     try identity.leave(from: sequence, withFloor: withFloor, db)
   }
 
-  /// Within a transaction: holds nothing of an id beyond a sequence any more, since two databases have written under it (J-33).
-  package func close(_ replica: ReplicaID, at last: UInt64, _ db: Connection) throws {
-    try identity.close(replica, at: last, db)
+  /// Within a transaction: holds nothing of ids beyond a sequence of each any more, since two databases have written under them (J-33).
+  package func close(_ closings: [ReplicaID: UInt64], _ db: Connection) throws {
+    try identity.close(closings, db)
   }
 
   /// Within a transaction: what is held of another replica beyond a sequence goes on under an id of its own (J-31), since it may not be what others have there.

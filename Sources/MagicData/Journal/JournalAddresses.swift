@@ -80,6 +80,13 @@ extension JournalAddresses {
     return named
   }
 
+  /// Whether a frontier is held with its names; of what lies below the floor that cannot be told, so it is not.
+  package func holds(_ named: NamedFrontier) throws -> Bool {
+    try named.replicas.allSatisfy { replica in
+      try named[replica].map { try name(at: $0.sequence, of: replica) == $0.name } ?? true
+    }
+  }
+
   // MARK: Parts
 
   func replicas() throws -> [(ReplicaID, Int64)] {

@@ -185,19 +185,23 @@ package struct ObjectState: Sendable, Equatable {
   /// Whether what a purge made void is void still: nobody has written the object whole since.
   package var isPurged: Bool { purge.map { purge in revival.map { purge.stamp > $0.stamp } ?? true } ?? false }
 
-  /// What is void by a purge alone, and nobody has written since (K-24), as fields of one entry or, where that is much or has several fields of one name, of several; each
-  /// has elements of its own.
+  /// What is void by a purge alone, and nobody has written since (K-24), as fields of one entry or, where that is much, of several; each has elements of its own. As values
+  /// of a purge all have one version, so of the fields of one name that one alone is among them which shows with these.
   package func purged(of type: TypeSchema) -> [[FieldValue]] {
     guard isPurged else { return [] }
     func isGivenUp(_ write: Write) -> Bool { !isValid(write) && revival.map { write.version.stamp > $0.stamp } ?? true }
-    let given = (Array(writes.values) + elements.values).filter(isGivenUp).sorted { $0.field < $1.field }
-    var parts: [(fields: [Int: [Value]], slots: [Int: Int], size: Int)] = []
+    /// M-14, for writes that are void as for others.
+    func shows(_ write: Write) -> Bool {
+      let slot = type.slots[write.field]
+      guard let latest = latest[slot] else { return true }
+      return write.field == (writes[slot].flatMap { latest.isBelow($0) ? $0.field : nil } ?? latest.field)
+    }
+    let given = (Array(writes.values) + elements.values).filter { isGivenUp($0) && shows($0) }.sorted { $0.field < $1.field }
+    var parts: [(fields: [Int: [Value]], size: Int)] = []
     for write in given {
-      let (size, slot) = (4 + write.value.encodedLength + 16 * write.value.elementCount, type.slots[write.field])
-      let fits = parts.last.map { $0.size <= Limits.valueBytes - size && $0.slots[slot, default: write.field] == write.field }
-      if fits != true { parts.append(([:], [:], 0)) }
+      let size = 4 + write.value.encodedLength + 16 * write.value.elementCount
+      if parts.last.map({ $0.size <= Limits.valueBytes - size }) != true { parts.append(([:], 0)) }
       parts[parts.count - 1].fields[write.field, default: []].append(write.value)
-      parts[parts.count - 1].slots[slot] = write.field
       parts[parts.count - 1].size += size
     }
     return parts.map { part in

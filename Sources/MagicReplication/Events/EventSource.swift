@@ -36,6 +36,9 @@ package final class EventSource: Sendable {
     _ = state.withLock { $0.listeners.removeValue(forKey: id) }
   }
 
+  /// Whether anybody listens.
+  var isHeard: Bool { state.withLock { !$0.listeners.isEmpty } }
+
   package func tell(_ event: MagicReplicationEvent) {
     for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield(event) }
   }

@@ -7,7 +7,7 @@ public struct MagicConflict: Sendable, Equatable {
     public let replica: String
     /// By that replica's clock.
     public let time: Date
-    /// As JSON; `nil` for an object as a whole.
+    /// As JSON; `nil` for an object as a whole, and for what is beyond the 8 MiB of values that one pull tells.
     public let value: String?
   }
 

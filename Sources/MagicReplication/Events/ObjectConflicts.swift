@@ -23,10 +23,14 @@ struct ObjectConflicts {
   /// By what folds by itself (L-5).
   private var places: [Place: [Write]] = [:]
 
-  struct Place: Hashable {
+  struct Place: Hashable, Comparable {
     let slot: Int
     /// The element's bytes, in a set or dictionary.
     let element: [UInt8]
+
+    static func < (left: Self, right: Self) -> Bool {
+      left.slot == right.slot ? left.element.lexicographicallyPrecedes(right.element) : left.slot < right.slot
+    }
   }
 
   init(_ key: ObjectKey, of type: TypeSchema) {
@@ -35,62 +39,14 @@ struct ObjectConflicts {
   }
 
   mutating func add(_ entry: Entry, _ version: Version, at place: EntryPlace) {
-    // What is written anew is nobody's write, and has won and lost before.
-    guard entry.operation.code != .purge else { return }
-    lives.append(
-      Write(version: version, place: place, value: entry.operation.isRemove ? nil : .null, base: entry.operation.base))
+    guard let life = Write(entry, version, at: place) else { return }
+    lives.append(life)
     add(entry.fields, version, at: place)
   }
 
   /// - Parameter version: of the values.
   mutating func add(_ fields: [FieldValue], _ version: Version, at place: EntryPlace) {
-    for field in fields {
-      for (element, value) in field.value.parts {
-        places[Place(slot: type.slots[field.field], element: element), default: []].append(
-          Write(version: version, field: field.field, place: place, value: value))
-      }
-    }
-  }
-
-  // MARK: What a merge brought
-
-  /// - Parameters:
-  ///   - mark: what stands in a row beyond was merged just now.
-  ///   - own: this replica.
-  ///   - unsent: in rows from here on, this replica's writes were unknown to the remote.
-  ///   - isTold: whether it was told already that the entry at a place lost.
-  func merged(
-    after mark: Int64, own: ReplicaID, unsent: Int64, isTold: (EntryPlace) -> Bool
-  ) -> [MagicConflict] {
-    func hasLost(_ lost: Write, to won: Write) -> Bool {
-      guard lost.version < won.version, lost.version.root != won.version.root, lost.value != won.value else { return false }
-      return lost.place.row > mark ? !isTold(lost.place) : lost.version.root == own && lost.place.row >= unsent
-    }
-    /// The last write that was held, and those that came, rising.
-    func sides(_ writes: [Write]) -> (here: Write, come: [Write])? {
-      let here = writes.filter { $0.place.row <= mark }.max { $0.version < $1.version }
-      return here.map { ($0, writes.filter { $0.place.row > mark }.sorted { $0.version < $1.version }) }
-    }
-    if let (here, come) = sides(lives), let last = come.last {
-      let (lost, won) = last.version < here.version ? (last, here) : (here, last)
-      if hasLost(lost, to: won), let conflict = wholes(lost, won) { return [conflict] }
-    }
-    return sortedPlaces.flatMap { place, writes -> [MagicConflict] in
-      guard let (here, come) = sides(writes) else { return [] }
-      // M-21
-      var conflicts = come.filter { hasLost($0, to: here) }.map { conflict(place, $0, here) }
-      if let last = come.last, hasLost(here, to: last) { conflicts.append(conflict(place, here, last)) }
-      return conflicts
-    }
-  }
-
-  /// Of a field without elements.
-  func conflict(
-    _ field: Int, _ lost: (value: Value, version: Version), lostTo won: (value: Value, version: Version)
-  ) -> MagicConflict {
-    conflict(
-      Place(slot: type.slots[field], element: []), Write(version: lost.version, place: .none, value: lost.value),
-      Write(version: won.version, place: .none, value: won.value))
+    type.forEachWrite(fields, version, at: place) { places[$0, default: []].append($1) }
   }
 
   // MARK: What the journal tells
@@ -100,33 +56,61 @@ struct ObjectConflicts {
     var found: [(Version, MagicConflict)] = []
     func find(_ writes: [Write], _ make: (Write, Write) -> MagicConflict?) {
       let sorted = writes.sorted { $0.version < $1.version }
-      for (lost, won) in zip(sorted, sorted.dropFirst()) where lost.version.root != won.version.root && lost.value != won.value
-      {
+      for (lost, won) in zip(sorted, sorted.dropFirst()) where lost.isBeaten(by: won) {
         if let conflict = make(lost, won) { found.append((won.version, conflict)) }
       }
     }
-    find(lives, wholes)
-    for (place, writes) in sortedPlaces { find(writes) { conflict(place, $0, $1) } }
+    find(lives) { lost, won in lost.isApart(from: won) ? conflict(nil, (lost, nil), (won, nil)) : nil }
+    for (place, writes) in sortedPlaces {
+      find(writes) { lost, won in conflict(place, (lost, lost.value?.json), (won, won.value?.json)) }
+    }
     return found.sorted { $0.0 < $1.0 }.map(\.1)
   }
 
-  var sortedPlaces: [(Place, [Write])] {
-    places.map { ($0, $1) }.sorted { ($0.0.slot, $0.0.element.hexadecimal) < ($1.0.slot, $1.0.element.hexadecimal) }
-  }
+  var sortedPlaces: [(Place, [Write])] { places.map { ($0, $1) }.sorted { $0.0 < $1.0 } }
 
-  /// An update against a remove; one that knew of the remove says so (L-6).
-  private func wholes(_ lost: Write, _ won: Write) -> MagicConflict? {
-    guard (lost.value == nil) != (won.value == nil) else { return nil }
-    if let base = won.base, base >= lost.version.stamp { return nil }
-    return MagicConflict(
-      type: type.name.text, object: key.text, property: nil, lost: .init(lost, value: nil), won: .init(won, value: nil),
-      removal: lost.value == nil ? .lost : .won)
-  }
-
-  private func conflict(_ place: Place, _ lost: Write, _ won: Write) -> MagicConflict {
+  /// - Parameters:
+  ///   - place: `nil` for the object as a whole.
+  ///   - lost: with its value as it is told.
+  func conflict(_ place: Place?, _ lost: (write: Write, text: String?), _ won: (write: Write, text: String?)) -> MagicConflict {
     MagicConflict(
-      type: type.name.text, object: key.text, property: type.fields[place.slot].name.text,
-      lost: .init(lost, value: lost.value?.json), won: .init(won, value: won.value?.json), removal: nil)
+      type: type.name.text, object: key.text, property: place.map { type.fields[$0.slot].name.text },
+      lost: .init(lost.write, value: lost.text), won: .init(won.write, value: won.text),
+      removal: place == nil ? (lost.write.value == nil ? .lost : .won) : nil)
+  }
+}
+
+extension ObjectConflicts.Write {
+  /// What an entry says of its object as a whole. What is written anew is nobody's write, and has won and lost before.
+  init?(_ entry: Entry, _ version: Version, at place: EntryPlace) {
+    guard entry.operation.code != .purge else { return nil }
+    self.init(version: version, place: place, value: entry.operation.isRemove ? nil : .null, base: entry.operation.base)
+  }
+
+  /// Whether another replica's later one says something else.
+  func isBeaten(by other: Self) -> Bool {
+    version < other.version && version.root != other.version.root && value != other.value
+  }
+
+  /// Of an object as a whole: an update against a remove; one that knew of the remove says so (L-6).
+  func isApart(from won: Self) -> Bool {
+    (value == nil) != (won.value == nil) && won.base.map { $0 < version.stamp } ?? true
+  }
+}
+
+extension TypeSchema {
+  /// Values by what folds by itself (L-5).
+  func forEachWrite(
+    _ fields: [FieldValue], _ version: Version, at place: EntryPlace,
+    _ body: (ObjectConflicts.Place, ObjectConflicts.Write) -> Void
+  ) {
+    for field in fields {
+      for (element, value) in field.value.parts {
+        body(
+          ObjectConflicts.Place(slot: slots[field.field], element: element),
+          ObjectConflicts.Write(version: version, field: field.field, place: place, value: value))
+      }
+    }
   }
 }
 

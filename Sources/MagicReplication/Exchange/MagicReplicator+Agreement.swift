@@ -28,7 +28,9 @@ extension MagicReplicator {
     }
     var theirs: String?
     if let looked {
-      try await magic.storeMembers { members, now in members.acknowledge(pushed, digest: looked, at: now) }
+      try await magic.storeMembers { members, now, db in
+        try members.acknowledge(pushed, digest: looked, at: now, heldIn: db)
+      }
       if try await !remote.acknowledge(pushed, for: magic) { theirs = try await remote.digest(at: pushed.frontier) }
       members = try await magic.store.read { db in try Members(db) }
     }

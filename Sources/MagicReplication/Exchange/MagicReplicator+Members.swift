@@ -6,9 +6,9 @@ extension FolderRemote {
   /// Says what was pushed.
   func sayPushed(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
     // A closing that is heard of now would be said before what it moves was sent: the next pull hears of it.
-    try await magic.storeMembers(from: acknowledged(dataSet), closing: false) { [isForTheTime] members, now in
+    try await magic.storeMembers(from: acknowledged(dataSet), closing: false) { [isForTheTime] members, now, db in
       // To say it in what may come to nobody shows nothing of what others have (K-5).
-      if !isForTheTime { members.acknowledge(pushed, at: now) }
+      if !isForTheTime { try members.acknowledge(pushed, at: now, heldIn: db) }
     }
     try await writeAcknowledgement(of: magic, pushed: pushed)
   }
@@ -28,8 +28,11 @@ extension FolderRemote {
     let now = max(0, store.surroundings.milliseconds())
     try await store.read { db in
       var members = try Members(db)
-      // Another process may have pushed more to another remote meanwhile.
-      if let pushed { members.acknowledge(pushed, at: now) }
+      if let pushed {
+        guard try JournalIndex(db).holds(pushed) else { return }
+        // Another process may have pushed more to another remote meanwhile.
+        members.acknowledge(pushed, at: now)
+      }
       var file = AckFile(members)
       let dataSet = try DatabaseState(db).dataSet
       let there = acknowledged(dataSet, by: file.replica)
@@ -54,14 +57,14 @@ extension MagicData {
   package func acknowledge(
     _ dataSet: DataSetID, _ pushed: NamedFrontier, atMost limit: Int, _ exchange: (Data) async throws -> [Data]
   ) async throws {
-    try await storeMembers { members, now in members.acknowledge(pushed, at: now) }
+    try await storeMembers { members, now, db in try members.acknowledge(pushed, at: now, heldIn: db) }
     let said = try await store.read { db in
       // What it says was stored is on the disk (L-13).
       try self.store.syncToDisk(db)
       return try AckFile(Members(db)).bytes(dataSet, atMost: limit)
     }
     let answers = try await exchange(said).compactMap { AckFile($0, dataSet) }
-    try await storeMembers { members, _ in
+    try await storeMembers { members, _, _ in
       for file in answers { members.learn(file) }
     }
   }
@@ -69,13 +72,15 @@ extension MagicData {
   /// Takes what others say into the database (K-7).
   func learnMembers(_ said: FolderAcknowledgements) async throws {
     // What came over a socket was put into a folder that has none.
-    if !said.files.isEmpty { try await storeMembers(from: said) { _, _ in } }
+    if !said.files.isEmpty { try await storeMembers(from: said) { _, _, _ in } }
   }
 
   /// Keeps what is said in a folder of the database's data set, and `change` says, of members.
+  ///
+  /// - Parameter most: of how many replicas something may be held once what is closed was moved to other ids, if it is not of more already.
   func storeMembers(
-    from said: FolderAcknowledgements? = nil, closing: Bool = true,
-    _ change: @Sendable @escaping (inout Members, Int64) throws -> Void
+    from said: FolderAcknowledgements? = nil, closing: Bool = true, replicasAtMost most: Int? = nil,
+    _ change: @Sendable @escaping (inout Members, Int64, Connection) throws -> Void
   ) async throws {
     let now = store.surroundings.milliseconds()
     let changed: @Sendable (Connection) throws -> Members = { db in
@@ -83,19 +88,28 @@ extension MagicData {
       if let said, try DatabaseState(db).dataSet == said.dataSet {
         for file in said.files.values { members.learn(file, closing: closing) }
       }
-      try change(&members, max(0, now))
+      try change(&members, max(0, now), db)
       return members
     }
     guard try await store.read({ db in try changed(db).hasNews }) else { return }
     try await store.write { [store] db in
       var members = try changed(db)
       try members.store(db)
-      for (replica, last) in members.newClosings.sorted(by: { $0.key < $1.key }) { try store.close(replica, at: last, db) }
+      guard !members.newClosings.isEmpty else { return }
+      try db.keepingReplicas(atMost: most) { try store.close(members.newClosings, db) }
     }
   }
 }
 
 extension Members {
+  /// Says what was exchanged, if all of it is held as it was. What another process has moved to another id meanwhile (J-31) is held under the old one no more: then the next push says
+  /// what there is, under the id that it is said of.
+  mutating func acknowledge(
+    _ exchanged: NamedFrontier, digest: Identifier? = nil, at now: Int64, heldIn db: Connection
+  ) throws {
+    if try JournalIndex(db).holds(exchanged) { acknowledge(exchanged, digest: digest, at: now) }
+  }
+
   /// Those that the database knows, and would know if it took what is said in a folder; of what that closes nothing is moved.
   init(_ db: Connection, hearing said: FolderAcknowledgements?) throws {
     self = try Members(db)
@@ -157,7 +171,7 @@ extension MagicData {
       throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
     }
     // No exchange: what somebody has closed moves nothing yet.
-    try await storeMembers(from: said, closing: false) { members, now in try members.expire(found, at: now) }
+    try await storeMembers(from: said, closing: false) { members, now, _ in try members.expire(found, at: now) }
     return found.description
   }
 }

@@ -54,7 +54,7 @@ extension Arrivals {
           return try snapshot.branch == nil ? .whole(body(db, snapshot)) : .branch
         }
       } catch let error as MagicDataError {
-        guard try await magic.close(error.cause as? Fork, folder, dataSet, events) else { throw error }
+        guard try await magic.close(error.cause as? Fork, self, dataSet, events) else { throw error }
         continue
       }
       if let fresh = store.takeFreshReplica() { events.tell(.becameReplica(fresh.description)) }
@@ -77,7 +77,7 @@ extension Arrivals {
     _ magic: MagicData, from suspects: some Sequence<ReplicaID>, _ dataSet: DataSetID, _ events: EventSource
   ) async throws {
     try await withSnapshot(of: magic, dataSet, events) { _, _ in }
-    for replica in suspects { _ = try await magic.close(Fork(replica: replica), folder, dataSet, events) }
+    for replica in suspects { _ = try await magic.close(Fork(replica: replica), self, dataSet, events) }
     withExtendedLifetime(self) {}
   }
 }
@@ -87,9 +87,10 @@ extension MagicData {
   ///
   /// - Returns: whether there was something to close.
   func close(
-    _ fork: Fork?, _ folder: FolderRemote, _ dataSet: DataSetID, _ events: EventSource
+    _ fork: Fork?, _ arrivals: Arrivals, _ dataSet: DataSetID, _ events: EventSource
   ) async throws -> Bool {
     guard let fork else { return false }
+    let (folder, most) = (arrivals.folder, arrivals.replicasAtMost)
     let isClosed = try await store.write { [store] db in
       let (journal, replica) = (JournalIndex(db), fork.replica)
       let (held, closing) = (try journal.frontier(), try Branches(db).closing(of: replica) ?? .max)
@@ -98,7 +99,7 @@ extension MagicData {
           ?? FolderListing(folder, dataSet: dataSet).shared(replica, journal, held),
         held[replica] > shared || shared < closing
       else { return false }
-      try store.close(replica, at: shared, db)
+      try db.keepingReplicas(atMost: most) { try store.close([replica: shared], db) }
       return true
     }
     if isClosed { events.tell(.closed(fork.replica.description)) }

@@ -94,7 +94,13 @@ struct Consolidation {
       guard let segment = try listing.segmentOrReject(file) else { return }
       segments.append(segment)
     }
-    let files = try files(of: segments)
+    let files: [(name: SegmentFileName, bytes: [UInt8], names: [TransactionName])]
+    do {
+      files = try self.files(of: segments)
+    } catch let error as JournalError where error.code == .tooLarge {
+      // One schema has no room for all that they speak of (J-15), so they stay several.
+      return
+    }
     guard files.count < group.count else { return }
     for (name, _, _) in files { try listing.checkMayWrite(name) }
     for (name, bytes, _) in files {
@@ -177,6 +183,8 @@ struct Consolidation {
     let kept = Set(chain.map(\.name))
     let covered = runs.files.filter { !kept.contains($0.name) && (extent == .all || $0.header.writer == writer) }
     guard covered.count >= (extent == .all ? 1 : Consolidation.manyTiny) else { return }
+    // Who wrote what covers them was stopped, maybe before its name was on the disk.
+    if !isDryRun { try listing.syncFolder() }
     for whole in chain {
       let isUseful = covered.contains { $0.name.first >= whole.name.first && $0.name.last <= whole.name.last }
       guard isUseful, let segment = try listing.segmentOrReject(whole) else { continue }

@@ -6,7 +6,7 @@ internal import MagicJournal
 extension FolderListing {
   /// A file that turned out to be damaged where its header does not show it, or is no longer there.
   mutating func reject(_ file: File, _ error: MagicDataError) {
-    runs[file.name.replica] = runs[file.name.replica].map { Runs($0.files.filter { $0.name != file.name }) }
+    runs[file.name.replica]?.remove(file.name)
     if error.code == .notFound { hasVanished = true } else { rejected.append((file.name, error)) }
     if error.code == .damaged { doubtful.append(file.name.text) }
   }
@@ -26,11 +26,10 @@ extension FolderListing {
     if error.code == .damaged { doubtful.append(checkpoint.url.lastPathComponent) }
   }
 
-  /// One whose bytes are whole and that a merge has shown to be false: it is passed over like a damaged one (K-14).
+  /// One whose bytes are whole and that a fold has shown to be false: it is passed over like a damaged one (K-14).
   mutating func rejectFalse(_ checkpoint: CheckpointFile) {
     falseCheckpoints.insert(checkpoint.url)
-    let message = "\(checkpoint.url.path) does not come to what it says: its writer was damaged. Delete it"
-    reject(checkpoint, MagicDataError(.damaged, message))
+    reject(checkpoint, checkpoint.falsehood)
   }
 
   /// Checkpoints were deleted.

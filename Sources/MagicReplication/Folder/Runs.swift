@@ -15,10 +15,24 @@ struct Runs: Sendable {
     self = Runs(files.filter { $0.name != file.name } + [file])
   }
 
+  /// Takes one away. Of many that are damaged each goes by itself, so the others are not put in order anew.
+  mutating func remove(_ name: SegmentFileName) {
+    guard let index = files(from: name.first).firstIndex(where: { $0.name == name }) else { return }
+    files.remove(at: index)
+    farthest.removeSubrange(index...)
+    while farthest.count < files.count { extend() }
+  }
+
   private mutating func append(_ file: FolderListing.File) {
-    let before = farthest.last ?? files.count
     files.append(file)
-    farthest.append(files[before].name.last >= file.name.last ? before : files.count - 1)
+    extend()
+  }
+
+  /// By the next file.
+  private mutating func extend() {
+    let index = farthest.count
+    let before = farthest.last ?? index
+    farthest.append(files[before].name.last >= files[index].name.last ? before : index)
   }
 
   /// As few files as hold all that these hold, in their order.

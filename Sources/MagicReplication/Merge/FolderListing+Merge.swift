@@ -47,7 +47,8 @@ extension FolderListing {
     let own = try DatabaseState(db).replica
     limit(to: try Branches(db).closings, floor: try JournalIndex(db).floor())
     let dropped = try UnsentAssets.dropped(db)
-    var merger = try Merger(db, milliseconds: milliseconds, there: frontier, limits: limits, accepted: accepted)
+    var merger = try Merger(
+      db, milliseconds: milliseconds, there: frontier, limits: limits, accepted: accepted, events: events)
     let before = merger.held
     let meter = ProgressMeter(events, .pull, of: waiting(after: before))
     try checkForks(JournalIndex(db), merger.held, own: own)
@@ -78,11 +79,11 @@ extension FolderListing {
     report.gaps += merger.beside.sorted { $0.key < $1.key }.map { .init(replica: $0.key.description, sequences: $0.value) }
     report.transactions = merger.transactions
     report.changes = merger.changes
-    report.conflicts = merger.conflictCount
+    report.conflicts = merger.conflicts.count
     report.heldBack = merger.heldBack.sorted { $0.key < $1.key }.map {
       .init(replica: $0.key.description, aheadMilliseconds: $0.value.milliseconds - milliseconds)
     }
-    return (report, merger.conflicts)
+    return (report, merger.conflicts.list)
   }
 
   /// Those that it takes to go on from what is held (K-16, K-20).
@@ -120,7 +121,7 @@ extension FolderListing {
     of replica: ReplicaID, _ merger: inout Merger, _ ahead: inout SegmentAhead, _ report: inout PullReport,
     _ meter: ProgressMeter
   ) throws {
-    while merger.heldBack[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
+    while merger.ahead[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
       guard let segment = try orReject(file, { try ahead.take($0) }) else { continue }
       // Read while this one is merged.
       if let file = next(after: file.name.last, of: replica) ?? following(replica, merger.held) { ahead.read(file) }

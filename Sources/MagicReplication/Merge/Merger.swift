@@ -39,11 +39,13 @@ struct Merger {
   private(set) var transactions = 0
   private(set) var changes = 0
   /// Replicas whose clocks are too far ahead, with the first stamp that waits.
-  private(set) var heldBack: [ReplicaID: Stamp] = [:]
+  var heldBack: [ReplicaID: Stamp] { ahead.merging(floorsAhead) { first, _ in first } }
+  /// Of these, of whom a transaction waits: and so does what follows it.
+  private(set) var ahead: [ReplicaID: Stamp] = [:]
+  /// Of whom checkpoints wait. What comes before the first transaction that is ahead need not wait for them.
+  private var floorsAhead: [ReplicaID: Stamp] = [:]
 
-  /// The first ones, as many as are kept.
-  private(set) var conflicts: [MagicConflict] = []
-  private(set) var conflictCount = 0
+  private(set) var conflicts: ToldConflicts
 
   /// What is void of objects that are alive, by purges alone, and is held here (K-24).
   private(set) var restored: [ObjectPurge] = []
@@ -55,9 +57,6 @@ struct Merger {
 
   /// To accept all: each id begins so.
   static let everyone: Set<String> = [""]
-
-  /// More than anybody looks at.
-  private static let maxConflicts = 1_000
 
   /// How far ahead another replica's clock may be: C-5.
   private static let bound: Int64 = 3_600_000
@@ -71,11 +70,13 @@ struct Merger {
   ///   - there: what the remote holds.
   ///   - limits: of closed ids the last sequences.
   ///   - accepted: how the ids of replicas begin of which no stamp is held back.
+  ///   - events: where it is told what lost.
   init(
     _ db: Connection, milliseconds: Int64, there: Frontier = Frontier(), limits: [ReplicaID: UInt64] = [:],
-    accepted: [String] = []
+    accepted: [String] = [], events: EventSource? = nil
   ) throws {
     (self.db, self.limits, self.accepted) = (db, limits, accepted)
+    conflicts = ToldConflicts(events)
     reader = try JournalReader(db)
     schema = reader.schema
     kinds = Array(repeating: Kind(), count: schema.types.count)
@@ -128,7 +129,7 @@ struct Merger {
     for replica in checkpoint.floor.replicas {
       guard let end = checkpoint.floor[replica], end.sequence > held[replica] else { continue }
       guard end.name.stamp.milliseconds > latest, !accepts(end.name.stamp, of: replica) else { continue }
-      (heldBack[replica], mayTake) = (end.name.stamp, false)
+      (floorsAhead[replica], mayTake) = (end.name.stamp, false)
     }
     return mayTake
   }
@@ -196,10 +197,10 @@ struct Merger {
 
   /// Whether a transaction has to wait for its time, as all that follow one of its replica that has to (C-5).
   mutating func holdsBack(_ transaction: Transaction) -> Bool {
-    if heldBack[transaction.replica] != nil { return true }
+    if ahead[transaction.replica] != nil { return true }
     let stamp = transaction.name.stamp
     guard stamp.milliseconds > latest, !accepts(stamp, of: transaction.replica) else { return false }
-    heldBack[transaction.replica] = stamp
+    ahead[transaction.replica] = stamp
     return true
   }
 
@@ -211,7 +212,7 @@ struct Merger {
     }
     for (type, objects) in contested {
       for (key, place) in objects where unfolded[type]?[key] == nil {
-        _ = try entries(key, place, of: schema.types[type].schema)
+        try forEachEntry(of: key, place, schema.types[type].schema) { _, _ in }
       }
     }
     try writer.moveClock(to: clock, db)
@@ -361,13 +362,16 @@ struct Merger {
     }
     guard latest.place.row <= mark, !differing.isEmpty, version.root != latest.root else { return true }
     told.append(end)
-    conflictCount += differing.count
-    for difference in differing.prefix(Merger.maxConflicts - conflicts.count) {
-      let value = try reader.reading { () throws(JournalError) in try latest.value(of: difference) }
-      conflicts.append(
-        ObjectConflicts(entry.objectKey, of: table.type.schema).conflict(
-          type.fields[entry.field(at: difference.index)], (entry.madeValue(at: difference.index), version),
-          lostTo: (value, Version(stamp: latest.stamp, root: latest.root))))
+    let heard = differing.prefix(conflicts.left)
+    conflicts.pass(differing.count - heard.count)
+    let object = ObjectConflicts(entry.objectKey, of: table.type.schema)
+    for difference in heard {
+      let won = try reader.reading { () throws(JournalError) in try latest.value(of: difference) }
+      let field = type.fields[entry.field(at: difference.index)]
+      conflicts.add(
+        object, ObjectConflicts.Place(slot: object.type.slots[field], element: []),
+        ObjectConflicts.Write(version: version, place: end, value: entry.madeValue(at: difference.index)),
+        ObjectConflicts.Write(version: Version(stamp: latest.stamp, root: latest.root), place: latest.place, value: won))
     }
     return true
   }
@@ -413,7 +417,7 @@ struct Merger {
   private mutating func refold(_ key: ObjectKey, _ place: ObjectPlace, _ table: ObjectTable) throws {
     let schema = table.type.schema
     var state = ObjectState()
-    for (version, _, entry) in try entries(key, place, of: schema) {
+    try forEachEntry(of: key, place, schema) { version, entry in
       state.fold(entry.operation, entry.fields, at: version, of: schema)
     }
     guard state.isAlive else { return try table.remove(key, place) }
@@ -422,18 +426,31 @@ struct Merger {
     restored += state.purged(of: schema).map { ObjectPurge(type: table.type.id, key: key, base: base, $0) }
   }
 
-  /// An object's entries. Those that were held and those that came may be in conflict.
-  private mutating func entries(
-    _ key: ObjectKey, _ place: ObjectPlace, of type: TypeSchema
-  ) throws -> [(Version, EntryPlace, Entry)] {
-    var entries: [(Version, EntryPlace, Entry)] = []
-    try reader.forEachEntry(from: place.last) { entries.append((Version(stamp: $0, root: $1), $2, $3)) }
-    guard entries.contains(where: { $0.1.row <= mark }), entries.contains(where: { $0.1.row > mark }) else { return entries }
-    var writes = ObjectConflicts(key, of: type)
-    for (version, place, entry) in entries { writes.add(entry, version, at: place) }
-    let found = writes.merged(after: mark, own: own, unsent: unsent) { told.has($0) }
-    conflictCount += found.count
-    conflicts += found.prefix(max(0, Merger.maxConflicts - conflicts.count))
-    return entries
+  /// Shows an object's entries, one at a time in memory. Those that were held and those that came may be in conflict, which is told.
+  private mutating func forEachEntry(
+    of key: ObjectKey, _ place: ObjectPlace, _ type: TypeSchema, _ body: (Version, Entry) -> Void
+  ) throws {
+    var sides = ConflictSides(type, after: mark)
+    try reader.forEachEntry(from: place.last) { stamp, root, place, entry in
+      let version = Version(stamp: stamp, root: root)
+      sides.add(entry, version, at: place)
+      body(version, entry)
+    }
+    guard sides.areTwo else { return }
+    let (object, first) = (ObjectConflicts(key, of: type), conflicts.list.count)
+    if let (lost, won) = sides.whole, isNews(lost) { return conflicts.add(object, nil, lost, won) }
+    for (place, lost, won) in sides.overtaken where isNews(lost) { conflicts.add(object, place, lost, won) }
+    guard sides.haveLate else { return }
+    try reader.forEachEntry(from: place.last) { stamp, root, place, entry in
+      for (place, lost, won) in sides.late(entry, Version(stamp: stamp, root: root), at: place) where isNews(lost) {
+        conflicts.add(object, place, lost, won)
+      }
+    }
+    conflicts.sort(from: first)
+  }
+
+  /// Whether nobody was told that a write lost, and who wrote what it lost to cannot have known it.
+  private func isNews(_ lost: ObjectConflicts.Write) -> Bool {
+    lost.place.row > mark ? !told.has(lost.place) : lost.version.root == own && lost.place.row >= unsent
   }
 }

@@ -154,7 +154,7 @@ func outsideOfReads<Element>(
 ) -> @Sendable (Element) throws -> Void {
   guard databases.allSatisfy({ $0.store.location != nil }) else { return body }
   let queue = DispatchQueue(label: "MagicData.Reading")
-  return { element in try queue.sync { try body(element) } }
+  return { element in try queue.sync { try HeldConnection.outside { try body(element) } } }
 }
 
 extension StateReader {

@@ -12,7 +12,7 @@ extension MagicData {
   /// without a database, where another try throws `exists` until they are deleted.
   /// What this database has written is on the disk too then, as before a push.
   ///
-  /// - Parameter path: as in ``init(path:)-(URL)``, in any folder that can be written to.
+  /// - Parameter path: as in ``init(path:reads:)-(URL,_)``, in any folder that can be written to.
   /// - Throws: ``MagicDataError`` with `exists`, `notFound` (no such folder), `notADatabase` (no place for one), `full` or `notAllowed`;
   ///   `CancellationError`.
   /// - Complexity: O(file). Memory is flat; SQLite's WAL grows by what is written meanwhile.

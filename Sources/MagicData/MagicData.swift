@@ -14,6 +14,16 @@ public final class MagicData: Sendable {
     case temporary
   }
 
+  /// How a database's pages are read.
+  public enum Reads: Sendable {
+    /// Each page is copied out of the file when it is needed, and some are kept: 2 MB for each connection. A read that fails is an error.
+    case copied
+    /// Pages are read where the system has them in memory: up to 2 GB of the file are mapped. Look-ups in large databases take two thirds of the time.
+    /// Of a file in an encrypted or removable volume that goes away, on a failing disk, or cut by somebody, a read that fails ends the process (`SIGBUS`)
+    /// where it would be an error else; nothing that was stored is lost by that. What a transaction reads is copied.
+    case mapped
+  }
+
   package let store: Store
 
   package init(store: Store) {
@@ -22,9 +32,9 @@ public final class MagicData: Sendable {
 
   /// Opens the program's own database, or makes it: on iOS in the app's Documents folder, elsewhere in the user's folder for application
   /// data, under the program's name.
-  /// - Throws: ``MagicDataError`` with `notFound` if this user has no such folder, `notAllowed` if it cannot be made; else as ``init(path:)-(URL)``.
-  public convenience init() async throws {
-    self.init(store: try Store(.file(try DatabaseLocation.ofProgram(), mustExist: false)))
+  /// - Throws: ``MagicDataError`` with `notFound` if this user has no such folder, `notAllowed` if it cannot be made; else as ``init(path:reads:)-(URL,_)``.
+  public convenience init(reads: Reads = .copied) async throws {
+    self.init(store: try Store(.file(try DatabaseLocation.ofProgram(), mustExist: false), reads: reads))
   }
 
   /// Opens the database at a path, or makes it.
@@ -34,15 +44,15 @@ public final class MagicData: Sendable {
   /// - Throws: ``MagicDataError`` with `notFound` (no folder above, or no `file:` URL), `notADatabase` (a file of something else, a damaged one, or the
   ///   folder of a remote), `incompatible` (of a format that this version does not know), `notAllowed`, `busy` or `full`. A file of somebody else's
   ///   is left as it is.
-  public convenience init(path: URL) async throws {
-    self.init(store: try Store(.file(DatabaseLocation(checking: path), mustExist: false)))
+  public convenience init(path: URL, reads: Reads = .copied) async throws {
+    self.init(store: try Store(.file(DatabaseLocation(checking: path), mustExist: false), reads: reads))
   }
 
-  /// Opens the database at a path, or makes it; see ``init(path:)-(URL)``.
-  /// - Throws: ``MagicDataError`` with `notFound` if the path is empty; else as ``init(path:)-(URL)``.
-  public convenience init(path: String) async throws {
+  /// Opens the database at a path, or makes it; see ``init(path:reads:)-(URL,_)``.
+  /// - Throws: ``MagicDataError`` with `notFound` if the path is empty; else as ``init(path:reads:)-(URL,_)``.
+  public convenience init(path: String, reads: Reads = .copied) async throws {
     guard !path.isEmpty else { throw MagicDataError(.notFound, "the database's path is empty") }
-    try await self.init(path: URL(fileURLWithPath: path))
+    try await self.init(path: URL(fileURLWithPath: path), reads: reads)
   }
 
   /// Closes the database, when the reads, writes and transactions that are on their way have ended. Other calls throw from then on; all that was stored is in the database file then, and none of it in SQLite's WAL beside it

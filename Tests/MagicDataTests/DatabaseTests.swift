@@ -290,6 +290,33 @@ import Testing
     #expect(frontier[state.replica] == 100)
   }
 
+  /// The file grows and shrinks while it is mapped, by this opening and by another.
+  @Test func aMappedFileIsReadAsItIs() async throws {
+    let magic = try await MagicData(path: folder["db"], reads: .mapped)
+    let other = try await MagicData(path: folder["db"])
+    for round in 1...3 {
+      let writer = round.isMultiple(of: 2) ? magic : other
+      try await writer.update(contentsOf: (0..<3_000).map { Cat("\(round), \($0)", Double($0)) })
+      #expect(try await magic.object(of: Cat.self, primary: "\(round), 2999").weight == 2_999)
+      #expect(try await magic.object(of: Cat.self).count == 3_000)
+      // The file becomes smaller than what is mapped of it.
+      #expect(try await writer.query(of: Cat.self).where { $0.weight > 9 }.remove() == 2_990)
+      try await other.store.shrink()
+      await #expect(throws: MagicDataError.self) { _ = try await magic.object(of: Cat.self, primary: "\(round), 2999") }
+      #expect(try await magic.query(of: Cat.self).sorted(by: \.weight).all().map(\.weight) == (0..<10).map(Double.init))
+      #expect(try await writer.query(of: Cat.self).remove() == 10)
+    }
+    try await magic.update(Cat("Tom", 4))
+    try await magic.close()
+    try await other.close()
+    // Now all of it is in the file.
+    let again = try await MagicData(path: folder["db"], reads: .mapped)
+    #expect(try await again.object(of: Cat.self).map(\.name) == ["Tom"])
+    #if os(Linux)
+      #expect(try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).contains("/db/default.sqlite3\n"))
+    #endif
+  }
+
   /// H-40, C-3: what one transaction has left, the next one takes for true only if nobody has written in between.
   @Test(arguments: Between.allCases) fileprivate func aTransactionGoesOnFromWhatIsThereByThen(between: Between) async throws {
     let magic = try await MagicData(path: folder["db"])

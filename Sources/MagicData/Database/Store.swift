@@ -48,12 +48,15 @@ package final class Store: Sendable {
   /// that: so there are some left for it, which are opened only if they are needed.
   private static let (maxLongReads, maxReads) = (5, 128)
   private static let writeCacheKilobytes = 16_000
+  /// SQLite maps no more.
+  private static let mostMapped = 0x7fff_0000
 
   /// - Parameters:
   ///   - isForReading: a copy of another database keeps its id until it is written to or takes part in an exchange.
   ///   - replaced: the assets of the database in whose place this one comes.
   package init(
-    _ kind: Kind, _ surroundings: Surroundings = .system, isForReading: Bool = false, replaced: ReplacedAssets? = nil
+    _ kind: Kind, _ surroundings: Surroundings = .system, reads: MagicData.Reads = .copied, isForReading: Bool = false,
+    replaced: ReplacedAssets? = nil
   ) throws {
     self.surroundings = surroundings
     self.replaced = replaced
@@ -80,7 +83,7 @@ package final class Store: Sendable {
       self.location = location
       identity = Identity(of: nil, surroundings)
       assets = AssetFolder(location.assets)
-      (file, log, database, lookUps) = try Store.open(location, mustExist: false)
+      (file, log, database, lookUps) = try Store.open(location, mustExist: false, .copied)
       gate = FileGates.gate(of: location.file)
     case .file(let location, let mustExist):
       scratch = nil
@@ -89,7 +92,7 @@ package final class Store: Sendable {
       assets = AssetFolder(location.assets)
       // Of a file that is there, before SQLite has it open: see `ifNotOpen`.
       let known = FileGates.gate(of: location.file)
-      (file, log, database, lookUps) = try Store.open(location, mustExist: mustExist)
+      (file, log, database, lookUps) = try Store.open(location, mustExist: mustExist, reads)
       gate = withExtendedLifetime(known) { FileGates.gate(of: location.file) }
     }
     do {
@@ -184,16 +187,16 @@ package final class Store: Sendable {
     try ended.get()
   }
 
-  private static func lookUps(_ file: DatabaseFile) -> LookUps {
+  private static func lookUps(_ file: DatabaseFile, _ reads: MagicData.Reads) -> LookUps {
     LookUps {
-      var configuration = Store.configuration(mustExist: true, file)
+      var configuration = Store.configuration(mustExist: true, file, reads: reads)
       configuration.readonly = true
       configuration.busyMode = .immediateError
       return try DatabaseQueue(path: file.location.file.path, configuration: configuration)
     }
   }
 
-  private static func open(_ location: DatabaseLocation, mustExist: Bool) throws -> (
+  private static func open(_ location: DatabaseLocation, mustExist: Bool, _ reads: MagicData.Reads) throws -> (
     DatabaseFile, WriteAheadLog, DatabasePool, LookUps
   ) {
     let file = DatabaseFile(location)
@@ -210,8 +213,9 @@ package final class Store: Sendable {
       try location.makeFolder()
     }
     do {
-      let pool = try openPool { try DatabasePool(path: path, configuration: configuration(mustExist: mustExist, file, log)) }
-      return (file, log, pool, lookUps(file))
+      let configuration = configuration(mustExist: mustExist, file, log, reads: reads)
+      let pool = try openPool { try DatabasePool(path: path, configuration: configuration) }
+      return (file, log, pool, lookUps(file, reads))
     } catch {
       throw MagicDataError(error, "\(path) could not be opened")
     }
@@ -234,8 +238,9 @@ package final class Store: Sendable {
   /// - Parameters:
   ///   - file: `nil` in memory.
   ///   - log: for who writes to a file.
-  private static func configuration(mustExist: Bool, _ file: DatabaseFile? = nil, _ log: WriteAheadLog? = nil) -> Configuration
-  {
+  private static func configuration(
+    mustExist: Bool, _ file: DatabaseFile? = nil, _ log: WriteAheadLog? = nil, reads: MagicData.Reads = .copied
+  ) -> Configuration {
     var configuration = Configuration()
     configuration.maximumReaderCount = maxReads
     configuration.busyMode = .timeout(busySeconds)
@@ -250,7 +255,11 @@ package final class Store: Sendable {
       RowFunction.add(to: db)
       NextEntry.addFunction(to: db)
       try recognise(db, mustExist: mustExist)
-      guard !db.configuration.readonly else { return }
+      guard !db.configuration.readonly else {
+        // Who writes does not: a read that fails has to roll the transaction back.
+        if reads == .mapped { try db.execute(sql: "PRAGMA mmap_size = \(mostMapped)") }
+        return
+      }
       if file != nil { leaveRollbackMode(db) }
       // What a large transaction writes in any order goes into the WAL once, and not as often as SQLite's own 2 MB push it out.
       try db.execute(sql: "PRAGMA cache_size = -\(writeCacheKilobytes)")

@@ -4,7 +4,8 @@ import MagicData
 /// Fetch all, stream all, and look-ups of single objects.
 extension Case {
   static func fetches(_ sizes: Sizes) -> [Case] {
-    sizes.steps.flatMap { [fetchAll($0, sizes), readValues($0), streamAll($0), lookUp($0, sizes)] } + [lookUps(in: sizes.most)]
+    sizes.steps.flatMap { [fetchAll($0, sizes), readValues($0), streamAll($0), lookUp($0, sizes)] }
+      + [lookUps(in: sizes.most, .copied), lookUps(in: sizes.most, .mapped)]
   }
 
   private static func fetchAll(_ size: Int, _ sizes: Sizes) -> Case {
@@ -81,14 +82,17 @@ extension Case {
   }
 
   /// Both sides are ours: how the cost grows with the database.
-  private static func lookUps(in most: Int) -> Case {
+  private static func lookUps(in most: Int, _ reads: MagicData.Reads) -> Case {
     let (few, small) = (2_000, min(10_000, most / 10))
-    return Case(
-      name: "point look-up, against \(small.grouped)", size: most, count: few, target: .ratio(1.3)
-    ) { workspace in
+    let name =
+      switch reads {
+      case .copied: "point look-up, against \(small.grouped)"
+      case .mapped: "point look-up in a mapped file, against \(small.grouped)"
+      }
+    return Case(name: name, size: most, count: few, target: .ratio(1.3)) { workspace in
       var sides: [Side] = []
       for size in [most, small] {
-        let magic = try await MagicData(path: try await workspace.specimens(size).file("ours"))
+        let magic = try await MagicData(path: try await workspace.specimens(size).file("ours"), reads: reads)
         let ids = spread(few, over: size)
         sides.append(
           Side("of \(size.grouped)") { _ in

@@ -23,7 +23,7 @@ public struct MagicDataError: Error, Sendable, CustomStringConvertible {
     case query
     /// A value or a transaction is above a limit.
     case tooLarge
-    /// The transaction is over, or was not used where it has to be.
+    /// The transaction is over, or was not used where it has to be; or what reads a value asks the database that is being read.
     case transaction
     /// Somebody else holds the database: another process or, where a call blocks, a writer of this one; try again.
     case busy

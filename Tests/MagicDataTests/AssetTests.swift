@@ -162,6 +162,24 @@ struct Film: MagicObject {
     #expect(same.text.path == nil)
   }
 
+  @Test func anAssetThatIsSetToNilKeepsItsExtension() async throws {
+    let magic = try await MagicData(path: database)
+    let paper = Paper("a", "x")
+    paper.text = .init(value: "x", pathExtension: "txt")
+    paper.text.value = nil
+    #expect(paper.text.value == nil)
+    paper.text.value = "y"
+    try await magic.update(paper)
+    #expect(try files() == [name("y") + ".txt"])
+    // Of one that is stored nothing tells it.
+    paper.text.value = nil
+    try await magic.update(paper)
+    let same = try #require(try await magic.object(of: Paper.self).first)
+    same.text.value = "z"
+    try await magic.update(same)
+    #expect(try files() == [name("z")])
+  }
+
   @Test func anExtensionThatIsNoneIsRefusedByName() async throws {
     let magic = try await MagicData(path: database)
     for bad in [".txt", "../x", "a/b", "ü", String(repeating: "x", count: 33), "x\0"] {

@@ -67,6 +67,17 @@ import Testing
           .where { book in (1...count).map { book.year == $0 }.reduce(book.year == 0) { $0 || $1 } }.count() == 1)
     }
     #expect(try await statements() <= before + 2)
+    for count in 40..<60 {
+      let either: @Sendable (MagicFields<Book>) -> MagicPredicate = { fields in
+        (1..<count).reduce(fields.year == 0) { (chain: MagicPredicate, year: Int) in chain || fields.year == year }
+      }
+      let neither: @Sendable (MagicFields<Book>) -> MagicPredicate = { fields in
+        (2..<count).reduce(fields.year != 0) { (chain: MagicPredicate, year: Int) in chain && fields.year != year }
+      }
+      #expect(try await magic.query(of: Book.self).where(either).count() == 1)
+      #expect(try await magic.query(of: Book.self).where(neither).all().count == 1)
+    }
+    #expect(try await statements() <= before + 2)
   }
 
   @Test func manyListsTakeAsManyValuesAsAQueryDoes() async throws {
@@ -93,6 +104,22 @@ import Testing
       try await titles(magic.query(of: Book.self).sorted(by: \.rating, .descending).then(by: \.title)) == [
         "Sand", "Sea", "Sun", "Star", "Moon",
       ])
+  }
+
+  /// A default is one as well, and so are two that are stored in different ways.
+  @Test func aNaNThatIsADefaultIsOneAmongOthers() async throws {
+    for (id, level) in [("a", Double.nan), ("b", 0), ("c", 1), ("d", -Double.nan), ("e", -1)] {
+      let gauge = Gauge()
+      (gauge.id, gauge.level) = (id, level)
+      try await magic.update(gauge)
+    }
+    try await magic.store.write { db in try db.execute(sql: "UPDATE Gauge SET level = NULL WHERE id = 'b'") }
+    func ids(_ direction: MagicQuery<Gauge>.Direction) async throws -> [String] {
+      try await magic.query(of: Gauge.self).sorted(by: \.level, direction).then(by: \.id).all().map(\.id)
+    }
+    #expect(try await ids(.ascending) == ["e", "c", "a", "b", "d"])
+    #expect(try await ids(.descending) == ["a", "b", "d", "c", "e"])
+    #expect(try await magic.query(of: Gauge.self).max(of: \.level) == 1)
   }
 
   @Test func conditionsOrderAndPartsAreCombined() async throws {
@@ -465,6 +492,12 @@ import Testing
     let long = Array(0..<10_000)
     #expect(try await titles(magic.query(of: Book.self).where { $0.pages.isIn(long) && $0.year.isIn(long) }) == ["a"])
   }
+}
+
+private struct Gauge: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var level: Double = .nan
+  init() {}
 }
 
 private struct Posting: MagicObject {

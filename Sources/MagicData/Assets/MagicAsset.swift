@@ -33,14 +33,19 @@ public struct MagicAsset<Element: MagicAssetConvert>: Magical {
   /// - Parameter pathExtension: for the file's name, for programs that open it: 1 to 32 ASCII letters and digits, without the dot; an empty one is none. With any other an
   ///   update throws ``MagicDataError`` with `value`.
   public init(value: Element, pathExtension: String? = nil) {
-    given = value
+    self.init(given: value, pathExtension: pathExtension)
+  }
+
+  private init(given: Element?, pathExtension: String?) {
+    self.given = given
     place = AssetPlace(pathExtension: pathExtension)
   }
 
   /// The value; nil if there is none, and also if its file is missing or damaged: ``load()`` tells these apart.
   ///
   /// Each reading of a fetched asset reads the file and checks it; keep what is needed more than once. To assign makes another
-  /// asset with the same extension; to a property that was never set, assign a `MagicAsset(value:)`.
+  /// asset with the same extension, which one that was set to nil keeps until it is fetched: what is stored as null has none. To a property that was never set, assign a
+  /// `MagicAsset(value:)`.
   ///
   /// - Complexity: O(*n*) in the size of the content.
   public var value: Element? {
@@ -48,7 +53,7 @@ public struct MagicAsset<Element: MagicAssetConvert>: Magical {
       do { return try load() } catch { return nil }
     }
     set {
-      self = newValue.map { MagicAsset(value: $0, pathExtension: place.pathExtension) } ?? MagicAsset()
+      self = MagicAsset(given: newValue, pathExtension: place.pathExtension)
     }
   }
 

@@ -31,7 +31,9 @@ extension Store {
     guard assets.hasUnsettled else { return }
     var names = assets.takeUnsettled()
     do {
-      let parts = try database.writeWithoutTransaction { [names] db in try unsettledAssets(names, db) }
+      let parts = try accessing {
+        try database.writeWithoutTransaction { [names] db in try unsettledAssets(names, db) }
+      }
       names.formUnion(parts.joined())
       for part in parts { try writeBlocking { db in try settle(part, db) } }
     } catch {

@@ -18,10 +18,12 @@ extension MagicData {
 
     private var scope: Scope { .database(store) }
 
-    /// Opens the program's own database, or makes it; see ``MagicData/init()``.
-    public static func open() throws -> MagicData { try open(.file(DatabaseLocation.ofProgram(), mustExist: false)) }
+    /// Opens the program's own database, or makes it; see ``MagicData/init(reads:)``.
+    public static func open(reads: MagicData.Reads = .copied) throws -> MagicData {
+      try open(.file(DatabaseLocation.ofProgram(), mustExist: false), reads)
+    }
 
-    /// Opens the database at a path, or makes it; see ``MagicData/init(path:)-(URL)``.
+    /// Opens the database at a path, or makes it; see ``MagicData/init(path:reads:)-(URL,_)``.
     ///
     /// ```swift
     /// let magic = try MagicData.Blocking.open(path: url)
@@ -31,8 +33,8 @@ extension MagicData {
     ///
     /// It may wait ten seconds for another process, on the main thread as well.
     /// - Throws: ``MagicDataError`` with `notFound`, `notADatabase`, `incompatible`, `notAllowed`, `full` or `busy`.
-    public static func open(path: URL) throws -> MagicData {
-      try open(.file(DatabaseLocation(checking: path), mustExist: false))
+    public static func open(path: URL, reads: MagicData.Reads = .copied) throws -> MagicData {
+      try open(.file(DatabaseLocation(checking: path), mustExist: false), reads)
     }
 
     /// Makes an empty database that goes away with the instance.
@@ -43,7 +45,9 @@ extension MagicData {
       }
     }
 
-    private static func open(_ place: Store.Kind) throws -> MagicData { MagicData(store: try Store(place)) }
+    private static func open(_ place: Store.Kind, _ reads: MagicData.Reads = .copied) throws -> MagicData {
+      MagicData(store: try Store(place, reads: reads))
+    }
 
     /// Closes the database; see ``MagicData/close()``. Waits for reads and writes that are on their way, on the main thread and in a task for a second.
     /// - Throws: ``MagicDataError`` with `busy` if they last longer, and the database is open as before.

@@ -72,7 +72,7 @@ extension OpenTransaction {
     guard let held else { preconditionFailure("a transaction that blocks holds its connection") }
     return try Store.failing("the transaction could not go on") {
       try OpenTransaction.check(held)
-      return try body(held)
+      return try HeldConnection.run(of: store) { try body(held) }
     }
   }
 }

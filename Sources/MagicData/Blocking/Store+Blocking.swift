@@ -13,6 +13,7 @@ extension Store {
   }
 
   func exclusivelyBlocking<Result>(_ body: () throws -> Result) throws -> Result {
+    try HeldConnection.checkNone(of: self)
     try checkOutsideTransaction()
     guard gate.enter(within: Store.patience) else {
       throw MagicDataError(
@@ -32,7 +33,9 @@ extension Store {
 
   package func readBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
     func read() throws -> Result {
-      try Store.failing("the database could not be read") { try accessing { try database.read(body) } }
+      try Store.failing("the database could not be read") {
+        try accessing { try database.read { db in try HeldConnection.run(of: self) { try body(db) } } }
+      }
     }
     // In memory there is one connection, and a transaction may be open on it.
     return database is DatabaseQueue ? try exclusivelyBlocking(read) : try read()

@@ -59,8 +59,9 @@ final class Accesses: @unchecked Sendable {
 }
 
 extension Store {
-  /// One access, on the caller's thread.
+  /// One access, on the caller's thread, which has no other connection of the database than a transaction's.
   func accessing<Result>(_ body: () throws -> Result) throws -> Result {
+    try HeldConnection.checkNone(of: self)
     try accesses.enter(isPart: isInItsTransaction)
     defer { accesses.leave() }
     return try body()
@@ -77,6 +78,7 @@ extension Store {
 
   /// For who waits until nobody is in.
   func checkOutsideItsTransaction() throws {
+    try HeldConnection.checkNone(of: self)
     guard !isInItsTransaction else {
       throw MagicDataError(
         .transaction, "within a transaction the database cannot be closed; it would wait for the transaction to end")
@@ -84,5 +86,5 @@ extension Store {
   }
 
   /// Whether this is the body of a transaction, which is an access.
-  private var isInItsTransaction: Bool { RunningTransaction.current?.isOf(self) == true }
+  private var isInItsTransaction: Bool { RunningTransaction.isOf(self) }
 }

@@ -41,7 +41,7 @@ extension Store {
   }
 
   func checkOutsideTransaction() throws {
-    guard RunningTransaction.current?.holds(self) != true else {
+    guard !RunningTransaction.holds(self) else {
       throw MagicDataError(
         .transaction, "within a transaction, use the one that its body was given; on the database this would wait for itself")
     }
@@ -53,7 +53,9 @@ extension Store {
     try await longReads.enter()
     defer { longReads.leave() }
     return try await Store.failing("the database could not be read") {
-      try await accessing { try await database.read(body) }
+      try await accessing {
+        try await database.read { [self] db in try HeldConnection.run(of: self) { try body(db) } }
+      }
     }
   }
 
@@ -98,10 +100,20 @@ extension Store {
     await turns.take()
     guard let lookUps else {
       return try await exclusively {
-        try Store.failing(failed) { try accessing { try database.read { db in try FetchedRow.find(key, type, db) } } }
+        try Store.failing(failed) {
+          try accessing {
+            try database.read { db in try HeldConnection.run(of: self) { try FetchedRow.find(key, type, db) } }
+          }
+        }
       }
     }
-    if let row = try Store.failing(failed, { try lookUps.read(type.selectByKey) { try FetchedRow.find(key, type, $0) } }) {
+    func find() throws -> FetchedRow?? {
+      try lookUps.read(type.selectByKey) { try FetchedRow.find(key, type, $0) }
+    }
+    // Without former kinds nothing of the app's own runs there.
+    if let row = try Store.failing(
+      failed, { try type.former.isEmpty ? find() : HeldConnection.run(of: self, find) })
+    {
       return row
     }
     return try await read { db in try FetchedRow.find(key, type, db) }
@@ -115,8 +127,10 @@ extension Store {
     try Task.checkCancellation()
     return try Store.failing("the database could not be read") {
       try lookUps?.read { db in
-        if isOneStatement { return try db.within(duration, body) }
-        return try db.atOneMoment { db in try db.within(duration, body) }
+        try HeldConnection.run(of: self) { () -> Result? in
+          if isOneStatement { return try db.within(duration, body) }
+          return try db.atOneMoment { db in try db.within(duration, body) }
+        }
       } ?? nil
     }
   }
@@ -143,8 +157,10 @@ extension Store {
     try Store.failing("the database could not be read") {
       try accessing {
         // There is one connection, and the caller may be the body of a transaction that blocks, within an access to it.
-        if let memory = database as? DatabaseQueue { return try memory.unsafeReentrantRead(body) }
-        return try database.read(body)
+        if let memory = database as? DatabaseQueue {
+          return try memory.unsafeReentrantRead { db in try HeldConnection.run(of: self) { try body(db) } }
+        }
+        return try database.read { db in try HeldConnection.run(of: self) { try body(db) } }
       }
     }
   }
@@ -205,7 +221,9 @@ extension Store {
     _ doing: String, _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
     await turns.take()
-    return try Store.failing(doing) { try database.writeWithoutTransaction(body) }
+    return try Store.failing(doing) {
+      try database.writeWithoutTransaction { db in try HeldConnection.run(of: self) { try body(db) } }
+    }
   }
 
   // MARK: Errors

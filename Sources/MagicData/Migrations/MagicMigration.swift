@@ -79,7 +79,8 @@ public struct MagicMigration {
   /// - Parameters:
   ///   - name: what the values are stored under: the property's name or, of one that was renamed, its first.
   ///   - former: what the property was.
-  ///   - convert: is called for each fetched value, on any thread. If it throws, the value counts as one that cannot be read: a property with
+  ///   - convert: is called for each fetched value, on any thread, while the database is read: what it asks of that through ``MagicData/blocking`` throws
+  ///     ``MagicDataError`` with `transaction`, and it must not wait for anybody who asks. If it throws, the value counts as one that cannot be read: a property with
   ///     a default, or that may be `nil`, shows that, and without one the object is not shown.
   public static func converted<Object: MagicObject, Former: Magical, Value: Magical>(
     _ name: String, from former: Former.Type, to property: KeyPath<Object, MagicValue<Value>>,

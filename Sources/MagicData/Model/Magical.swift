@@ -13,6 +13,9 @@ public protocol Magical: SendableMetatype {
   var magicValue: Value { get throws }
 
   /// Reads a stored value; throws ``MagicDataError`` if it is not one of this type.
+  ///
+  /// It is told by the value alone, and called on any thread, also while the database is read: what it asks of that through ``MagicData/blocking`` throws ``MagicDataError`` with
+  /// `transaction` then, and it must not wait for anybody who asks.
   init(magicValue: Value) throws
 }
 

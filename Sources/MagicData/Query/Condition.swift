@@ -33,18 +33,35 @@ indirect enum Condition: Sendable {
 
   // Long chains stay flat: SQLite takes expressions of a limited depth.
 
-  static func both(_ left: Condition, _ right: Condition) -> Condition {
-    guard case .all(let more) = right else { return .all(left.conjuncts.joined(right)) }
-    return .all(more.reduce(left.conjuncts) { $0.joined($1) })
+  static func both(_ left: Condition, _ right: Condition) -> Condition { joined([left, right], isEither: false) }
+  static func either(_ left: Condition, _ right: Condition) -> Condition { joined([left, right], isEither: true) }
+
+  /// All of the parts, or one of them. What is asked of one and the same object is looked up together.
+  static func joined(_ parts: [Condition], isEither: Bool) -> Condition {
+    var joined: [Condition] = []
+    joined.reserveCapacity(parts.count)
+    // By property what is asked of the objects that it holds, and where that is to stand.
+    var held: [Int: (place: Int, hop: Hop, parts: [Condition])] = [:]
+    for part in parts.lazy.flatMap({ $0.parts(isEither: isEither) }) {
+      if case .holds(let hop, let inner) = part, isEither || !hop.isMany {
+        held[hop.property, default: (joined.count, hop, [])].parts.append(inner)
+        guard held[hop.property]?.parts.count == 1 else { continue }
+      }
+      joined.append(part)
+    }
+    for (place, hop, parts) in held.values where parts.count > 1 {
+      joined[place] = .holds(hop, .joined(parts, isEither: isEither))
+    }
+    return isEither ? .any(joined) : .all(joined)
   }
 
-  static func either(_ left: Condition, _ right: Condition) -> Condition {
-    guard case .any(let more) = right else { return .any(left.disjuncts.joined(right, isEither: true)) }
-    return .any(more.reduce(left.disjuncts) { $0.joined($1, isEither: true) })
+  private func parts(isEither: Bool) -> [Condition] {
+    switch self {
+    case .all(let parts) where !isEither: parts
+    case .any(let parts) where isEither: parts
+    default: [self]
+    }
   }
-
-  private var conjuncts: [Condition] { if case .all(let parts) = self { parts } else { [self] } }
-  private var disjuncts: [Condition] { if case .any(let parts) = self { parts } else { [self] } }
 
   /// Calls `body` for each way to a property, and for each hop of it, whose end is then asked about by itself.
   func forEachRoute(_ body: (PropertyRoute) -> Void, _ into: (Hop, Condition) -> Void) {
@@ -60,21 +77,6 @@ indirect enum Condition: Sendable {
     case .all(let parts), .any(let parts): for part in parts { part.forEachRoute(body, into) }
     case .not(let inner): inner.forEachRoute(body, into)
     }
-  }
-}
-
-extension [Condition] {
-  /// One condition more. What is asked of one and the same object is looked up together.
-  fileprivate func joined(_ part: Condition, isEither: Bool = false) -> [Condition] {
-    if case .holds(let hop, let inner) = part, isEither || !hop.isMany {
-      for (index, other) in enumerated() {
-        guard case .holds(let known, let before) = other, known.property == hop.property else { continue }
-        var parts = self
-        parts[index] = .holds(hop, isEither ? .either(before, inner) : .both(before, inner))
-        return parts
-      }
-    }
-    return self + [part]
   }
 }
 

@@ -4,8 +4,9 @@
 /// database knows nothing: the query throws ``MagicDataError`` with `query` when it is run, and loads nothing.
 ///
 /// A property that holds an object has that object's properties, up to eight relations deep: `$0.author.name == "W"`. Where an object of the way is not there
-/// (it is nil, was removed, or has not arrived), nothing can be said of it: each comparison is false, and its negation true, as if the property
-/// behind it were nil. So `$0.author.name != "W"` is true of a book without an author; `$0.author != nil && $0.author.name != "W"` is not.
+/// (it is nil, was removed, or has not arrived), nothing can be said of it: each comparison with a value is false, and its negation true, as if the property
+/// behind it were nil. So `$0.author.name != "W"` is true of a book without an author; `$0.author != nil && $0.author.name != "W"` is not. Two properties that are both not there are
+/// equal, as nil is to nil: `$0.author.name == $0.editor.name` is true of a book without either.
 @dynamicMemberLookup
 public struct MagicFields<Object: MagicObject> {
   let magicRoot: FieldsRoot

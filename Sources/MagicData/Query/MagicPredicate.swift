@@ -2,10 +2,14 @@
 public struct MagicPredicate: Sendable {
   /// Whose objects it is about.
   let root: FieldsRoot
-  private let made: Result<Condition, MagicDataError>
+  private let made: Result<ConditionChain.Part, MagicDataError>
 
   /// An error waits until the query is run.
   init(_ root: FieldsRoot, _ make: () throws -> Condition) {
+    self.init(of: root) { .one(try make()) }
+  }
+
+  private init(of root: FieldsRoot, _ make: () throws -> ConditionChain.Part) {
     self.root = root
     do {
       made = .success(try make())
@@ -14,19 +18,23 @@ public struct MagicPredicate: Sendable {
     }
   }
 
-  fileprivate init(_ left: MagicPredicate, _ right: MagicPredicate, _ join: (Condition, Condition) -> Condition) {
-    self.init(left.root) { join(try left.condition(on: left.root), try right.condition(on: left.root)) }
+  fileprivate init(_ left: MagicPredicate, _ right: MagicPredicate, isEither: Bool) {
+    self.init(of: left.root) {
+      .chain(.joined(try left.part(on: left.root), try right.part(on: left.root), isEither: isEither))
+    }
   }
 
   init(not predicate: MagicPredicate) {
     self.init(predicate.root) {
-      let inner = try predicate.made.get()
+      let inner = try predicate.made.get().condition
       return if case .not(let twice) = inner { twice } else { .not(inner) }
     }
   }
 
   /// - Throws: `MagicDataError` with `query` if it is about others.
-  func condition(on root: FieldsRoot) throws -> Condition {
+  func condition(on root: FieldsRoot) throws -> Condition { try part(on: root).condition }
+
+  private func part(on root: FieldsRoot) throws -> ConditionChain.Part {
     guard self.root === root else { throw MagicPredicate.isAboutOthers }
     return try made.get()
   }
@@ -46,11 +54,11 @@ extension MagicPredicate: MagicCondition {
 
 extension MagicCondition {
   public static func && (left: Self, right: some MagicCondition) -> MagicPredicate {
-    MagicPredicate(left.magicPredicate, right.magicPredicate, Condition.both)
+    MagicPredicate(left.magicPredicate, right.magicPredicate, isEither: false)
   }
 
   public static func || (left: Self, right: some MagicCondition) -> MagicPredicate {
-    MagicPredicate(left.magicPredicate, right.magicPredicate, Condition.either)
+    MagicPredicate(left.magicPredicate, right.magicPredicate, isEither: true)
   }
 
   public static prefix func ! (predicate: Self) -> MagicPredicate {

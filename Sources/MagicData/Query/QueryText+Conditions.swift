@@ -40,6 +40,7 @@ extension QueryText {
     case .all(let parts) where parts.count == 1:
       append(parts[0], of: subject, isFound: isFound)
     case .all(let parts):
+      noteChain(of: parts.count)
       // One part finds the objects; the others are asked of those.
       let accesses = isFound ? [] : parts.map { types.access($0, of: subject.type) }
       let finder = accesses.max().flatMap { best in best == .scan ? nil : accesses.firstIndex(of: best) }
@@ -48,12 +49,18 @@ extension QueryText {
         none: "1",
         of: subject, isRoot: isRoot)
     case .any(let parts):
+      noteChain(of: parts.count)
       appendAll(parts.map { ($0, isFound) }[...], " OR ", none: "0", of: subject, isRoot: false)
     case .not(let inner):
       add("(")
       append(inner, of: subject, isFound: isFound)
       add(") IS NOT TRUE")
     }
+  }
+
+  /// A long chain has a text for each length, and no other to be filled up to.
+  private mutating func noteChain(of count: Int) {
+    if count > QueryText.mostSharedParts { isOneLength = true }
   }
 
   /// Halves within halves: SQLite takes expressions of a depth of 1,000. The ANDs of the root, if they are not so many, stay in a row, as one with what is before them.
@@ -150,7 +157,7 @@ extension QueryText {
     while count < listed.count { count *= 2 }
     if count > 1_024 || hasMany {
       count = listed.count
-      hasLongList = true
+      isOneLength = true
     }
     add("(\(Array(repeating: "?", count: count).joined(separator: ", ")))")
     bind(listed)
@@ -203,7 +210,8 @@ extension QueryText {
     let value =
       isReal
       ? "CASE WHEN \(column) = \(QueryText.negativeZero) THEN 0.0 WHEN \(column) > 9e999 THEN X'' ELSE \(column) END" : column
-    if let standing = subject.type.standing(property) { add("coalesce(\(value), ?)", standing.withoutSign) } else { add(value) }
+    guard let standing = subject.type.standing(property) else { return add(value) }
+    add("coalesce(\(value), ?)", standing.isNaN ? .bytes([]) : standing.withoutSign)
   }
 
   /// As it is stored (V-11).

@@ -8,8 +8,9 @@ struct QueryText {
   let types: QueryTypes
   let exceptions: ColumnExceptions
   /// Whether it may come again with other values: a long list, or chain, has a text for each length, and such a statement takes a hundred kilobytes and more.
-  var isShared: Bool { !hasLongList && values.count <= QueryText.mostShared }
-  var hasLongList = false
+  var isShared: Bool { !isOneLength && values.count <= QueryText.mostShared }
+  /// Whether it has a list, or a chain, of a length that hardly comes again.
+  var isOneLength = false
   /// The names of the tables in whose scope the text is.
   var names = TakenNames()
 
@@ -18,6 +19,9 @@ struct QueryText {
 
   /// The values of a text that is kept for others: above what a list is filled up to, with room for what is asked beside it.
   private static let mostShared = 1_536
+
+  /// The parts of a chain in such a text: an app writes so many, and those of a longer one come from a loop.
+  static let mostSharedParts = 32
 
   private init(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws {
     try plan.check()

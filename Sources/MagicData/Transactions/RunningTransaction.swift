@@ -1,28 +1,33 @@
-/// The transactions whose bodies this task is in, innermost first: whoever waits for the gate of one of them would wait for itself.
+/// A transaction whose body this task is in: whoever waits for its gate would wait for itself.
 ///
 /// Tasks that a body starts inherit it, and may go on when the transaction is over; so it knows when that is.
 final class RunningTransaction: Sendable {
-  @TaskLocal static var current: RunningTransaction?
+  /// All of them, each by itself: one that led to the one around it would keep those that are over, where each body starts a task for the next transaction.
+  @TaskLocal static var current: [RunningTransaction] = []
 
   /// Another opening of the same file has the same one.
   private let gate: ObjectIdentifier
   private let store: ObjectIdentifier
-  private let outer: RunningTransaction?
-  private let isOver = Locked(false)
+  private let over = Locked(false)
 
-  private init(of store: Store, within outer: RunningTransaction?) {
+  private init(of store: Store) {
     (gate, self.store) = (ObjectIdentifier(store.gate), ObjectIdentifier(store))
-    self.outer = outer
   }
+
+  private var isOver: Bool { over.withLock { $0 } }
+  private func end() { over.withLock { $0 = true } }
+
+  /// With those around it that go on.
+  private var all: [RunningTransaction] { RunningTransaction.current.filter { !$0.isOver } + [self] }
 
   /// - Parameter isolation: the caller's. `withValue` runs a closure there only if the closure captures it, and objects must not leave it.
   static func run<Result>(
     of store: Store, isolation: isolated (any Actor)? = #isolation,
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
-    let running = RunningTransaction(of: store, within: current)
-    defer { running.isOver.withLock { $0 = true } }
-    return try await $current.withValue(running) {
+    let running = RunningTransaction(of: store)
+    defer { running.end() }
+    return try await $current.withValue(running.all) {
       _ = isolation
       return try await body()
     }
@@ -30,19 +35,18 @@ final class RunningTransaction: Sendable {
 
   /// The same for a body that blocks.
   static func run<Result>(blocking store: Store, _ body: () throws -> Result) throws -> Result {
-    let running = RunningTransaction(of: store, within: current)
-    defer { running.isOver.withLock { $0 = true } }
-    return try $current.withValue(running, operation: body)
+    let running = RunningTransaction(of: store)
+    defer { running.end() }
+    return try $current.withValue(running.all, operation: body)
   }
 
   /// Whether one of them, which is not over, is this very opening's.
-  func isOf(_ store: Store) -> Bool {
-    if self.store == ObjectIdentifier(store), !isOver.withLock({ $0 }) { return true }
-    return outer?.isOf(store) ?? false
+  static func isOf(_ store: Store) -> Bool {
+    current.contains { $0.store == ObjectIdentifier(store) && !$0.isOver }
   }
 
-  func holds(_ store: Store) -> Bool {
-    if gate == ObjectIdentifier(store.gate), !isOver.withLock({ $0 }) { return true }
-    return outer?.holds(store) ?? false
+  /// Whether one of them, which is not over, has the gate.
+  static func holds(_ store: Store) -> Bool {
+    current.contains { $0.gate == ObjectIdentifier(store.gate) && !$0.isOver }
   }
 }

@@ -27,7 +27,8 @@ package final class EntryListing: @unchecked Sendable {
     return (report, told)
   }
 
-  /// The same, once it is there: a folder on a share may be away for a while, which is known before anything of it is read.
+  /// The same, once it is there: a folder on a share may be away for a while, or there is no room to look at its checkpoints,
+  /// which is known before anything of it is printed.
   package func printOnceThere(
     _ source: JournalSource, _ selection: LogSelection, after: Told
   ) async throws -> (report: MagicReadReport, told: Told) {
@@ -35,7 +36,7 @@ package final class EntryListing: @unchecked Sendable {
     while true {
       do {
         return try await print(source, selection, after: after)
-      } catch let error as MagicDataError where source.isFolder && error.code == .notFound {
+      } catch let error as MagicDataError where source.isFolder && [.notFound, .full].contains(error.code) {
         let pause = backOff.next()
         try output.tell(error, retryingAfter: pause)
         try await Task.sleep(for: pause)

@@ -24,17 +24,34 @@ enum CheckpointLook: Sendable {
 /// What was seen of the checkpoints of a folder, of which a program may ask several things in turn: one that has not changed is
 /// not folded again.
 final class CheckpointLooks: Sendable {
-  private let known = Locked<[URL: (state: OpenFile.State, look: CheckpointLook)]>([:])
+  /// Of a file as it is on the disk, under the header that was read of it: another one of the same floor has the same name.
+  private struct Known {
+    let state: OpenFile.State
+    let digest: Identifier
+    let look: CheckpointLook
+  }
+
+  private let known = Locked<[URL: Known]>([:])
 
   func look(at checkpoint: CheckpointFile, _ checkCancelled: () throws -> Void) throws -> CheckpointLook {
     let (now, state) = (Date(), OpenFile.State(of: checkpoint.url))
-    if let known = known.withLock({ $0[checkpoint.url] }), known.state == state { return known.look }
+    let digest = checkpoint.header.digest
+    if let known = known.withLock({ $0[checkpoint.url] }), known.state == state, known.digest == digest { return known.look }
     let look = try CheckpointLook(at: checkpoint, checkCancelled)
+    if case .isFalse = look {
+      do {
+        guard try CheckpointFile.header(of: checkpoint.url).digest == digest else {
+          throw MagicDataError(.notFound, "\(checkpoint.url.path) was replaced while it was read; try again")
+        }
+      } catch let error as MagicDataError {
+        return .unreadable(error)
+      }
+    }
     if case .unreadable(let error) = look {
       // It may be on its way, or the reader may be the one who is ill.
       guard error.code == .damaged || error.code == .tooLarge, state?.isOlder(than: now) == true else { return look }
     }
-    if let state { known.withLock { $0[checkpoint.url] = (state, look) } }
+    if let state { known.withLock { $0[checkpoint.url] = Known(state: state, digest: digest, look: look) } }
     return look
   }
 }

@@ -53,13 +53,18 @@ public struct MagicReadReport: Sendable, Equatable {
     return first.joined(self)
   }
 
-  /// What is lacking after another reading has gone on from what was told after this one: what was missing and was looked for
-  /// again is said again if it still is. What a checkpoint has kept is lacking until it was told.
-  package func followed(by next: MagicReadReport, after told: Told) -> MagicReadReport {
+  /// What is lacking after another reading has gone on from this one: what was missing is until it was told, also where a
+  /// compaction has given it up meanwhile.
+  ///
+  /// - Parameter told: what was told by both.
+  package func followed(by next: MagicReadReport, told: Told) -> MagicReadReport {
     var first = self
-    first.gaps.removeAll { gap in ReplicaID(gap.replica).map { told.isOpen(gap.sequences.lowerBound, of: $0) } ?? false }
-    let awaited = Set(told.awaited.map(\.path)).union(next.settled)
-    first.unread.removeAll { awaited.contains($0.path) }
+    first.gaps.removeAll { gap in ReplicaID(gap.replica).map { !told.lacks(gap.sequences, of: $0) } ?? false }
+    first.unread.removeAll { file in
+      if next.settled.contains(file.path) { return true }
+      guard let name = SegmentFileName(URL(fileURLWithPath: file.path).lastPathComponent) else { return false }
+      return !told.lacks(name.first...name.last, of: name.replica)
+    }
     return first.isComplete ? next : first
   }
 

@@ -56,16 +56,16 @@ package struct Told: Sendable {
   /// Whether something at or below a checkpoint's floor was not told, nor what is kept of it.
   func lacks(below checkpoint: CheckpointFile) -> Bool {
     let floor = checkpoint.floor.frontier
-    return floor.replicas.contains { !untold(Hole(sequences: 1...floor[$0], before: nil), of: $0).isEmpty }
+    return floor.replicas.contains { lacks(1...floor[$0], of: $0) }
+  }
+
+  /// Whether some of the transactions are still to be told.
+  func lacks(_ sequences: ClosedRange<UInt64>, of replica: ReplicaID) -> Bool {
+    !untold(Hole(sequences: sequences, before: nil), of: replica).isEmpty
   }
 
   /// Whether a transaction is still to be told, though later ones were.
   func lacks(_ sequence: UInt64, of replica: ReplicaID) -> Bool { !holes(of: replica, within: sequence...sequence).isEmpty }
-
-  /// Whether a reading that goes on from here tells anew what is lacking from a sequence on.
-  func isOpen(_ sequence: UInt64, of replica: ReplicaID) -> Bool {
-    sequence > last[replica] || lacks(sequence, of: replica)
-  }
 
   private func holes(of replica: ReplicaID, within sequences: ClosedRange<UInt64>) -> ArraySlice<Hole> {
     guard let holes = holes[replica] else { return [] }

@@ -74,7 +74,7 @@ struct Log: Command {
           }
           let before = told.withLock { $0 }
           let more = try await listing.printOnceThere(source, selection, after: before)
-          report = report.followed(by: more.report, after: before)
+          report = report.followed(by: more.report, told: more.told)
           told.withLock { $0 = more.told }
         }
       } catch is CancellationError {

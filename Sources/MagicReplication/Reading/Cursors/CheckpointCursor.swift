@@ -11,6 +11,7 @@ final class CheckpointCursor: TransactionCursor {
   private var part: (transactions: [Transaction], schema: SourceSchema)?
   private var index = 0
   private var isOver = false
+  private var isBegun = false
 
   init(_ file: CheckpointFile, _ window: JournalWindow, _ troubles: Troubles) {
     (self.file, self.window, self.troubles) = (file, window, troubles)
@@ -22,7 +23,10 @@ final class CheckpointCursor: TransactionCursor {
       while let part, index < part.transactions.count {
         let transaction = part.transactions[index]
         index += 1
-        if window.has(transaction.name, transaction.root) { return (transaction, part.schema) }
+        if window.has(transaction.name, transaction.root) {
+          isBegun = true
+          return (transaction, part.schema)
+        }
       }
       do {
         let next = try reader.next()
@@ -32,6 +36,8 @@ final class CheckpointCursor: TransactionCursor {
       } catch let error as MagicDataError {
         troubles.add(UnreadFile(path: file.url.path, code: error.code, message: error.message))
         troubles.readKept(file.floor.frontier, isWhole: false)
+        // It may come whole under its name, and be told then.
+        if !isBegun { troubles.awaits(checkpoint: file.url) }
         isOver = true
       }
     }

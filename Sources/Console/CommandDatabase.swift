@@ -12,6 +12,7 @@ package struct CommandDatabase {
   package init(_ path: String) throws {
     guard !path.isEmpty else { throw ValidationError("the database's path is empty.") }
     location = DatabaseLocation(URL(fileURLWithPath: RemoteAddress.absolute(path)))
+    try location.checkIsNoRest()
   }
 
   package var path: String { location.file.path }

@@ -8,6 +8,8 @@ package final class EntryListing: @unchecked Sendable {
   private let output: OutputOptions
   package private(set) var count = 0
   private var said: Set<String> = []
+  /// Whether something of a reading is printed: another one would print it again.
+  private var hasBegun = false
 
   package init(_ output: OutputOptions) {
     self.output = output
@@ -17,9 +19,14 @@ package final class EntryListing: @unchecked Sendable {
   package func print(
     _ source: JournalSource, _ selection: LogSelection, after: Told? = nil
   ) async throws -> (report: MagicReadReport, told: Told) {
+    hasBegun = false
     let (report, told, count) = try await source.writeLines(
       selection, after: after, isJSON: output.json, atOnce: LineWriter.atOnce
-    ) { try LineWriter.write($0, to: STDOUT_FILENO) }
+    ) { [self] in
+      hasBegun = true
+      try LineWriter.write($0, to: STDOUT_FILENO)
+    }
+    hasBegun = true
     self.count += count
     var untold = report
     untold.remove { !said.insert($0).inserted }
@@ -28,7 +35,7 @@ package final class EntryListing: @unchecked Sendable {
   }
 
   /// The same, once it is there: a folder on a share may be away for a while, or there is no room to look at its checkpoints,
-  /// which is known before anything of it is printed.
+  /// which is known before anything of it is printed. That there is no room for what is printed ends it.
   package func printOnceThere(
     _ source: JournalSource, _ selection: LogSelection, after: Told
   ) async throws -> (report: MagicReadReport, told: Told) {
@@ -36,7 +43,7 @@ package final class EntryListing: @unchecked Sendable {
     while true {
       do {
         return try await print(source, selection, after: after)
-      } catch let error as MagicDataError where source.isFolder && [.notFound, .full].contains(error.code) {
+      } catch let error as MagicDataError where source.isFolder && !hasBegun && [.notFound, .full].contains(error.code) {
         let pause = backOff.next()
         try output.tell(error, retryingAfter: pause)
         try await Task.sleep(for: pause)

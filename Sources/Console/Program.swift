@@ -11,6 +11,7 @@ package protocol Program: AsyncParsableCommand {
 extension Program {
   /// The whole of a tool's `main`: a word that is no command gets an answer that says so, and an error its exit code.
   package static func begin() async {
+    openStandardFiles()
     // Who reads may go away: that a write fails says so, and what was begun is cleaned up.
     signal(SIGPIPE, SIG_IGN)
     Heap.shareOneArena()
@@ -33,6 +34,16 @@ extension Program {
     }
   }
 
+  /// What is opened first would get the number of a standard file that is closed, and be read or written to in its place. To read from a closed input, or to write results to
+  /// a closed output, fails as it would; remarks that nobody hears fail nothing.
+  private static func openStandardFiles() {
+    for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_WRONLY)]
+    where fcntl(descriptor, F_GETFD) < 0 {
+      // It gets the lowest number that is free.
+      _ = open("/dev/null", mode)
+    }
+  }
+
   /// A path in other bytes would become another path.
   private static func checkArguments() throws {
     for index in 1..<max(1, Int(CommandLine.argc)) {
@@ -45,7 +56,9 @@ extension Program {
 
   private static func checkCommand() throws {
     let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
-    guard let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-"), !names.contains(word) else { return }
+    var words = CommandLine.arguments.dropFirst()
+    if words.first == "help" { words = words.dropFirst() }
+    guard let word = words.first, !word.hasPrefix("-"), !names.contains(word) else { return }
     throw ValidationError("there is no command '\(word)'; the commands are \(names.joined(separator: ", ")).")
   }
 }

@@ -9,17 +9,19 @@ extension MagicData {
   /// written to and sync with each other and with others. It has the assets as well. It is there as a whole, and on the disk, or not
   /// at all: if this fails or the process dies, no database is at `path`; a process that dies may leave a folder whose
   /// name begins with `.magic-scratch-`, and the one that it is in, where another try goes well, and takes it away. One that dies between the last two steps leaves the assets at their place
-  /// without a database, where another try throws `exists` until they are deleted.
+  /// without a database, where another try goes well, too.
   /// What this database has written is on the disk too then, as before a push.
   ///
   /// - Parameter path: as in ``init(path:reads:)-(URL,_)``, in any folder that can be written to.
-  /// - Throws: ``MagicDataError`` with `exists`, `notFound` (no such folder), `notADatabase` (no place for one), `full` or `notAllowed`;
+  /// - Throws: ``MagicDataError`` with `exists`, `notFound` (no such folder), `notADatabase` (no place for one), `full`, `notAllowed` or `busy` (another program has locked
+  ///   the folder that the assets' folder is in);
   ///   `CancellationError`.
   /// - Complexity: O(file). Memory is flat; SQLite's WAL grows by what is written meanwhile.
   public func backup(to path: URL) async throws {
     let target = try DatabaseLocation(checking: path)
     try target.check()
-    for place in [target.file, target.assets] where FileManager.default.fileExists(atPath: place.path) {
+    let places = [target.file] + (target.isUnfinished ? [] : [target.assets])
+    for place in places where FileManager.default.fileExists(atPath: place.path) {
       throw MagicDataError(.exists, "\(place.path) is there already, and was left as it is; name another place")
     }
     let (store, assets) = (store, store.assets.url)
@@ -40,7 +42,7 @@ extension MagicData {
       // Others' assets may be among them, as of what was removed meanwhile.
       guard store.assets.exists else { return }
       let place = aside.assets
-      try await store.assets.travelling { checkCancelled in try DurableFolder.copy(assets, to: place, checkCancelled) }
+      try await store.assets.travelling { checkCancelled in try DurableFolder.copyAssets(assets, to: place, checkCancelled) }
     }
   }
 

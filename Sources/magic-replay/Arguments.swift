@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import Foundation
 import MagicData
 import MagicReplication
 import MagicTransport
@@ -7,13 +8,44 @@ import MagicTransport
 struct SourceArgument: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
-      "The journal: a database, a folder remote, a segment file, a bundle, an export, or a server's tcp:, tls:, unix: or ssh: URL.",
+      """
+      The journal: a database, a folder remote, a segment file, a bundle, an export, - for one of these files that comes through a pipe, or a server's tcp:, tls:, \
+      unix: or ssh: URL.
+      """,
       valueName: "SOURCE"))
   var address: String
 
   func open(_ options: SocketRemote.Options) async throws -> JournalSource {
-    try await RemoteAddress.source(at: address, options: options)
+    try await RemoteAddress.source(at: rereadable(address), options: options)
   }
+}
+
+/// What came through pipes, until the program ends.
+private let scratch = Locked<[ScratchFolder]>([])
+
+/// A source's address; of `-`, and of what else can be read only once, that of a copy.
+func rereadable(_ address: String) throws -> String {
+  let (isInput, path) = (address == "-", RemoteAddress.absolute(address))
+  var status = stat()
+  let isThere = stat(path, &status) == 0
+  guard isInput || isThere && [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT) else { return address }
+  let descriptor = isInput ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+  guard descriptor >= 0 else {
+    throw MagicDataError(.notAllowed, "\(path) could not be opened: \(String(cString: strerror(errno)))")
+  }
+  defer { if !isInput { close(descriptor) } }
+  let folder = try ScratchFolder("pipe")
+  scratch.withLock { $0.append(folder) }
+  let file = folder.url.appendingPathComponent(isInput ? "standard-input" : "pipe")
+  let read = BundleFile.reading(descriptor, isInput ? "standard input" : path)
+  try DurableFile.write(to: file) { append in
+    while true {
+      let bytes = try read(1 << 20)
+      guard !bytes.isEmpty else { return }
+      try append(bytes)
+    }
+  }
+  return file.path
 }
 
 /// Which part of a journal is meant.

@@ -9,7 +9,7 @@ struct MagicReplay: Program {
     abstract: "Reads, rebuilds and explains the journals of MagicData.",
     discussion: """
       SOURCE is a database, a folder remote, a segment file, a bundle or an export, as a path or a file: URL, \
-      or a server, as tcp://host:port, tls://host:port, unix:/path or ssh://host/path.
+      - for one of these files that comes through a pipe, or a server, as tcp://host:port, tls://host:port, unix:/path or ssh://host/path.
       TIME is 2026-01-31T12:00:00Z or less of it, down to the month 2026-01 (without a zone: local time), \
       2h ago (s, m, h, d or w), a sequence as 17, or 1a2b3c4d:17 as log prints it.
 

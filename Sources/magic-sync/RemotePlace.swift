@@ -74,17 +74,22 @@ enum RemotePlace: Sendable {
 
   /// Runs `body` on the folder that is meant: of a bundle, on one that it is unpacked into for the time, and packed again if that grew.
   ///
-  /// - Parameter database: one that is there knows whether a folder that is gone was there before, so `body` is to look for that.
+  /// - Parameters:
+  ///   - database: one that is there knows whether a folder that is gone was there before, so `body` is to look for that.
+  ///   - magic: what `body` sends of. It is bound to a bundle's data set when that is written, and not before (F-11).
   func use<Result>(
-    _ use: Use, for database: CommandDatabase? = nil, _ body: (any MagicReplication.Remote) async throws -> Result
+    _ use: Use, for database: CommandDatabase? = nil, settling magic: MagicData? = nil,
+    _ body: (any MagicReplication.Remote) async throws -> Result
   ) async throws -> Result {
     if case .server(let remote) = self { return try await body(remote) }
     if case .folder(let remote) = self, let database, !database.isNew { return try await body(remote) }
-    return try await useFolder(use, body)
+    return try await useFolder(use, settling: magic, body)
   }
 
   /// The same for what looks at files.
-  func useFolder<Result>(_ use: Use, _ body: (FolderRemote) async throws -> Result) async throws -> Result {
+  func useFolder<Result>(
+    _ use: Use, settling magic: MagicData? = nil, _ body: (FolderRemote) async throws -> Result
+  ) async throws -> Result {
     if case .server(let remote) = self {
       throw ValidationError("\(remote.address) is a server, whose files are not to be seen from here; verify them there.")
     }
@@ -103,22 +108,34 @@ enum RemotePlace: Sendable {
       let before = try remote.fileNames()
       let result = try await body(remote)
       if use != .pull, try isPipe || !wasThere || remote.fileNames() != before { try pack(remote) }
+      if use != .pull, let magic { try await remote.settle(magic) }
       return result
     } catch let error as MagicDataError {
+      if error.code == .full, error.message.contains(folder.path) {
+        throw MagicDataError(
+          .full,
+          """
+          the temporary folder \(scratch.url.deletingLastPathComponent().path) has no room for what \(name) holds; make room there, or set TMPDIR \
+          to another folder
+          """, cause: error)
+      }
       // It speaks of a folder that nobody knows.
       throw MagicDataError(error.code, error.message.replacingOccurrences(of: folder.path, with: name), cause: error.cause)
     }
   }
 
-  /// Of a bundle that may be written anew: what another process adds meanwhile would be lost with the file that is replaced (B-4).
+  /// Of a bundle that may be written anew: what another process adds meanwhile would be lost with the file that is replaced (B-4). `nil` where nobody here can
+  /// write one.
   private func lock(_ use: Use) async throws -> FileLock? {
     guard case .bundle(let file) = self, use != .pull else { return nil }
     let parent = file.deletingLastPathComponent()
     guard FileManager.default.fileExists(atPath: parent.path) else {
       throw MagicDataError(.notFound, "there is no folder \(parent.path); make it first")
     }
+    let place = BundleFile.place(file)
+    guard access(place.deletingLastPathComponent().path, W_OK) == 0 else { return nil }
     return try await FileLock(
-      beside: BundleFile.place(file), "another process is writing to \(file.path); try again when it is done")
+      beside: place, "another process is writing to \(file.path); try again when it is done")
   }
 
   private func unpack(into remote: FolderRemote, _ use: Use) throws -> Bool {

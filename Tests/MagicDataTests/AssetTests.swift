@@ -268,7 +268,10 @@ struct Film: MagicObject {
 
   /// What lies beside a database that has come to the path of one that is open is not that one's to clear up.
   @Test func aDatabaseThatWasMovedAwayTakesNothingOfTheNextOne() async throws {
-    let magic = try await MagicData(path: folder["papers.db"])
+    // For this one, whatever is there is older than a day.
+    let world = World(start: Int64(Date().timeIntervalSince1970 * 1_000) + 2 * 86_400_000)
+    let location = DatabaseLocation(folder["papers.db"])
+    let magic = MagicData(store: try Store(.file(location, mustExist: false), world.surroundings()))
     try await magic.update(Paper("a", "first"))
     try FileManager.default.createDirectory(at: folder["away"], withIntermediateDirectories: true)
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.url.path) where name.hasPrefix("papers.db") {
@@ -277,7 +280,6 @@ struct Film: MagicObject {
     let other = try await MagicData(path: folder["papers.db"])
     try await other.update(Paper("a", "another"))
     let path = try #require(try await other.object(of: Paper.self, primary: "a").text.path)
-    try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: path)
     await #expect { try await magic.update(Paper("a", "second")) } throws: { ($0 as? MagicDataError)?.code == .notFound }
     await #expect { try await magic.update(Paper("b", "another")) } throws: { ($0 as? MagicDataError)?.code == .notFound }
     try? await magic.removeAll(of: Paper.self)
@@ -459,6 +461,25 @@ struct Film: MagicObject {
     _ = try await MagicData.build(at: location) { magic in try await magic.update(Paper("a", "built")) }
     #expect(try await MagicData(path: database).object(of: Paper.self, primary: "a").text.value == "built")
     #expect(try folder.contents().keys.filter { $0.contains(".magic-") } == [])
+  }
+
+  /// Assets without their database may be the only ones of one that was moved away, unless somebody has left them who was killed while he put a database there (H-33).
+  @Test func assetsWithoutTheirDatabaseStay() async throws {
+    let location = DatabaseLocation(folder["papers.db"])
+    try FileManager.default.createDirectory(at: location.assets, withIntermediateDirectories: false)
+    for content in ["built", "another"] {
+      try Data("?".utf8).write(to: location.assets.appendingPathComponent(name(content)))
+    }
+    let before = try folder.contents()
+    await #expect {
+      _ = try await MagicData.build(at: location) { _ in _ = Issue.record("it is told when all is done") }
+    } throws: { ($0 as? MagicDataError)?.code == .exists && "\($0)".contains("papers.db.files") }
+    #expect(try folder.contents() == before)
+    try Data().write(to: location.assets.appendingPathComponent(".unfinished"))
+    _ = try await MagicData.build(at: location) { magic in try await magic.update(Paper("a", "built")) }
+    #expect(try await MagicData(path: location.file).object(of: Paper.self, primary: "a").text.value == "built")
+    let names = try FileManager.default.contentsOfDirectory(atPath: location.assets.path).sorted()
+    #expect(names == [name("another"), name("built")].sorted())
   }
 
   // MARK: What goes away
@@ -935,6 +956,25 @@ struct Film: MagicObject {
     #expect(try files("copy") == [name("two"), name("more")].sorted())
   }
 
+  /// H-33: a lock of another program's on the folder holds up nothing but what needs it, and that for no longer than a writer waits, or until it is told to stop.
+  @Test(.timeLimit(.minutes(2))) func whoLocksTheFolderEndsNothing() async throws {
+    let magic = try await MagicData(path: database)
+    try await magic.update(Paper("a", "one"))
+    let other = open(database.path, O_RDONLY | O_CLOEXEC)
+    defer { close(other) }
+    try #require(flock(other, LOCK_EX) == 0)
+    let copy = folder["copy"]
+    let backup = Task { try await magic.backup(to: copy) }
+    try await magic.update(Paper("b", "two"))
+    #expect(try await magic.object(of: Paper.self, primary: "b").text.value == "two")
+    backup.cancel()
+    await #expect(throws: CancellationError.self) { try await backup.value }
+    await #expect { try await magic.backup(to: copy) } throws: { ($0 as? MagicDataError)?.code == .busy }
+    try #require(flock(other, LOCK_UN) == 0)
+    try await magic.backup(to: copy)
+    #expect(try files("copy") == [name("one"), name("two")].sorted())
+  }
+
   /// A number that is closed twice may be another thread's file by then, SQLite's among them.
   @Test func whoFindsFilesPinnedClosesNothingOfOthers() async throws {
     let assets = try await MagicData(path: database).store.assets
@@ -1054,8 +1094,11 @@ struct Film: MagicObject {
     }
     let assets = location.assets
     let half = ".\(UUID().uuidString.lowercased()).tmp"
-    for file in [name("orphan"), half, "letter.txt", name("dropped")] {
+    for file in [name("orphan"), half, "letter.txt", name("dropped"), ".unfinished"] {
       try Data("?".utf8).write(to: assets.appendingPathComponent(file))
+      // As what puts a copy back with its times would.
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: assets.appendingPathComponent(file).path)
     }
     try await DatabaseQueue(path: location.file.path).write { db in
       try db.execute(sql: "INSERT INTO magic_dropped_asset VALUES (?), (?)", arguments: [name("dropped"), name("kept")])
@@ -1064,7 +1107,7 @@ struct Film: MagicObject {
       // Another process may be about to write the row.
       let magic = try open()
       try await magic.update(Paper("b", "more"))
-      #expect(try files() == [name("orphan"), half, "letter.txt", name("kept"), name("more")].sorted())
+      #expect(try files() == [name("orphan"), half, "letter.txt", ".unfinished", name("kept"), name("more")].sorted())
       try await magic.close()
     }
     // However long it took until here: files have the times of the system.

@@ -432,6 +432,15 @@ private struct Ring: MagicObject {
     #expect(owners == 50)
   }
 
+  /// Whether they were saved or not.
+  @Test func aListToCompareWithCountsWhatItGives() async throws {
+    let saved = Album("a")
+    try await magic.update(saved)
+    let albums: AsyncReverseMagicSet<Album> = [saved, Album("b")]
+    #expect(albums.count == 2)
+    #expect(try await owners(albums) == ["a", "b"])
+  }
+
   @Test func aReverseFindsEveryKindOfOwner() async throws {
     let (one, two) = (Photo("one"), Photo("two"))
     #expect(one.albums == [])

@@ -92,11 +92,17 @@ import Testing
   @Test(arguments: ["copy", "copy.sqlite"]) func assetsAreCopied(name: String) async throws {
     let magic = try await MagicData(path: folder["db"])
     let assets = try #require(magic.store.location).assets
+    // What is none of an asset is nobody's of the database, and cannot be copied.
     try FileManager.default.createDirectory(at: assets.appendingPathComponent("ab"), withIntermediateDirectories: true)
-    let files = [String(repeating: "0", count: 64), "ab/file"]
+    try Data("x".utf8).write(to: assets.appendingPathComponent("letter.txt"))
+    for pipe in ["pipe", String(repeating: "2", count: 64)] {
+      try #require(mkfifo(assets.appendingPathComponent(pipe).path, 0o600) == 0)
+    }
+    let files = [String(repeating: "0", count: 64), String(repeating: "1", count: 64) + ".txt"]
     for file in files { try Data(file.utf8).write(to: assets.appendingPathComponent(file)) }
     try await magic.backup(to: folder[name])
     let copied = DatabaseLocation(folder[name]).assets
+    #expect(try FileManager.default.contentsOfDirectory(atPath: copied.path).sorted() == files)
     for file in files { #expect(try Data(contentsOf: copied.appendingPathComponent(file)) == Data(file.utf8)) }
     await #expect { try await magic.backup(to: assets.appendingPathComponent("inside")) } throws: {
       ($0 as? MagicDataError)?.code == .notAllowed
@@ -163,7 +169,9 @@ import Testing
     let magic = try await MagicData(path: folder["db"])
     let assets = try #require(magic.store.location).assets
     try FileManager.default.createDirectory(at: assets, withIntermediateDirectories: true)
-    for number in 0..<3_000 { try Data().write(to: assets.appendingPathComponent("\(number)")) }
+    for number in 1_000..<4_000 {
+      try Data().write(to: assets.appendingPathComponent(String(repeating: "0", count: 60) + "\(number)"))
+    }
     let before = try folder.contents().keys.sorted()
     let place = folder["copy"]
     let task = Task { try await magic.backup(to: place) }

@@ -305,4 +305,146 @@ import Testing
     #expect(try await reopened.object(of: Newer.Person.self, primary: "q").settings.volume == 8)
     #expect(try await reopened.count(of: Settings.self) == 2)
   }
+
+  private struct Entry: MagicObject {
+    /// A day, a setting: equal in instances that are made one after the other, and another one later.
+    nonisolated(unsafe) static var today = 1
+
+    @PrimaryMagicValue var id: String
+    @MagicValue var name: String = ""
+    @MagicValue var day: Int = Entry.today
+    @MagicValue var rank: Int = 3
+  }
+
+  /// L-7: and what a memberwise `init` is given is set, where the default is the same each time.
+  @Test(arguments: [false, true]) func aDefaultThatIsAnotherOneLaterOverwritesNothing(isBlocking: Bool) async throws {
+    Entry.today = 1
+    let first = Entry(name: "one", rank: 7)
+    first.id = "e"
+    try await magic.update(first)
+    Entry.today = 2
+    let second = Entry()
+    (second.id, second.name) = ("e", "two")
+    if isBlocking { try magic.blocking.update(second) } else { try await magic.update(second) }
+    #expect(try await magic.object(of: Entry.self, primary: "e").day == 1)
+    let third = Entry(name: "three", rank: 8)
+    third.id = "e"
+    try await magic.update(contentsOf: [third])
+    let stored = try await magic.object(of: Entry.self, primary: "e")
+    #expect(stored.name == "three" && stored.day == 1 && stored.rank == 8)
+    // As it was when the type was met first, and set all the same.
+    let fourth = Entry()
+    (fourth.id, fourth.day) = ("e", 2)
+    try await magic.update(fourth)
+    #expect(try await magic.object(of: Entry.self, primary: "e").day == 2)
+    // A new object has it.
+    let other = Entry()
+    other.id = "f"
+    try await magic.update(other)
+    #expect(try await magic.object(of: Entry.self, primary: "f").day == 2)
+  }
+
+  private final class Alarm: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var day: Int = Entry.today
+    @MagicValue var rank: Int = 3
+    init() {}
+    init(rank: Int) { _rank = MagicValue(wrappedValue: rank) }
+  }
+
+  @Test func aClassMayHaveADefaultThatIsAnotherOneLater() async throws {
+    Entry.today = 1
+    let first = Alarm()
+    first.id = "a"
+    try await magic.update(first)
+    Entry.today = 2
+    let second = Alarm(rank: 5)
+    second.id = "a"
+    try await magic.update(second)
+    let stored = try await magic.object(of: Alarm.self, primary: "a")
+    #expect(stored.day == 1 && stored.rank == 5)
+  }
+
+  private struct Visit: MagicObject {
+    @MagicValue var day: Int = Entry.today
+    @MagicValue var volume: Int = 5
+    init() {}
+  }
+
+  private struct Account: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var name: String = ""
+    @MagicValue var visit: Visit = Visit()
+    @MagicValue var visits: [Visit] = [Visit(), Visit()]
+    init() {}
+  }
+
+  /// L-7: in a default object as well, which is taken for what it is until something is set in it.
+  @Test func aDefaultObjectWithAValueThatIsAnotherOneLaterOverwritesNothing() async throws {
+    Entry.today = 1
+    let first = Account()
+    first.id = "a"
+    first.visit.volume = 9
+    try await magic.update(first)
+    Entry.today = 2
+    let second = Account()
+    (second.id, second.name) = ("a", "two")
+    try await magic.update(second)
+    var stored = try await magic.object(of: Account.self, primary: "a")
+    #expect(stored.name == "two" && stored.visit.volume == 9 && stored.visit.day == 1)
+    #expect(stored.visits.map(\.day) == [1, 1])
+    #expect(try await magic.count(of: Visit.self) == 3)
+    let third = Account()
+    third.id = "a"
+    third.visit.volume = 4
+    try await magic.update(third)
+    stored = try await magic.object(of: Account.self, primary: "a")
+    #expect(stored.visit.volume == 4 && stored.visit.day == 2 && stored.visits.map(\.day) == [1, 1])
+  }
+
+  private struct Label: MagicObject {
+    @PrimaryMagicValue var id: String
+    @OptionMagicValue var tags: [String]?
+    @OptionMagicValue var stars: Int?
+    init() {}
+
+    init(_ id: String, _ tags: [String]?, _ stars: Int?) {
+      self.id = id
+      self.tags = tags
+      self.stars = stars
+    }
+  }
+
+  /// L-7: what is nil, and stays nil because there is nothing to change in it.
+  @Test func aChangeOfNothingSetsNothing() async throws {
+    try await magic.update(Label("l", ["a"], 2))
+    let second = Label()
+    second.id = "l"
+    second.tags?.append("b")
+    second.stars? += 1
+    try await magic.update(second)
+    let stored = try await magic.object(of: Label.self, primary: "l")
+    #expect(stored.tags == ["a"] && stored.stars == 2)
+    // Nil that is set is.
+    try await magic.update(Label("l", nil, nil))
+    let empty = try await magic.object(of: Label.self, primary: "l")
+    #expect(empty.tags == nil && empty.stars == nil)
+  }
+
+  /// What an optional value is changed with may be read of it.
+  @Test func anOptionalValueIsThereWhileItIsChanged() async throws {
+    struct Stop: Error {}
+    func fail(_ tags: inout [String]) throws {
+      tags.append("failed")
+      throw Stop()
+    }
+    try await magic.update(Label("l", ["a"], 2))
+    let label = try await magic.object(of: Label.self, primary: "l")
+    label.tags?.append("\(label.tags?.count ?? 0)")
+    label.stars? += label.stars ?? 0
+    #expect(throws: Stop.self) { try fail(&label.tags!) }
+    try await magic.update(label)
+    let stored = try await magic.object(of: Label.self, primary: "l")
+    #expect(stored.tags == ["a", "1", "failed"] && stored.stars == 4)
+  }
 }

@@ -459,6 +459,24 @@ import Testing
     #expect(try await query.where { $0.holderNick == nil }.count() == 2)
   }
 
+  /// Bytes that are cut, and a URL without a part, are other values than the property.
+  @Test func gettersThatCutAreRefused() async throws {
+    let content = Data([1, 2])
+    let link = try #require(URL(string: "http://a.example/#b"))
+    let download = Download()
+    (download.id, download.content, download.link) = ("d", content, link)
+    try await magic.update(download)
+    let query = magic.query(of: Download.self)
+    let refused: [MagicQuery<Download>] = [
+      query.where { $0.head == content }, query.where { $0.most == content }, query.where { $0.rest == content },
+      query.where { $0.page == link },
+    ]
+    for (number, query) in refused.enumerated() {
+      await #expect("\(number)") { try await query.count() } throws: { ($0 as? MagicDataError)?.code == .query }
+    }
+    #expect(try await query.where { $0.bytes == content && $0.address == link }.count() == 1)
+  }
+
   @Test func rangesWithOneEndAreAsked() async throws {
     try await shelve([Book("a", pages: 10), Book("b", pages: 20), Book("c", pages: 30)])
     let query = magic.query(of: Book.self).sorted(by: \.title)
@@ -558,6 +576,24 @@ private struct Lent: MagicObject {
 }
 
 /// Its getters stop the program with one value or another.
+private struct Download: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var content: Data
+  @MagicValue var link: URL
+  init() {}
+
+  var head: Data { content.prefix(4) }
+  var most: Data { content.prefix(1_024) }
+  var rest: Data { content.dropFirst() }
+  var page: URL {
+    var parts = URLComponents(url: link, resolvingAgainstBaseURL: false)
+    parts?.fragment = nil
+    return parts?.url ?? link
+  }
+  var bytes: Data { content }
+  var address: URL { link }
+}
+
 private struct Touchy: MagicObject {
   struct Part: MagicalCodable {
     var name = ""

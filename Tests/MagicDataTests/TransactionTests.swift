@@ -806,6 +806,58 @@ import Testing
     #expect(try await cats().count == 20_001)
   }
 
+  private func isSettled() async throws -> Bool { try await magic.store.read { db in try DatabaseState(db).isSettled } }
+
+  /// J-35, M-10: who handles what a part throws goes on in the transaction, also where the task was cancelled meanwhile, and nothing of it is committed then.
+  @Test func aPartIsUndoneAloneWhereTheTaskWasCancelled() async throws {
+    let magic = magic
+    let writing = Task {
+      try await magic.store.write { db in
+        try AcceptedTime.raise(to: 1_000, db)
+        #expect(throws: Stop.self) {
+          try db.whole { db in
+            try AcceptedTime.raise(to: 2_000, db)
+            withUnsafeCurrentTask { $0?.cancel() }
+            throw Stop()
+          }
+        }
+        #expect(db.isInsideTransaction)
+        #expect(try AcceptedTime.read(db) == 1_000)
+        try DatabaseState.settle(DatabaseState(db).dataSet, db)
+      }
+    }
+    await #expect(throws: CancellationError.self) { try await writing.value }
+    #expect(try await magic.store.read { db in try AcceptedTime.read(db) } == 0)
+    #expect(try await !isSettled())
+  }
+
+  /// J-35, F-11: what SQLite has rolled back nobody goes on with, whatever its part threw.
+  @Test func aPartOfATransactionThatIsOverSaysSo() async throws {
+    await #expect {
+      try await magic.store.write { db in
+        do {
+          try db.whole { db in
+            try db.execute(sql: "ROLLBACK")
+            throw MagicDataError(.tooLarge, "no room for a schema")
+          }
+        } catch let error as MagicDataError where error.code == .tooLarge {
+          try DatabaseState.settle(DatabaseState(db).dataSet, db)
+        }
+      }
+    } throws: {
+      ($0 as? MagicDataError)?.code == .transaction
+    }
+    await #expect {
+      try await magic.store.write { db in
+        try db.execute(sql: "ROLLBACK")
+        try DatabaseState.settle(DatabaseState(db).dataSet, db)
+      }
+    } throws: {
+      ($0 as? MagicDataError)?.code == .transaction
+    }
+    #expect(try await !isSettled())
+  }
+
   /// Two openings of one file: the wait for the one must not stop the other.
   @Test func aWaitForSQLiteStopsNobodyElse() async throws {
     let others = [try await MagicData(path: folder["db"]), try await MagicData(path: folder["db"])]

@@ -366,6 +366,16 @@ struct Photo: MagicObject {
     #expect(try await c.replicator.push().assets == 1)
   }
 
+  /// F-21, F-22: what one compaction has set aside, and may put back, no other one takes for what somebody killed has left.
+  @Test func whatIsSetAsideIsNoLeftover() async throws {
+    try await a.magic.update(Photo("p", "old"))
+    try await a.replicator.push()
+    try age(days: 40)
+    let aside = try DurableFile.setAside(try #require(try contents().first))
+    #expect(try await FolderRemote(folder["remote"]).compact().leftovers == 0)
+    #expect(FileManager.default.fileExists(atPath: aside.path))
+  }
+
   /// F-22: who does not know all that the folder has deletes nothing, however old it is.
   @Test func whatSomebodyMayNameStaysInTheFolder() async throws {
     try await a.magic.update(Photo("p", "old"))

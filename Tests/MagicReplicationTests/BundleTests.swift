@@ -85,6 +85,19 @@ import Testing
     #expect(BundleFile.permissions(of: bundle).map { Int($0) } == mode)
   }
 
+  /// B-4, F-21: a killed writer's part may be as long as the bundle.
+  @Test func whatKilledWritersOfABundleLeftGoesAfterADay() async throws {
+    try await push(1)
+    let (old, recent) = (folder[".\(UUID().uuidString.lowercased()).tmp"], folder[".\(UUID().uuidString.lowercased()).tmp"])
+    let others = folder[".notes.tmp"]
+    for file in [old, recent, others] { try Data([1, 2, 3]).write(to: file) }
+    for file in [old, others] {
+      try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -90_000)], ofItemAtPath: file.path)
+    }
+    try BundleFile.write(FolderRemote(folder["remote"]), to: folder["a.magicbundle"])
+    #expect([old, recent, others].map { FileManager.default.fileExists(atPath: $0.path) } == [false, true, true])
+  }
+
   /// B-1, M-8: a gap waits, and another bundle fills it.
   @Test func aGapInItWaits() async throws {
     try await push(3)

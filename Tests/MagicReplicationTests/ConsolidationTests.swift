@@ -162,6 +162,59 @@ import Testing
     try await expectEqual([a] + readers)
   }
 
+  /// Two replicas' transactions, six each in as many files; their names.
+  private func pushOfTwo() async throws -> Set<String> {
+    let b = try Replica(folder["b"], folder["remote"], world)
+    try await push(6)
+    try await b.replicator.pull()
+    try await push(6, from: b)
+    let names = Set(try files().keys)
+    try #require(names.count == 12)
+    return names
+  }
+
+  /// The folder as who has no database reads it. Something is done to it when the first transaction is there.
+  private func transactions(
+    meanwhile change: @Sendable @escaping () throws -> Void
+  ) async throws -> (read: [String], report: MagicReadReport) {
+    let (read, report) = try await OpenJournal.read([.folder(FolderRemote(folder["remote"]))]) { journal, _ in
+      var read: [String] = []
+      try journal.forEachTransaction(JournalWindow()) { transaction, _ in
+        if read.isEmpty { try change() }
+        read.append("\(transaction.replica):\(transaction.sequence)")
+      }
+      return read
+    }
+    return (read, report)
+  }
+
+  /// F-20, for who reads without a database: what takes the place of files that go is read.
+  @Test func readingsDoNotMindFilesThatGo() async throws {
+    let (names, segments, joined) = (try await pushOfTwo(), segments, folder["joined/segments"])
+    try FileManager.default.copyItem(at: folder["remote"], to: folder["joined"])
+    #expect(try await FolderRemote(folder["joined"]).compact().newSegments == 2)
+    let (read, report) = try await transactions {
+      for name in try FileManager.default.contentsOfDirectory(atPath: joined.path) {
+        try FileManager.default.copyItem(
+          at: joined.appendingPathComponent(name), to: segments.appendingPathComponent(name))
+      }
+      for name in names { try FileManager.default.removeItem(at: segments.appendingPathComponent(name)) }
+    }
+    #expect(report.isComplete, "\(report)")
+    #expect(read.count == 12 && Set(read).count == 12, "\(read)")
+  }
+
+  /// F-10: what nothing takes the place of is missing, of each replica once.
+  @Test func whatGoesForGoodIsMissing() async throws {
+    let (names, segments) = (try await pushOfTwo(), segments)
+    let (read, report) = try await transactions {
+      for name in names { try FileManager.default.removeItem(at: segments.appendingPathComponent(name)) }
+    }
+    // The next one of the first replica is at hand when its first one is there.
+    #expect(read.count == 3, "\(read)")
+    #expect(report.gaps.map(\.sequences) == [3...6, 2...6] && Set(report.gaps.map(\.replica)).count == 2, "\(report)")
+  }
+
   /// F-18.
   @Test func twoMayTidyAtOnce() async throws {
     let b = try Replica(folder["b"], folder["remote"], world)

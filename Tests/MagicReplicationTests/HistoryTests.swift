@@ -231,6 +231,26 @@ import Testing
     #expect(try await replica.notes()["n"]?.title == "by SQL")
   }
 
+  /// M-2: values compete by their fields' names. Each segment numbers those that it has anew.
+  @Test func aFolderIsCountedAsItsDatabaseIs() async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    let note = Note("n", "first")
+    try await replica.magic.update(note)
+    try await replica.replicator.push()
+    note.mood = "good"
+    try await replica.magic.update(note)
+    try await replica.replicator.push()
+    note.title = "second"
+    try await replica.magic.update(note)
+    try await replica.replicator.push()
+    let segments = try FileManager.default.contentsOfDirectory(atPath: folder["remote"].appendingPathComponent("segments").path)
+    try #require(segments.count == 3)
+    let counted = try await MagicHistory(FolderRemote(folder["remote"])).statistics()
+    let expected = try await MagicHistory(replica.magic).statistics()
+    #expect(counted.compaction == expected.compaction)
+    #expect(counted.compaction.values == 1)
+  }
+
   /// The entries of a segment are looked at where they stand; what is said of them is what is said of entries that were made.
   @Test(arguments: [false, true]) func aSegmentTellsWhatItsFolderDoes(isJSON: Bool) async throws {
     let replica = try Replica(folder["a"], folder["remote"], world)

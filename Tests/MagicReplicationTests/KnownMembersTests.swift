@@ -65,6 +65,71 @@ import Testing
     #expect(some.all[ids[3]] == nil && all.all[ids[3]] != nil)
   }
 
+  /// Where an acknowledgement finds no room, that is told, and not that nobody has acknowledged anything.
+  @Test func whoFindsNoRoomIsKnown() {
+    var known = KnownMembers([member(1, at: 1, frontier(5)), member(2, at: 1, frontier(3))], endsAtMost: 10)
+    #expect(known.hasRoom(for: 2, of: ids[3]))
+    #expect(!known.hasRoom(for: 3, of: ids[3]))
+    #expect(known.hasRoom(for: 5, of: ids[1]) && known.hasRoom(for: 7, of: ids[1]))
+    #expect(!known.hasRoom(for: 8, of: ids[1]))
+    var expired = MemberReplica(ids[1])
+    expired.expired = 1
+    known.learn(expired)
+    #expect(known.hasRoom(for: 7, of: ids[3]))
+    #expect(!known.hasRoom(for: 8, of: ids[3]))
+  }
+
+  /// Whose id is not among those that are remembered is waited for in vain, until he is expired, which always finds room.
+  @Test func compactionSaysThatMoreIsSaidThanRemembered() async throws {
+    let world = World()
+    let (a, b) = (try Replica(folder["a"], folder["remote"], world), try Replica(folder["b"], folder["remote"], world))
+    try await a.magic.update(Note("a", "of a"))
+    try await b.magic.update(Note("b", "of b"))
+    try await b.replicator.push()
+    let other = try await b.magic.statistics().replica
+    try await a.magic.store.write { db in
+      for number in 1...KnownMembers.most {
+        var member = MemberReplica(ReplicaID(7, UInt64(number)))
+        member.expired = 1
+        try member.store(db)
+      }
+    }
+    try await settle([a, b])
+    let full = try await a.magic.compact()
+    #expect(full.waitsFor == [other])
+    #expect(full.isBeyondMemory)
+    #expect(full.entries == 0)
+    let peers = try await a.magic.replicas()
+    #expect(peers.filter(\.isBeyondMemory).map(\.replica) == [other])
+    world.advance(1_000)
+    #expect(try await a.replicator.expire(other) == other)
+    let freed = try await a.magic.compact()
+    #expect(freed.waitsFor == [] && !freed.isBeyondMemory)
+    #expect(freed.entries > 0)
+    // And is heard from then on.
+    world.advance(1_000)
+    try await b.magic.update(Note("c", "of b"))
+    try await settle([a, b])
+    let heard = try await a.magic.compact()
+    #expect(heard.waitsFor == [] && !heard.isBeyondMemory)
+    #expect(try await a.magic.replicas().contains { $0.replica == other && !$0.isExpired })
+  }
+
+  /// F-10, H-32: somebody may say that he has put there what nobody has, of any number of replicas.
+  @Test func whatIsSaidToBeMissingIsToldUpToSoMany() async throws {
+    let world = World()
+    let (a, b) = (try Replica(folder["a"], folder["remote"], world), try Replica(folder["b"], folder["remote"], world))
+    try await a.magic.update(Note("a", "of a"))
+    try await a.replicator.push()
+    let dataSet = try await a.magic.store.read { db in try DatabaseState(db).dataSet }
+    let said = AckFile(replica: ids[0], members: [ids[0]: member(0, at: 1, frontier(PullReport.mostGaps + 200))])
+    try said.bytes(dataSet).write(to: folder["remote/acks/\(AckFile.name(of: ids[0]))"])
+    let report = try await b.replicator.pull()
+    #expect(report.transactions == 1)
+    #expect(report.gaps.count == PullReport.mostGaps)
+    #expect(!report.isComplete)
+  }
+
   @Test func closingsAreRememberedUpToSoMany() async throws {
     let a = try Replica(folder["a"], folder["remote"], World())
     let closings = try await a.magic.store.read { db in

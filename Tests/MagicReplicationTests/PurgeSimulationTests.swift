@@ -51,7 +51,12 @@ extension SimulationTests {
     let dump = try await Dump(replicas[0].magic)
     #expect(dump == model.all.dump, "MAGIC_SEED=\(seed)")
     let plain = model.withoutPurges.dump
-    #expect(dump.objects.mapValues { Set($0.keys) } == plain.objects.mapValues { Set($0.keys) }, "MAGIC_SEED=\(seed)")
+    #expect(Set(dump.objects.keys) == Set(plain.objects.keys), "MAGIC_SEED=\(seed)")
+    for (object, properties) in plain.objects {
+      // What was made again without a value, removed and given up may have one that its holder writes anew.
+      let shown = Set((dump.objects[object] ?? [:]).keys)
+      #expect(shown.isSuperset(of: properties.keys), "MAGIC_SEED=\(seed) \(object)")
+    }
     for (object, properties) in dump.objects {
       for (name, value) in properties where value != plain.objects[object]?[name] {
         #expect(model.anew.contains(value), "MAGIC_SEED=\(seed) \(object) \(name)")

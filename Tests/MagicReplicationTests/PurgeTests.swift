@@ -17,6 +17,19 @@ private struct Counted: MagicObject {
   }
 }
 
+private struct Circle: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var name: String
+  @MagicValue var notes: MagicalSet<Note> = []
+
+  init() {}
+
+  init(_ id: String, _ name: String) {
+    self.id = id
+    self.name = name
+  }
+}
+
 /// What removed objects held goes once everybody knows that they are removed, and nothing else goes with it (K-23, K-24, L-16, L-17, L-18, L-20, L-21, H-12, H-14, H-16).
 @Suite struct PurgeTests {
   let folder: TemporaryFolder
@@ -248,7 +261,88 @@ private struct Counted: MagicObject {
     try await expectEqual([a, b])
   }
 
-  /// The same if its database has gone on under another id since, as on another machine (J-30), or as what is rebuilt of it.
+  /// K-2: the same where the object was made again and removed once more: of that nothing is left but that it was, and what it knew of is given up with it.
+  @Test(arguments: [false, true]) func whatWasMadeAgainAndPurgedTakesNothingFromWhoKnowsNeither(isEdited: Bool) async throws {
+    let (a, b) = (try replica("a"), try replica("b"))
+    let note = Note("n", "first")
+    note.mood = "x"
+    try await a.magic.update(note)
+    try await settle([a, b])
+    let held = try await b.magic.object(of: Note.self, primary: "n")
+    world.advance(1_000)
+    try await a.magic.remove(note)
+    world.advance(1_000)
+    let again = Note("n", "again")
+    try await a.magic.update(again)
+    if isEdited {
+      world.advance(1_000)
+      again.stars = 1
+      try await a.magic.update(again)
+    }
+    world.advance(1_000)
+    try await a.magic.remove(again)
+    try await a.replicator.push()
+    try await a.replicator.expire(try await b.magic.statistics().replica)
+    #expect(try await compactAll([a]) == [1, 0, 0])
+    world.advance(1_000)
+    held.stars = 9
+    try await b.magic.update(held)
+    try await settle([a, b])
+    #expect(try await compactAll([a, b]).reduce(0, +) == 0)
+    for replica in [a, b] {
+      let there = try #require(try await replica.notes()["n"])
+      #expect(there.title == "first")
+      #expect(there.mood == "x")
+      #expect(there.stars == 9)
+      #expect(try await DatabaseCheck(replica.magic).faults == [])
+    }
+    try await expectEqual([a, b])
+  }
+
+  /// K-2: what a revival made void stays so, whoever has compacted meanwhile: neither one with as high a base nor one with a higher takes its place, if that is void by a purge itself.
+  @Test(arguments: [1, 2], [0, 2]) func whatARevivalMadeVoidStaysVoid(revivals: Int, compactions: Int) async throws {
+    let (a, b, c) = (try replica("a"), try replica("b"), try replica("c"))
+    let circle = Circle("o", "first")
+    circle.notes = [Note("m", "a member")]
+    try await a.magic.update(circle)
+    try await settle([a, b, c])
+    world.advance(1_000)
+    try await a.magic.remove(circle)
+    // c has the note in its circle still.
+    try await settle([a, b])
+    for _ in 0..<revivals {
+      world.advance(1_000)
+      let again = Circle("o", "again")
+      try await a.magic.update(again)
+      world.advance(1_000)
+      try await a.magic.remove(again)
+    }
+    try await a.replicator.push()
+    for replica in [b, c] { try await a.replicator.expire(try await replica.magic.statistics().replica) }
+    #expect(try await a.replicator.compact().database.purged == 1)
+    world.advance(1_000)
+    // It knows of the first remove alone.
+    let made = Circle("o", "of b")
+    try await b.magic.update(made)
+    world.advance(1_000)
+    made.name = "of b again"
+    try await b.magic.update(made)
+    try await settle([a, b])
+    for _ in 0..<compactions {
+      #expect(try await a.replicator.compact().database.purged == 0)
+      try await settle([a, b])
+    }
+    try await settle([a, b, c])
+    for replica in [a, b, c] {
+      let there = try await replica.magic.object(of: Circle.self, primary: "o")
+      #expect(there.name == "of b again")
+      #expect(there.notes.map(\.id) == [])
+      #expect(try await DatabaseCheck(replica.magic).faults == [])
+    }
+    try await expectEqual([a, b, c])
+  }
+
+  /// Who was expired loses nothing either if its database has gone on under another id since, as on another machine (J-30), or as what is rebuilt of it.
   @Test func whoWasExpiredAndCopiedLosesNothing() async throws {
     let (a, b) = (try replica("a"), try replica("b"))
     try await a.magic.update(Note("n", "first"))

@@ -123,6 +123,26 @@ import Testing
     #expect(try await served.frontier().replicas.count == 4)
   }
 
+  /// F-16: a content in doubt is read once, however many ask for it, and again when another is in its place.
+  @Test func aDamagedContentIsReadOnce() async throws {
+    let remote = FolderRemote(folder["remote"])
+    let digits = SHA256.hash(Array("right".utf8)).hexadecimal
+    let file = remote.content(digits)
+    try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data("wrong".utf8).write(to: file)
+    let served = ServedFolder(remote)
+    await served.doubt(content: digits)
+    // Until its times tell it from what may be written after it.
+    try await Task.sleep(for: .seconds(4))
+    #expect(try await served.contents([digits]).isEmpty)
+    #expect(served.state.withLock { $0.damagedContents[digits] } == OpenFile.State(of: file))
+    #expect(try await served.contents([digits]).isEmpty)
+    try Data("right".utf8).write(to: file)
+    #expect(try await served.contents([digits]) == [digits: file])
+    #expect(served.state.withLock { $0.damagedContents.isEmpty })
+    #expect(try remote.doubted().isEmpty)
+  }
+
   /// H-38: what is another content than its name says goes; what could only not be read stays for another try.
   @Test func aContentThatCannotBeReadStays() throws {
     let digits = String(repeating: "0a", count: 32)

@@ -80,10 +80,8 @@ import Testing
     }
   }
 
-  /// J-30: a copy that could not become a replica of its own yet does so with its first write; one that is taken back changes nothing of that.
-  @Test func aCopyThatRollsBackIsStillACopy() async throws {
-    struct Stop: Error {}
-    let id = try await makeOriginal()
+  /// A copy that could not become a replica of its own yet, since somebody else was writing to it when it was opened.
+  private func openBusyCopy() async throws -> Replica {
     try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
     let other = try DatabaseQueue(path: folder["copy"].appendingPathComponent("default.sqlite3").path)
     let copy = try await other.writeWithoutTransaction { db in
@@ -93,6 +91,14 @@ import Testing
       return copy
     }
     try other.close()
+    return copy
+  }
+
+  /// J-30: a copy that could not become a replica of its own yet does so with its first write; one that is taken back changes nothing of that.
+  @Test func aCopyThatRollsBackIsStillACopy() async throws {
+    struct Stop: Error {}
+    let id = try await makeOriginal()
+    let copy = try await openBusyCopy()
     await #expect(throws: Stop.self) {
       try await copy.magic.transaction { tx in
         try await tx.update(Note("never", "never"))
@@ -103,6 +109,54 @@ import Testing
     let again = try open("copy")
     try await write("of the copy", by: again)
     #expect(try await self.id(again) != id)
+  }
+
+  /// J-30, H-34: what SQLite has rolled back by itself is not taken for committed with what is committed next.
+  @Test func aCopyThatFindsNoRoomIsStillACopy() async throws {
+    let id = try await makeOriginal()
+    let copy = try await openBusyCopy()
+    #expect(try await self.id(copy) == id)
+    try await copy.magic.store.write { db in
+      let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+      _ = try Int.fetchOne(db, sql: "PRAGMA max_page_count = \(pages + 20)")
+    }
+    await #expect {
+      try await copy.magic.update(Note("no room", String(repeating: "x", count: 400_000)))
+    } throws: {
+      ($0 as? MagicDataError)?.code == .full
+    }
+    // This gives the room back, and is committed.
+    try await copy.magic.store.write { db in _ = try Int.fetchOne(db, sql: "PRAGMA max_page_count = 1000000") }
+    #expect(copy.magic.store.takeFreshReplica() == nil)
+    try await write("of the copy", by: copy)
+    let fresh = try await self.id(copy)
+    #expect(fresh != id)
+    #expect(copy.magic.store.takeFreshReplica()?.description == fresh)
+    let original = try open("a")
+    try await write("of the original", by: original)
+    try await settle([original, copy])
+    try await expectEqual([original, copy])
+    #expect(try await Set(original.notes().keys) == ["sent", "unsent", "of the copy", "of the original"])
+  }
+
+  /// J-30: a database that was put back and has only merged since the backup has given no address twice: it keeps its id, says what it holds, and takes what it lacks.
+  @Test func whoHasOnlyMergedSinceItsBackupKeepsItsID() async throws {
+    let id = try await makeOriginal()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
+    let other = try open("other")
+    try await write("of the other", by: other)
+    try await settle([other])
+    let used = try open("a")
+    try await settle([used, other])
+    try await used.magic.close()
+    try putBack(folder["backup"], into: folder["a"])
+    let restored = try open("a")
+    #expect(try await restored.notes()["of the other"] == nil)
+    try await write("after", by: restored)
+    try await restored.replicator.push()
+    try await settle([restored, other])
+    try await expectEqual([restored, other])
+    #expect(try await self.id(restored) == id)
   }
 
   /// J-30: whatever its path, it is the same file.

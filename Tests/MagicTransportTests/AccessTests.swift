@@ -150,6 +150,47 @@ import Testing
     try await server.stop()
   }
 
+  /// W-4: an id that a client forwards may become another token's at any time: it hears so, asks anew, and goes on without.
+  @Test func whoFollowsGoesOnWithoutWhatBecameAnothers() async throws {
+    let server = try await server("one a readwrite\ntwo b readwrite\n")
+    let (a, b, c) = (
+      try await MagicData(path: folder["a"]), try await MagicData(path: folder["b"]), try await MagicData(path: folder["c"])
+    )
+    func carry(_ title: String) async throws {
+      try await b.update(Note(title, title))
+      try await MagicReplicator(b, remote: FolderRemote(folder["side"])).push()
+      try await MagicReplicator(a, remote: FolderRemote(folder["side"])).pull()
+    }
+    let (mine, looking) = (try replicator(a, server, "one"), try replicator(c, server, "one"))
+    func isThere(_ title: String) async throws -> Bool {
+      let latest = ContinuousClock.now + .seconds(40)
+      while ContinuousClock.now < latest {
+        do {
+          try await looking.pull()
+        } catch let error as MagicDataError where error.code == .notFound {
+          // Nobody has pushed yet.
+        }
+        if try await c.object(of: Note.self).contains(where: { $0.title == title }) { return true }
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      return false
+    }
+    try await carry("one")
+    let following = Task { try await mine.run(every: .milliseconds(20)) }
+    #expect(try await isThere("one"))
+    // It brings nothing, and makes its id its token's.
+    #expect(try await replicator(b, server, "two").sync().push.transactions == 0)
+    try await carry("two")
+    try await a.update(Note("three", "three"))
+    #expect(try await isThere("three"))
+    following.cancel()
+    try await following.value
+    #expect(try await replicator(b, server, "two").sync().push.transactions == 1)
+    try await replicator(a, server, "one").sync()
+    try await expectEqual([a, b])
+    try await server.stop()
+  }
+
   /// W-4: what two servers know of one file of tokens is the same.
   @Test func serversThatShareTokensShareOwners() async throws {
     let tokens = try secret("tokens", "one a readwrite\ntwo b readwrite\n")

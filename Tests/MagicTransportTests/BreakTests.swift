@@ -1,7 +1,10 @@
 import Foundation
+import Logging
 import MagicData
+import MagicJournal
 import MagicReplication
 import MagicTransport
+import NIOCore
 import TestSupport
 import Testing
 
@@ -108,6 +111,88 @@ import Testing
     try await place.stop()
   }
 
+  /// W-8: a peer merges what came before the link broke, so a push gets on, however long the history is.
+  @Test func aPushToADatabaseGoesOnWhereItBroke() async throws {
+    let place = try await Place(.peer)
+    let a = try place.magic("a")
+    // What cannot be compressed by much: 20 MB of it.
+    for number in 0..<40 { try await a.update(Note("\(number)", try noise(500_000))) }
+    let proxy = try Proxy(to: try #require(place.server).port) { _ in Proxy.Fate(cut: 13_000_000) }
+    let replicator = MagicReplicator(a, remote: try SocketRemote("tcp://127.0.0.1:\(proxy.port)"))
+    await expectCode(.unreachable) { try await replicator.push() }
+    let served = try #require(place.served)
+    let held = try await served.statistics().transactions
+    #expect((1..<40).contains(held))
+    #expect(try await replicator.push().transactions == 40 - held)
+    try await expectEqual([a, served])
+    try await place.stop()
+  }
+
+  /// W-14, H-38: so do contents, of which each is sent once, but for one that was on its way.
+  @Test func contentsForADatabaseGoOnWhereTheyBroke() async throws {
+    let place = try await Place(.peer)
+    let a = try place.magic("a")
+    for number in 0..<250 { try await a.update(Photo("\(number)", try noise(75_000))) }
+    let cuts = [22_500_000, 1_000_000]
+    let proxy = try Proxy(to: try #require(place.server).port) { Proxy.Fate(cut: $0 < cuts.count ? cuts[$0] : nil) }
+    let replicator = MagicReplicator(a, remote: try SocketRemote("tcp://127.0.0.1:\(proxy.port)"))
+    let files = place.folder["served/files"].path
+    func named() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: files).count { $0.hasSuffix(".txt") } }
+    await expectCode(.unreachable) { try await replicator.push() }
+    #expect(try named() == 200)
+    await expectCode(.unreachable) { try await replicator.push() }
+    let report = try await replicator.push()
+    #expect((1..<2_000_000).contains(report.assetBytes), "\(report.assetBytes)")
+    #expect(try named() == 250)
+    let served = try #require(place.served)
+    for photo in try await served.object(of: Photo.self) { _ = try photo.content?.load() }
+    try await place.stop()
+  }
+
+  private func noise(_ count: Int) throws -> String {
+    let source = try #require(FileHandle(forReadingAtPath: "/dev/urandom"))
+    let bytes = try source.read(upToCount: count)
+    return try #require(bytes).base64EncodedString()
+  }
+
+  /// A client that was killed has spoken TLS.
+  @Test func aBrokenConnectionIsNoFaultOfTLS() async throws {
+    let folder = try TemporaryFolder()
+    let lines = Lines()
+    var (options, connection) = (MagicServer.Options(), SocketRemote.Options())
+    let certificate = try TestCertificate.shared.get()
+    (options.certificate, options.key, connection.authority) = (certificate.file, certificate.key, certificate.file)
+    options.logger = Logger(label: "test") { _ in lines }
+    options.logger.logLevel = .info
+    let server = try await RunningServer(
+      MagicServer(folder: FolderRemote(folder["hub"]), at: ["tls://127.0.0.1:0"], options: options))
+    let proxy = try Proxy(to: server.port) { _ in Proxy.Fate(cut: 100_000) }
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.update(Note("1", try noise(500_000)))
+    let replicator = MagicReplicator(magic, remote: try SocketRemote("tls://127.0.0.1:\(proxy.port)", options: connection))
+    await expectCode(.unreachable) { try await replicator.push() }
+    try await server.stop()
+    #expect(lines.all.contains { $0.contains("bytes in") })
+    #expect(!lines.all.contains { $0.contains("refused") }, "\(lines.all)")
+  }
+
+  /// What a server has told of and sends nothing of is not taken for nothing.
+  @Test func whatIsToldAndNotSentIsSaid() async throws {
+    let folder = try TemporaryFolder()
+    let told = HeldRun(
+      replica: ReplicaID(7, 7), last: 5, name: TransactionName(stamp: Stamp(1_750_000_000_000 << 16), tag: 1))
+    let port = try AnsweringPort([
+      .hello: Welcome(replica: nil, dataSet: DataSetID(8, 8), rights: [.read], capabilities: []).frame,
+      .held: .standing(.standing, Standing([.init(told)])),
+      .pull: .texts(.pulled, []),
+    ])
+    let magic = try await MagicData(path: folder["a"])
+    let report = try await MagicReplicator(magic, remote: SocketRemote("tcp://127.0.0.1:\(port.port)")).pull()
+    #expect(!report.isComplete && report.transactions == 0)
+    #expect(report.unread.first?.message.contains("transactions 1 to 5 of replica \(told.replica)") == true, "\(report)")
+    withExtendedLifetime(port) {}
+  }
+
   /// W-10: one who takes minutes to read what others read at once holds up nobody else.
   @Test func aSlowClientHoldsUpNobody() async throws {
     let place = try await Place(.peer)
@@ -173,6 +258,74 @@ import Testing
   }
 }
 
+/// What a server logs.
+private struct Lines: LogHandler {
+  private let kept = Locked([String]())
+  var metadata: Logger.Metadata = [:]
+  var logLevel = Logger.Level.info
+
+  var all: [String] { kept.withLock { $0 } }
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) { kept.withLock { $0.append("\(event.message)") } }
+}
+
+/// A port at which each client in turn gets the answers that stand for kinds of questions.
+private final class AnsweringPort: Sendable {
+  let port: Int
+  private let descriptor: Int32
+
+  init(_ answers: [Frame.Kind: Frame]) throws {
+    let descriptor = FullPort.make()
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        bind(descriptor, address, length) == 0 && listen(descriptor, 8) == 0 && getsockname(descriptor, address, &length) == 0
+      }
+    }
+    port = Int(in_port_t(bigEndian: address.sin_port))
+    self.descriptor = descriptor
+    guard isListening else { throw RawSocket.Failure(code: errno) }
+    Thread.detachNewThread {
+      while case let client = accept(descriptor, nil, nil), client >= 0 {
+        AnsweringPort.answer(client, answers)
+        close(client)
+      }
+    }
+  }
+
+  deinit {
+    shutdown(descriptor, Int32(SHUT_RDWR))
+    close(descriptor)
+  }
+
+  private static func answer(_ client: Int32, _ answers: [Frame.Kind: Frame]) {
+    while let head = take(5, client), take(RawSocket.number(head[..<4]), client) != nil {
+      guard let answer = Frame.Kind(rawValue: head[4]).flatMap({ answers[$0] }) else { return }
+      let bytes = RawSocket.frame(answer.kind.rawValue, Array(answer.body.readableBytesView))
+      guard send(client, bytes, bytes.count, Proxy.flags) == bytes.count else { return }
+    }
+  }
+
+  private static func take(_ count: Int, _ client: Int32) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var got = 0
+    while got < count {
+      let more = bytes.withUnsafeMutableBytes { recv(client, $0.baseAddress! + got, count - got, 0) }
+      guard more > 0 else { return nil }
+      got += more
+    }
+    return bytes
+  }
+}
+
 /// A port at which nobody is answered: as many wait there as may, and nobody lets them in.
 private final class FullPort: Sendable {
   let port: Int
@@ -203,7 +356,7 @@ private final class FullPort: Sendable {
 
   deinit { for descriptor in descriptors { close(descriptor) } }
 
-  private static func make() -> Int32 {
+  static func make() -> Int32 {
     #if canImport(Darwin)
       socket(AF_INET, SOCK_STREAM, 0)
     #else

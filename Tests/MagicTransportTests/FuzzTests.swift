@@ -94,6 +94,18 @@ import Testing
     #expect(faults == [])
   }
 
+  /// H-42: what a server says is shown in its line, as it is written, and not without end.
+  @Test func whatAServerSaysSteersNoTerminal() throws {
+    let words = "a\u{1b}[2J\u{202e}b\u{2028}c\u{2029}d\u{85}\u{2066}é"
+    #expect(WireError.said(WireError(.failed, words).frame, by: "tcp://there").message == "tcp://there: a[2Jbcdé")
+    #expect(try Frame.texts(.pulled, [words]).texts() == ["a[2Jbcdé"])
+    var writer = ByteWriter()
+    writer.byte(10)
+    writer.string(String(repeating: "x", count: 100_000))
+    let said = WireError.said(Frame(.error, ByteBuffer(bytes: writer.bytes)), by: "tcp://there").message
+    #expect(said == "tcp://there: " + String(repeating: "x", count: 4_096))
+  }
+
   /// Frames that come in pieces; nothing is held for one before its length is known to be allowed (W-1).
   @Test(arguments: [true, false]) func framesAreCutOrRefused(isServer: Bool) async throws {
     let frames = isServer ? [frames[0]] : frames

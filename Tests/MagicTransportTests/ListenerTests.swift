@@ -69,6 +69,20 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path))
   }
 
+  /// Nobody stays that nobody can reach: neither who lost his socket's file, nor, beside it, who keeps his.
+  @Test func aServerWhoseSocketIsGoneEnds() async throws {
+    let path = folder["s"].path
+    let first = try await server("unix:\(path)")
+    #expect(unlink(path) == 0)
+    let second = try await server("unix:\(path)")
+    await expectCode(.failed, naming: "removed or replaced; start the server again") { try await first.finished() }
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.update(Note("1", "one"))
+    let replicator = MagicReplicator(magic, remote: try SocketRemote("unix:\(path)"))
+    #expect(try await replicator.push().transactions == 1)
+    try await second.stop()
+  }
+
   /// Nothing is made, or locked, where a link leads.
   @Test func aLinkIsNoLock() async throws {
     try FileManager.default.createSymbolicLink(at: folder[".s.lock"], withDestinationURL: folder["elsewhere"])

@@ -151,7 +151,7 @@ final class Proxy: Sendable {
     }
   }
 
-  private static var flags: Int32 {
+  static var flags: Int32 {
     #if canImport(Darwin)
       0
     #else

@@ -69,6 +69,46 @@ struct Photo: MagicObject {
     try await expectContents("c.sqlite", 3)
   }
 
+  #if os(Linux)
+    /// H-33: who is killed between the assets and the database's file is completed by the next one; assets whose database was taken away are told of.
+    @Test(arguments: [("b.db", "b.db.files"), ("b/default.sqlite3", "b/files")])
+    func whatAKilledCloneLeftOfAssetsIsTaken(file: String, assets: String) async throws {
+      try await write(3)
+      try Tool.sync.run("push", path("a"), path("remote"))
+      try compile(
+        """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <signal.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <unistd.h>
+
+        int link(const char *from, const char *to) {
+          const char *path = getenv("KILL_AT_LINK");
+          if (path && !strcmp(to, path)) kill(getpid(), SIGKILL);
+          return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "link"))(from, to);
+        }
+        """, to: folder["kill-at-link.so"])
+      let database = file.hasPrefix("b/") ? "b" : file
+      let killed = try Tool.sync.run(
+        "clone", path("remote"), path(database),
+        environment: ["LD_PRELOAD": path("kill-at-link.so"), "KILL_AT_LINK": path(file)])
+      #expect(killed.status == 128 + SIGKILL, "\(killed)")
+      #expect(try files(assets).count == 3)
+      #expect(!FileManager.default.fileExists(atPath: path(file)))
+      let cloned = try Tool.sync.run("clone", path("remote"), path(database))
+      #expect(cloned.status == 0, "\(cloned)")
+      try await expectContents(database, 3)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: path(assets)).count == 3)
+      #expect(try Tool.sync.run("verify", path(database), path("remote")).status == 0)
+      try FileManager.default.removeItem(at: folder[file])
+      let refused = try Tool.sync.run("clone", path("remote"), path(database))
+      #expect(refused.status == 1 && refused.errors.contains("\(path(assets)) is left of"), "\(refused)")
+      #expect(try files(assets).count == 3)
+    }
+  #endif
+
   /// B-1, B-2.
   @Test func aBundleCarriesContents() async throws {
     try await write(3)

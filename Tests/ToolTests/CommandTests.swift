@@ -244,6 +244,10 @@ import Testing
     let result = try Tool.sync.run("verify", path("a"), path("remote"))
     #expect(result.status == 3)
     #expect(result.output.contains(name))
+    // One that is damaged as a whole keeps nothing of the database back.
+    let empty = try Tool.sync.run("verify", path("a"), "-")
+    #expect(empty.status == 3 && empty.errors.contains("is empty"), "\(empty)")
+    #expect(empty.output.hasSuffix("the database is well\n"), "\(empty)")
   }
 
   // MARK: Bundles and pipes
@@ -267,6 +271,28 @@ import Testing
     #expect(try Data(contentsOf: folder["notes.magicbundle"]) == before)
     #expect(try Tool.python.digest(of: file) == digest("a"))
     #expect(try Tool.replay.run("log", file).output == Tool.replay.run("log", path("a")).output)
+  }
+
+  /// B-4: who may only read a bundle takes what it has, and is in step unless he has something to send.
+  @Test func aBundleThatMayOnlyBeReadIsTaken() async throws {
+    try FileManager.default.createDirectory(at: folder["stick"], withIntermediateDirectories: false)
+    let file = path("stick/notes.magicbundle")
+    try await write("from a", to: "a")
+    try await write("from c", to: "c")
+    try #require(Tool.sync.run("push", path("a"), file).status == 0)
+    let before = try Data(contentsOf: folder["stick/notes.magicbundle"])
+    let stick = try #require(ReadOnly(folder["stick"], isDeep: false), "neither permissions nor attributes hold this user off")
+    defer { stick.end() }
+    for command in ["sync", "sync", "push"] {
+      let result = try Tool.sync.run(command, path("b"), file)
+      #expect(result.status == 0, "\(command): \(result.errors)")
+    }
+    #expect(try await titles("b") == ["from a"])
+    let refused = try Tool.sync.run("sync", path("c"), file)
+    #expect(refused.status == 6, "\(refused)")
+    #expect(try await titles("c") == ["from a", "from c"])
+    #expect(try Data(contentsOf: folder["stick/notes.magicbundle"]) == before)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path("stick")) == ["notes.magicbundle"])
   }
 
   /// B-1.
@@ -392,13 +418,17 @@ import Testing
       ["sync", "tcp://localhost:1", path("a")], ["serve", path("a"), "--listen", "ssh://host/x"],
       ["serve", path("a"), "--listen", "tcp://127.0.0.1:0", "--metrics", "foo"],
       ["remote", "add", path("a"), "x", "-"], ["compact", "tcp://localhost"], ["sync", "", path("r")],
-      ["pull", path("a"), "tcp://localhost:0"], ["serve", "", "--stdio"],
+      ["pull", path("a"), "tcp://localhost:0"], ["serve", "", "--stdio"], ["bogus"], ["help", "bogus"],
     ] {
       let process = try Tool.sync.start(arguments, output: FileHandle.nullDevice, errors: FileHandle.nullDevice)
       process.waitUntilExit()
       if arguments == ["remote"] { continue }
       #expect(process.terminationStatus == 64, "\(arguments)")
     }
+    #expect(try Tool.sync.run("help", "bogus").errors.contains("there is no command 'bogus'"))
+    #expect(try Tool.sync.run("help", "remote").status == 0)
+    let both = try Tool.sync.run("serve", path("hub"), "--stdio", "--listen", "tcp://127.0.0.1:0")
+    #expect(both.status == 64 && both.errors.contains("one of the two"), "\(both)")
     let result = try Tool.sync.run("log", path("a"), environment: ["MAGIC_SYNC_LIMIT": "many"])
     #expect(result.status == 64)
     #expect(result.errors.contains("MAGIC_SYNC_LIMIT"))
@@ -467,6 +497,14 @@ import Testing
     let cloned = try Tool.sync.run("clone", path("remote"), path("b"))
     #expect(cloned.status == 3 && cloned.errors.contains("is a link, or no folder"), "\(cloned)")
     #expect(try await titles("b") == ["x", "y"])
+  }
+
+  @Test(arguments: ["init", "pull"]) func aLinkThatLeadsNowhereIsSaid(command: String) async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try FileManager.default.createSymbolicLink(atPath: path("link"), withDestinationPath: path("nowhere"))
+    let result = try Tool.sync.run(arguments: [command, path("link")] + (command == "pull" ? [path("remote")] : []))
+    #expect(result.status == 1 && result.errors.contains("is a link to something that is not there"), "\(result)")
   }
 
   @Test func aFolderThatMayNotBeWrittenHasItsExitCode() async throws {

@@ -30,6 +30,33 @@ import Testing
     return (object["exit"] as? Int, (object["error"] as? [String: Any])?["code"] as? String)
   }
 
+  // MARK: 1
+
+  /// What is opened first would get the number of a file that is closed, and be read or written to in its place.
+  @Test func aStandardFileThatIsClosedIsNoOtherFile() async throws {
+    try await write(["a"], to: "a")
+    func run(_ tool: Tool, _ redirection: String, _ arguments: String...) throws -> (status: Int32, errors: String) {
+      let errors = Pipe()
+      let process = try ChildProcess(
+        "/bin/sh", ["-c", "tool=$1; shift; exec \"$tool\" \"$@\" \(redirection)", "sh", tool.path.path] + arguments, in: nil,
+        input: FileHandle.nullDevice, output: FileHandle.nullDevice, errors: errors,
+        environment: ProcessInfo.processInfo.environment)
+      let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      return (process.terminationStatus, said)
+    }
+    for (tool, arguments) in [(Tool.sync, ["clone", "-"]), (.replay, ["import", "-", "--into"])] {
+      let read = try run(tool, "<&-", arguments[0], arguments[1], arguments.count > 2 ? "--into=\(path("b"))" : path("b"))
+      #expect(read.status == 1 && read.errors.contains("standard input could not be read"), "\(read)")
+      #expect(!FileManager.default.fileExists(atPath: path("b")))
+    }
+    let digest = try run(.sync, ">&-", "digest", path("a"))
+    #expect(digest.status == 1 && digest.errors.contains("standard output could not be written"), "\(digest)")
+    // Remarks that nobody hears.
+    #expect(try run(.sync, "2>&-", "digest", path("a")).status == 0)
+    #expect(try run(.sync, "<&- >&- 2>&-", "push", path("a"), path("remote")).status == 1)
+    #expect(try Tool.sync.run("status", path("a"), path("remote"), "--check").status == 0)
+  }
+
   // MARK: 5
 
   /// H-40, J-34: another process holds the write lock for longer than anybody waits. Reading goes on, and nothing is half done.
@@ -166,6 +193,42 @@ import Testing
       #expect(try Tool.replay.run("apply", path(name), "--into", path("rebuilt")).status == 0)
     }
 
+    /// F-11: a bundle that could not be written binds a database to nothing, and one that could does.
+    @Test(arguments: [("push", "-"), ("push", "stick/notes.magicbundle"), ("sync", "stick/notes.magicbundle")])
+    func aBundleThatCameToNobodyBindsNobody(command: String, name: String) async throws {
+      let disk = try FullDisk(folder)
+      try FileManager.default.createDirectory(at: folder["stick"], withIntermediateDirectories: false)
+      for database in ["a", "b", "c"] { try await write([database], to: database) }
+      try Tool.sync.run("push", path("a"), path("remote"))
+      let isPipe = name == "-"
+      let bundle = isPipe ? name : path(name)
+      let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
+      let failing = try Tool.sync.start(
+        [command, path("b"), bundle], output: isPipe ? full : FileHandle.nullDevice,
+        environment: isPipe ? [:] : disk.environment(path("stick/"), 10))
+      #expect(failing.terminationStatus == 9)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: path("stick")).isEmpty)
+      #expect(try Tool.sync.run(command, path("c"), bundle).status == 0)
+      #expect(try Tool.sync.run("sync", path("c"), path("remote")).status == 7)
+      for database in ["b", "a"] { #expect(try Tool.sync.run("sync", path(database), path("remote")).status == 0) }
+      #expect(try digest("b") == digest("a"))
+    }
+
+    /// What is full is the temporary folder, and not the bundle.
+    @Test func aFullTemporaryFolderIsNamed() async throws {
+      let disk = try FullDisk(folder)
+      try FileManager.default.createDirectory(at: folder["tmp"], withIntermediateDirectories: false)
+      try await write(["a"], to: "a")
+      try Tool.sync.run("push", path("a"), path("notes.magicbundle"))
+      let environment = disk.environment(path("tmp/"), 10).merging(["TMPDIR": path("tmp")]) { $1 }
+      for arguments in [["clone", path("notes.magicbundle"), path("b")], ["push", path("a"), path("notes.magicbundle")]] {
+        let result = try Tool.sync.run(arguments: arguments, environment: environment)
+        #expect(result.status == 9, "\(arguments): \(result)")
+        #expect(result.errors.contains("the temporary folder \(path("tmp")) has no room"), "\(result.errors)")
+        #expect(result.errors.contains("TMPDIR"), "\(result.errors)")
+      }
+    }
+
     /// H-26, L-13, F-4, J-21: what others get is on this disk before they get it. Nothing here can cut the power, so the order of the calls has to show it.
     @Test func whatIsSentIsOnTheDiskBefore() async throws {
       let order = try DiskOrder(folder)
@@ -180,6 +243,25 @@ import Testing
       // The file's content before it has its name, and its name before the push is over.
       #expect(calls[..<sent].contains(["sync", calls[sent][1]]), "\(calls)")
       #expect(calls[sent...].contains { $0[0] == "sync" && $0[1].hasSuffix("/remote/segments") }, "\(calls)")
+    }
+
+    /// H-26: what takes a database's place is on the disk before that one's assets go. As above, the order of the calls has to show it.
+    @Test func whatIsReplacedGoesAfterTheOtherIsOnTheDisk() async throws {
+      let order = try DiskOrder(folder)
+      let magic = try await MagicData(path: folder["a"])
+      try await magic.update(Photo("p", "content"))
+      try await magic.close()
+      try Tool.sync.run("push", path("a"), path("remote"))
+      let replaced = try Tool.replay.run(
+        "apply", path("remote"), "--into", path("a"), "--force", environment: order.environment)
+      #expect(replaced.status == 0, "\(replaced)")
+      let calls = try order.calls()
+      let placed = try #require(
+        calls.lastIndex { $0[0] == "rename" && $0[2].hasSuffix("/a/default.sqlite3") }, "\(calls)")
+      let removed = try #require(
+        calls.firstIndex { $0[0] == "unlink" && $0[1].contains("/a/.magic-replaced-") }, "\(calls)")
+      #expect(placed < removed, "\(calls)")
+      #expect(calls[..<removed].lastIndex { $0[0] == "sync" && $0[1].hasSuffix("/a") }.map { $0 > placed } == true, "\(calls)")
     }
 
     /// H-33, H-34, F-23: a quota, and a disk that fails. Nothing is half done, and the next time goes on.
@@ -237,7 +319,7 @@ import Testing
 }
 
 #if os(Linux)
-  /// What one process brings to the disk and renames, in its order.
+  /// What one process brings to the disk, renames and deletes, in its order.
   private struct DiskOrder {
     private let library: URL
     private let log: URL
@@ -283,6 +365,11 @@ import Testing
         say("rename", from, to);
         return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
       }
+
+      int unlink(const char *path) {
+        say("unlink", path, "");
+        return ((int (*)(const char *))dlsym(RTLD_NEXT, "unlink"))(path);
+      }
       """
 
     init(_ folder: TemporaryFolder) throws {
@@ -292,7 +379,7 @@ import Testing
 
     var environment: [String: String] { ["LD_PRELOAD": library.path, "DISK_ORDER": log.path] }
 
-    /// `sync` and a path, or `rename` and two.
+    /// `sync` or `unlink` and a path, or `rename` and two.
     func calls() throws -> [[String]] {
       try String(contentsOf: log, encoding: .utf8).split(separator: "\n").map {
         $0.split(separator: "\t").map(String.init)

@@ -150,6 +150,38 @@ import Testing
     #expect(try digest("b") == digest("c"))
   }
 
+  /// K-8: who finds no room to be heard is not told to push once more; once expired he is remembered. Whose file is read first is no chance.
+  @Test func whoFindsNoRoomIsNotCalledSilent() async throws {
+    try await twoInStep()
+    let said = try #require(FileManager.default.contentsOfDirectory(atPath: path("remote/acks")).first)
+    let content = try JSONSerialization.jsonObject(with: Data(contentsOf: folder["remote/acks/\(said)"])) as? [String: Any]
+    let dataSet = try #require(content?["dataSet"] as? String)
+    func id(_ number: Int) -> String { String(repeating: "0", count: 27) + String(number + 10_000) }
+    let crowd: [String: Any] = [
+      "format": 1, "dataSet": dataSet, "replica": id(0), "acknowledged": [String: Any](),
+      "expired": Dictionary(uniqueKeysWithValues: (1...10_000).map { (id($0), 1 as Any) }),
+    ]
+    try JSONSerialization.data(withJSONObject: crowd).write(to: folder["remote/acks/\(id(0)).json"])
+    try #require(Tool.sync.run("clone", path("remote"), path("c")).status == 0)
+    try await write("c", 3)
+    let report = try object(Tool.sync.run("compact", path("c"), "--dry-run", "--json"))
+    let database = try #require(report["database"] as? [String: Any])
+    #expect(database["isBeyondMemory"] as? Bool == true)
+    let replica = try #require((database["waitsFor"] as? [String])?.first)
+    let compacted = try Tool.sync.run("compact", path("c")).output
+    #expect(compacted.contains("more is acknowledged than is remembered"), "\(compacted)")
+    let unheard = "has acknowledged nothing that is remembered"
+    #expect(compacted.contains("waits for replica \(replica), which \(unheard)"), "\(compacted)")
+    for command in ["peers", "status"] {
+      let said = try Tool.sync.run(command, path("c"), path("remote")).output
+      #expect(said.contains(unheard), "\(said)")
+    }
+    let expired = try Tool.sync.run("peers", path("c"), path("remote"), "--expire", replica)
+    #expect(expired.status == 0, "\(expired)")
+    let freed = try Tool.sync.run("compact", path("c")).output
+    #expect(!freed.contains("remembered"), "\(freed)")
+  }
+
   /// K-5: of a database alone.
   @Test func whatIsNotPushedStays() async throws {
     try await write("a", 2)

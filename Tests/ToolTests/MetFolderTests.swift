@@ -56,7 +56,14 @@ import Testing
     }
     try await write("2", to: "b")
     try unmount(leaves: isEmpty)
-    for command in ["push", "pull", "sync", "status", "peers"] { try expectGone([command, path("b"), path("remote")]) }
+    for command in ["push", "pull", "sync", "status", "peers", "compact"] {
+      try expectGone([command, path("b"), path("remote")])
+    }
+    try expectGone(["compact", path("b"), path("remote"), "--dry-run"])
+    // What is found of the database is said all the same.
+    let verified = try Tool.sync.run("verify", path("b"), path("remote"))
+    #expect(verified.status == 5 && verified.errors.contains("is the share mounted?"), "\(verified)")
+    #expect(verified.output.hasSuffix("the database is well\n"), "\(verified)")
     try mount()
     #expect(try Tool.sync.run("sync", path("b"), path("remote")).output.contains("pushed 1 transaction"))
     #expect(try Tool.sync.run("status", path("b"), path("remote"), "--check").status == 0)
@@ -171,6 +178,15 @@ import Testing
     try #require(Tool.sync.run("sync", path("c.sqlite"), path("remote")).status == 0)
     let peers = try Tool.sync.run("peers", path("b"), path("remote"), "--json").lines
     #expect(peers.filter { $0.contains(#""event":"peer""#) }.count == (command == "pull" ? 3 : 2), "\(peers)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasPrefix(".") } == [])
+  }
+
+  /// One makes it, and the others hear that it is there, before they have read anything.
+  @Test func severalApplyIntoOneDatabaseAtOnce() async throws {
+    try await write("1", to: "a")
+    let processes = try (1...4).map { _ in try Tool.replay.start(["apply", path("a"), "--into", path("b")]) }
+    #expect(processes.map(\.terminationStatus).sorted() == [0, 1, 1, 1])
+    #expect(try Tool.sync.run("digest", path("b")).output == Tool.sync.run("digest", path("a")).output)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasPrefix(".") } == [])
   }
 

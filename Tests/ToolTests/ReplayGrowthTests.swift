@@ -102,6 +102,45 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path("rebuilt")))
   }
 
+  /// That history was given up is said once, and not with each change.
+  @Test func thatHistoryWasGivenUpIsSaidOnce() async throws {
+    try await compacted()
+    let log = try FollowingProcess([path("a")])
+    #expect(log.prints("later 1", within: 60_000))
+    for number in 1...2 {
+      let magic = try await MagicData(path: folder["a"])
+      try await magic.update(Note("n1", "followed \(number)"))
+      try await magic.close()
+      #expect(log.prints("followed \(number)", within: 60_000), "\(log.output)")
+    }
+    #expect(log.end() == 0)
+    #expect(log.output.components(separatedBy: #""event":"compacted""#).count == 2, "\(log.output)")
+  }
+
+  /// K-16: what a pull takes as a checkpoint is in no transaction that could be told: it is missing in a log that follows the database, and stays so.
+  @Test func whatAPullTakesAsACheckpointIsMissingInAFollowedLog() async throws {
+    func write(_ titles: [String]) async throws {
+      let magic = try await MagicData(path: folder["a"])
+      for title in titles { try await magic.update(Note("n", title)) }
+      try await magic.close()
+      try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    }
+    try await write(["one"])
+    try #require(Tool.sync.run("clone", path("remote"), path("b")).status == 0)
+    let log = try FollowingProcess([path("b")])
+    #expect(log.prints(#""title":"one""#, within: 60_000))
+    try await write(["two", "three"])
+    try #require(Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    try #require(FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).isEmpty)
+    try #require(Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+    #expect(log.prints(#""event":"missing""#, within: 60_000), "\(log.output)")
+    #expect(log.output.contains(#""firstMissing":2"#) && log.output.contains(#""lastMissing":3"#), "\(log.output)")
+    try await write(["four"])
+    try #require(Tool.sync.run("pull", path("b"), path("remote")).status == 0)
+    #expect(log.prints(#""title":"four""#, within: 60_000), "\(log.output)")
+    #expect(log.end() == 3)
+  }
+
   /// CRC-32, as zlib has it.
   private func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
     var sum = ~UInt32(0)

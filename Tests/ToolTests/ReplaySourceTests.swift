@@ -42,7 +42,58 @@ import Testing
     }
   }
 
+  /// A journal is read more than once, and a pipe is not: what comes through one is copied, and the copy goes with the program.
+  @Test func whatComesThroughAPipeIsRead() async throws {
+    try await fixture.write("fine", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("a.magicbundle"))
+    try export(to: "a.jsonl")
+    try FileManager.default.createDirectory(at: fixture.folder["tmp"], withIntermediateDirectories: false)
+    func piped(_ name: String, _ arguments: String...) throws -> Tool.Result {
+      let pipe = Pipe()
+      let writer = try ChildProcess(
+        "/bin/cat", [path(name)], in: nil, input: FileHandle.nullDevice, output: pipe, errors: FileHandle.nullDevice,
+        environment: [:])
+      defer { writer.waitUntilExit() }
+      return try Tool.replay.run(arguments: arguments, input: pipe, environment: ["TMPDIR": path("tmp")])
+    }
+    let digest = try Tool.sync.run("digest", path("a")).output
+    for (name, command, source) in [
+      ("a.jsonl", "import", "-"), ("a.jsonl", "import", "/dev/stdin"), ("a.magicbundle", "apply", "-"),
+    ] {
+      let made = path("\(command)\(source.count)")
+      let result = try piped(name, command, source, "--into", made)
+      #expect(result.status == 0, "\(command) \(source): \(result)")
+      #expect(try Tool.sync.run("digest", made).output == digest, "\(command) \(source)")
+      #expect(try piped(name, "log", source).output == Tool.replay.run("log", path("a")).output, "\(command) \(source)")
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path("tmp")).isEmpty)
+    // As `gzip` makes one.
+    try Data([0x1f, 0x8b, 8, 0] + Array(repeating: 0, count: 60)).write(to: fixture.folder["a.jsonl.gz"])
+    let packed = try Tool.replay.run("import", path("a.jsonl.gz"), "--into", path("unpacked"))
+    #expect(packed.status == 1 && packed.errors.contains("gunzip -c"), "\(packed)")
+  }
+
   // MARK: Missing
+
+  /// H-31, F-8: a service may bring the marker last. Until then the folder is a remote to whoever means one, and no database's place.
+  @Test func aRemoteWhoseMarkerHasNotComeIsSaid() async throws {
+    try await fixture.write("fine", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try FileManager.default.removeItem(atPath: path("remote/magicdata.json"))
+    func files() throws -> [String: Data] { try fixture.folder.contents().filter { $0.key.hasPrefix("remote") } }
+    let before = try files()
+    let commands: [(Tool, [String])] = [
+      (.replay, ["log", path("remote")]), (.replay, ["apply", path("remote"), "--into", path("b")]),
+      (.replay, ["undo", path("remote"), "--since", "1h ago"]), (.replay, ["apply", path("a"), "--into", path("remote")]),
+      (.sync, ["digest", path("remote")]), (.sync, ["init", path("remote")]), (.sync, ["pull", path("a"), path("remote")]),
+      (.sync, ["pull", path("remote"), path("other")]), (.sync, ["compact", path("remote")]),
+    ]
+    for (tool, arguments) in commands {
+      let result = try tool.run(arguments: arguments)
+      #expect(result.status == 5 && result.errors.contains("no magicdata.json"), "\(arguments): \(result)")
+    }
+    #expect(try files() == before)
+  }
 
   /// H-28, H-31: a folder that a service has not brought whole. What somebody says to have put there, and no file has, is missing to whoever reads it, with a database or without, and such a
   /// folder takes no database's place.
@@ -211,7 +262,8 @@ import Testing
     try overwrite(file, whole)
     #expect(log.prints(#""title":"3""#, within: 60_000), "\(log.output)")
     let told = try await titles(of: log, over: "part")
-    #expect(told == ["3", "end"])
+    // The last one that could be read, and what came later.
+    #expect(told == ["2", "3", "end"])
   }
 
   /// F-18: a file that holds what fills a hole and what was told takes the place of all.
@@ -302,6 +354,99 @@ import Testing
     #expect(log.prints(#""title":"3""#, within: 60_000), "\(log.output)")
     let told = try await titles(of: log, over: "part")
     #expect(told == ["4", "3", "end"])
+  }
+
+  /// K-16: one that can be read at last is not lacking any more, also where the files that it stands for are back and it is not needed.
+  @Test func aCheckpointThatIsWholeAgainIsNotLackingWhereItIsNotNeeded() async throws {
+    let file = try await compact()
+    let whole = try Data(contentsOf: URL(fileURLWithPath: file))
+    try overwrite(file, whole.prefix(40))
+    let log = try FollowingProcess([path("remote")])
+    #expect(log.prints(#""event":"unread""#, within: 60_000))
+    for name in try FileManager.default.contentsOfDirectory(atPath: path("kept")).sorted() {
+      try FileManager.default.copyItem(atPath: path("kept/\(name)"), toPath: path("remote/segments/\(name)"))
+    }
+    #expect(log.prints(#""title":"3""#, within: 60_000), "\(log.output)")
+    try overwrite(file, whole)
+    let told = try await titles(of: log, over: "remote")
+    #expect(told == ["1", "2", "3", "end"])
+  }
+
+  /// H-28: that somebody has put more there is heard of whenever that is said.
+  @Test func acknowledgementsThatComeLaterAreHeard() async throws {
+    let names = try await push(["1", "2"])
+    try FileManager.default.copyItem(atPath: path("remote"), toPath: path("part"))
+    for name in ["acks", "segments/\(names[1])"] { try FileManager.default.removeItem(atPath: path("part/\(name)")) }
+    let log = try FollowingProcess([path("part")])
+    #expect(log.prints(#""title":"1""#, within: 60_000))
+    try FileManager.default.copyItem(atPath: path("remote/acks"), toPath: path("part/acks"))
+    #expect(log.prints(#""firstMissing":2"#, within: 60_000), "\(log.output)")
+    try bring(names[1], to: "part")
+    #expect(log.prints(#""title":"2""#, within: 60_000), "\(log.output)")
+    let told = try await titles(of: log, over: "part")
+    #expect(told == ["1", "2", "end"])
+  }
+
+  /// K-1: what a moment is named by may be given up while what comes after it is followed.
+  @Test func aMomentStaysWhatItWas() async throws {
+    let names = try await push(["1", "2", "3"])
+    let replica = try #require(names[0].split(separator: ".").first)
+    let log = try FollowingProcess([path("remote"), "--since", "\(replica.prefix(8)):2"])
+    #expect(log.prints(#""title":"3""#, within: 60_000))
+    try #require(Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    let told = try await titles(of: log, over: "remote")
+    #expect(told == ["2", "3", "end"])
+    #expect(!log.output.contains(#""event":"retrying""#), "\(log.output)")
+  }
+
+  /// F-24: nothing comes any more to a database that has no name.
+  @Test(arguments: [true, false]) func aDatabaseThatIsReplacedOrRemovedIsNoLongerFollowed(isReplaced: Bool) async throws {
+    try await fixture.write("first", to: "a", id: "n")
+    try #require(Tool.sync.run("init", path("other")).status == 0)
+    let log = try FollowingProcess([path("a")])
+    #expect(log.prints(#""title":"first""#, within: 60_000))
+    if isReplaced {
+      #expect(rename(path("other/default.sqlite3"), path("a/default.sqlite3")) == 0)
+    } else {
+      try FileManager.default.removeItem(atPath: path("a/default.sqlite3"))
+    }
+    #expect(log.prints(isReplaced ? "was replaced" : "was removed", within: 60_000), "\(log.output)")
+    // To its end.
+    #expect(!log.prints("nothing more", within: 60_000))
+    #expect(log.end() == 1)
+  }
+
+  #if os(Linux)
+    /// What was printed would come again, and begin in the middle of a line.
+    @Test func aFollowedLogWithoutRoomForWhatItPrintsEnds() async throws {
+      _ = try await push(["1"])
+      let (full, errors) = (try #require(FileHandle(forWritingAtPath: "/dev/full")), Pipe())
+      let log = try Tool.replay.start(["log", path("remote"), "--follow", "--limit", "0"], output: full, errors: errors)
+      let latest = ContinuousClock.now + .seconds(120)
+      var number = 1
+      // What is there when it begins is not printed.
+      while log.isRunning, ContinuousClock.now < latest {
+        number += 1
+        try await fixture.write("\(number)", to: "a", id: "n")
+        try Tool.sync.run("push", path("a"), path("remote"))
+        try await Task.sleep(for: .seconds(1))
+      }
+      try #require(!log.isRunning)
+      let message = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      #expect(log.terminationStatus == 9, "\(message)")
+      #expect(message.contains("standard output could not be written") && !message.contains("Trying again"), "\(message)")
+    }
+  #endif
+
+  /// The last so many are those that can be read.
+  @Test func theLastOnesBeforeWhatIsDamagedAreShown() async throws {
+    let names = try await push(["1", "2", "3", "4"])
+    let file = path("remote/segments/\(names[3])")
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+    bytes[bytes.count - 9] ^= 4
+    try overwrite(file, bytes)
+    let read = try fixture.json("log", path("remote"), "--limit", "2", status: 3)
+    #expect(read.events("entry").compactMap { ($0["fields"] as? [String: Any])?["title"] as? String } == ["2", "3"])
   }
 
   /// K-16: what is readable behind a damaged file is shown, also where a checkpoint stands for that file.

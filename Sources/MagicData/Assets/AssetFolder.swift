@@ -134,14 +134,24 @@ package final class AssetFolder: Sendable {
 
   // MARK: Clearing up
 
-  /// Keeps all files, whoever may let go of them, in whatever process, until it goes away.
+  /// Keeps all files, whoever may let go of them, in whatever process, until it goes away. Waits for who takes files away.
+  ///
+  /// - Throws: `MagicDataError` with `busy` if somebody else has locked the folder, and for longer than a writer waits for a database.
   @inline(never) package func pin() async throws -> AssetPin {
-    try await onQueue { try AssetPin(self.url.deletingLastPathComponent(), isShared: true) }
+    let folder = url.deletingLastPathComponent()
+    let pin = try AssetPin(folder)
+    return try await SystemLock.wait(
+      """
+      another program has locked the folder \(folder.path) (flock), so that its assets cannot be copied; end that program, or try again when it is done
+      """
+    ) { pin.take(LOCK_SH) ? pin : nil }
   }
 
   /// Runs `body` if nobody has pinned the files.
   func ifUnpinned(_ body: () throws -> Void) throws {
-    let pin = try AssetPin(url.deletingLastPathComponent(), isShared: false)
+    let folder = url.deletingLastPathComponent()
+    let pin = try AssetPin(folder)
+    guard pin.take(LOCK_EX) else { throw MagicDataError(.busy, "the assets in \(folder.path) are being copied") }
     try withExtendedLifetime(pin, body)
   }
 
@@ -193,14 +203,17 @@ package final class AssetFolder: Sendable {
     return try FileManager.default.contentsOfDirectory(atPath: url.path).filter(AssetName.isValid)
   }
 
-  /// The assets that were written before a time, in milliseconds since 1970. Temporary files as old are taken away.
+  /// In the folder of a database of which the file is yet to come: whoever is killed before that leaves nobody's only copies.
+  static let unfinished = ".unfinished"
+
+  /// The assets that came here before a time, in milliseconds since 1970. Temporary files as old are taken away.
   func old(before time: Int64) throws -> [String] {
     guard exists else { return [] }
     return try FileManager.default.contentsOfDirectory(atPath: url.path).filter { name in
       let isAsset = AssetName.isValid(name)
-      guard isAsset || DurableFile.isTemporary(name) else { return false }
+      guard isAsset || DurableFile.isTemporary(name) || name == AssetFolder.unfinished else { return false }
       // What is gone by now was somebody's who writes.
-      guard let written = DurableFile.lastWritten(file(name)), written.seconds * 1_000 < Double(time) else { return false }
+      guard let seconds = DurableFile.lastPlaced(file(name)), seconds * 1_000 < Double(time) else { return false }
       if !isAsset { unlink(file(name).path) }
       return isAsset
     }
@@ -229,18 +242,14 @@ package final class StagedAsset: Sendable {
 package final class AssetPin: Sendable {
   private let descriptor: Int32
 
-  /// - Parameter isShared: waits for who takes files away; else it is an error if somebody copies.
-  fileprivate init(_ folder: URL, isShared: Bool) throws {
+  /// Holds nothing yet.
+  fileprivate init(_ folder: URL) throws {
     descriptor = open(folder.path, O_RDONLY | O_CLOEXEC)
+    // What is whole is ended by `deinit` also if it throws; a second close would be that of a file which another thread has just opened.
     guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", folder) }
-    var status: Int32
-    repeat { status = flock(descriptor, isShared ? LOCK_SH : LOCK_EX | LOCK_NB) } while status != 0 && errno == EINTR
-    // Where there are no such locks, there is nobody to wait for.
-    guard status == 0 || errno != EWOULDBLOCK else {
-      // What is whole is ended by `deinit` also if it throws; a second close would be that of a file which another thread has just opened.
-      throw MagicDataError(.busy, "the assets in \(folder.path) are being copied")
-    }
   }
+
+  fileprivate func take(_ kind: Int32) -> Bool { SystemLock.take(kind, descriptor) }
 
   deinit {
     // A child that the program is about to start has it too, until it becomes another program.

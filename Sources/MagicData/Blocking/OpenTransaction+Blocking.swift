@@ -71,7 +71,7 @@ extension OpenTransaction {
     try checkOpen()
     guard let held else { preconditionFailure("a transaction that blocks holds its connection") }
     return try Store.failing("the transaction could not go on") {
-      try OpenTransaction.check(held)
+      try held.checkInTransaction()
       return try HeldConnection.run(of: store) { try body(held) }
     }
   }

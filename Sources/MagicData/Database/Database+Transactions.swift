@@ -52,7 +52,7 @@ extension Database {
   /// Within a transaction: all that `body` does, or nothing.
   package func whole<Result>(_ body: (Database) throws -> Result) throws -> Result {
     // Else this would begin one, which is not immediate.
-    guard isInsideTransaction else { throw MagicDataError(.failed, "a part of a transaction was begun outside of one") }
+    try checkInTransaction()
     try beginPart()
     do {
       let result = try body(self)
@@ -60,20 +60,32 @@ extension Database {
       return result
     } catch {
       undoPart()
+      // Whoever handles what a part throws goes on in the transaction. What SQLite and GRDB say nobody handles.
+      if !(error is DatabaseError || error is CancellationError) { try checkInTransaction() }
       throw error
     }
   }
 
-  // Parts stand within each other: SQLite means the innermost of a name.
-  func beginPart() throws { try cachedStatement(sql: "SAVEPOINT magic").execute() }
-  func endPart() throws { try cachedStatement(sql: "RELEASE magic").execute() }
+  /// Outside of a transaction each statement would commit by itself.
+  func checkInTransaction() throws {
+    // SQLite rolls back by itself when the disk is full, for one.
+    guard isInsideTransaction else {
+      throw MagicDataError(
+        .transaction, "SQLite has rolled the transaction back after an error, or it was closed; begin anew")
+    }
+  }
+
+  // Parts stand within each other: SQLite means the innermost of a name. Where a task was cancelled GRDB runs nothing but a whole rollback, and a part has to be undone alone then, too.
+  // What GRDB notes of savepoints is for observers of changes, and there are none.
+  func beginPart() throws { try SQL(self, "SAVEPOINT magic").run() }
+  func endPart() throws { try SQL(self, "RELEASE magic").run() }
 
   /// Undoes what was done since the part began, or, if that cannot be, the whole transaction: no half of a part is ever committed.
   func undoPart() {
     // SQLite may have rolled everything back by itself.
     guard isInsideTransaction else { return }
     do {
-      try cachedStatement(sql: "ROLLBACK TO magic").execute()
+      try SQL(self, "ROLLBACK TO magic").run()
       try endPart()
     } catch {
       // What went wrong first is what its caller hears of, and this fails only with a connection that can do nothing any more.

@@ -94,6 +94,10 @@ package struct DatabaseLocation: Sendable, Equatable {
     }
     // Another process may make it at the same time.
     guard mkdir(own.path, 0o777) == 0 || errno == EEXIST else { throw DurableFile.failure("could not be made", own) }
+    guard DatabaseLocation.isFolder(own) else {
+      throw MagicDataError(
+        .notFound, "\(own.path) is a link to something that is not there; mend or delete it, or name another path")
+    }
   }
 
   private static func isFolder(_ url: URL) -> Bool {

@@ -62,6 +62,8 @@ package struct DatabaseState: Sendable, Equatable {
 
   /// Gives the database a data set that an exchange has confirmed; an error if another process has given it another meanwhile.
   package static func settle(_ dataSet: DataSetID, _ db: Connection) throws {
+    // It is for good, and what it was for may have been undone.
+    try db.checkInTransaction()
     let state = try DatabaseState(db)
     guard !state.isSettled || state.dataSet == dataSet else {
       throw MagicDataError(.incompatible, "the database was bound to another data set (\(state.dataSet)) meanwhile")

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
+internal import MagicJournal
 
 extension MagicData {
   /// Makes a database that is there as a whole or not at all: `body` fills it under another name in the folder where it belongs.
@@ -83,7 +84,8 @@ extension DatabaseLocation {
     return result
   }
 
-  /// SQLite would take what is left of a database that was deleted for this one's, and put it in its place.
+  /// SQLite would take what is left of a database that was deleted for this one's, and put it in its place; and assets that are left may be the only ones of a
+  /// database that was moved away, which this one would clear up.
   private func checkIsClear() throws {
     guard !exists else { return }
     let left = [(hasClearLog, "-wal"), ((DurableFile.lastWritten(beside("-journal"))?.bytes ?? 0) == 0, "-journal")]
@@ -91,6 +93,25 @@ extension DatabaseLocation {
       throw MagicDataError(
         .exists, "\(beside(suffix).path) is left of a database that was deleted or moved away; delete it, or name another path")
     }
+    if hasOthersAssets {
+      throw MagicDataError(
+        .exists,
+        """
+        \(assets.path) is left of a database that was deleted or moved away; put that back beside it, move or delete the folder, or name another path
+        """)
+    }
+  }
+
+  private var unfinished: URL { assets.appendingPathComponent(AssetFolder.unfinished) }
+
+  /// Whether the assets that are here are what somebody has left who was killed while he put a database to its place.
+  var isUnfinished: Bool { access(unfinished.path, F_OK) == 0 }
+
+  /// Whether something is where the assets belong that may be of another database.
+  private var hasOthersAssets: Bool {
+    guard hasAssets, !isUnfinished else { return false }
+    guard let names = try? FileManager.default.contentsOfDirectory(atPath: assets.path) else { return true }
+    return !names.allSatisfy { $0.hasPrefix(".") }
   }
 
   /// Does something while nobody else reads or writes the database, which has all in its file then.
@@ -151,7 +172,8 @@ extension DatabaseLocation {
       for (from, to) in undo.reversed() { rename(from.path, to.path) }
       throw error
     }
-    old.removeAll()
+    // A power failure before the renamings are on the disk brings the old database back. If they cannot be brought there, `make` says so.
+    if (try? DurableFile.sync(file.deletingLastPathComponent())) != nil { old.removeAll() }
   }
 
   /// Nobody takes it away: it may have a database's only assets, after somebody was killed.
@@ -176,30 +198,55 @@ extension DatabaseLocation {
     }
   }
 
+  /// Who is killed before the file is here leaves assets that are marked as unfinished, and the next one puts his own among them.
   private func take(_ aside: DatabaseLocation) throws {
-    guard aside.hasAssets else { return try move(aside.file) }
+    guard !exists else { throw isTaken }
+    let isMoved = try takeAssets(aside)
+    do {
+      try DurableFile.sync(assets.deletingLastPathComponent())
+      try move(aside.file)
+    } catch {
+      if exists {
+        // Somebody's that came meanwhile, who may use them by now.
+        unlink(unfinished.path)
+      } else if isMoved {
+        rename(assets.path, aside.assets.path)
+      }
+      throw error
+    }
+    unlink(unfinished.path)
+  }
+
+  /// - Returns: whether the folder has come as a whole.
+  private func takeAssets(_ aside: DatabaseLocation) throws -> Bool {
+    guard aside.hasAssets else { return false }
+    try DurableFile.write([UInt8](), to: aside.unfinished)
     // A folder takes the place of an empty one at most.
-    guard rename(aside.assets.path, assets.path) == 0 else {
-      let number = errno
+    if rename(aside.assets.path, assets.path) == 0 { return true }
+    let number = errno
+    guard number == ENOTEMPTY || number == EEXIST, !hasOthersAssets else {
       throw MagicDataError(
         number == ENOTEMPTY || number == EEXIST || number == ENOTDIR ? .exists : .notAllowed,
         "\(assets.path) could not be made: \(String(cString: strerror(number)))")
     }
-    do {
-      try move(aside.file)
-    } catch {
-      rename(assets.path, aside.assets.path)
-      throw error
+    // What is there under the name of a content is that content.
+    let names = try FileManager.default.contentsOfDirectory(atPath: aside.assets.path).filter(AssetName.isValid)
+    for name in [AssetFolder.unfinished] + names {
+      try move(aside.assets.appendingPathComponent(name), to: assets.appendingPathComponent(name))
     }
+    try DurableFile.sync(assets)
+    return false
+  }
+
+  private var isTaken: MagicDataError {
+    MagicDataError(.exists, "somebody made a database at \(file.path) meanwhile, which was left as it is")
   }
 
   private func move(_ made: URL) throws {
     // Unlike a renaming, a link takes the place of nothing. File systems without links get a renaming.
     if link(made.path, file.path) == 0 { return }
     let number = errno
-    guard number != EEXIST, !exists else {
-      throw MagicDataError(.exists, "somebody made a database at \(file.path) meanwhile, which was left as it is")
-    }
+    guard number != EEXIST, !exists else { throw isTaken }
     guard rename(made.path, file.path) == 0 else {
       throw MagicDataError(.notAllowed, "\(file.path) could not be made: \(String(cString: strerror(number)))")
     }

@@ -63,31 +63,39 @@ extension Store {
         state.withLock { $0.isSure = true }
         return true
       }
-      try DatabaseState.setToken(isMarked ? next : FileIdentity(of: location.file)?.token ?? next, db)
-      db.afterNextTransaction { [state] _ in
+      let written = isMarked ? next : FileIdentity(of: location.file)?.token ?? next
+      try DatabaseState.setToken(written, db)
+      db.afterNextTransaction { [state] db in
+        // As in `keep`.
+        guard (try? DatabaseState.token(db)) == written else { return }
         // Unless somebody else has begun to change it again.
         let tokens = ReplicaMark.beside(location)?.tokens
         if isMarked, tokens == nil || tokens == marked || tokens == [token] {
           ReplicaMark([next], of: location)?.write(beside: location)
         }
-        state.withLock { state in
-          state.isSure = true
-          if let fresh { state.fresh = fresh }
-        }
+        state.withLock { $0.isSure = true }
       }
+      if let fresh { keep(fresh, db) }
       return false
     }
 
     /// Gives up the id from a transaction on, of which somebody else has another (L-11).
     func leave(from sequence: UInt64, withFloor: Bool, _ db: Database) throws {
-      let fresh = try DatabaseState.leaveReplica(from: sequence, withFloor: withFloor, surroundings, db)
-      db.afterNextTransaction { [state] _ in state.withLock { $0.fresh = fresh } }
+      keep(try DatabaseState.leaveReplica(from: sequence, withFloor: withFloor, surroundings, db), db)
     }
 
     /// Closes ids, of which one may be the own one (J-33).
     func close(_ closings: [ReplicaID: UInt64], _ db: Database) throws {
-      guard let fresh = try DatabaseState.close(closings, surroundings, db) else { return }
-      db.afterNextTransaction { [state] _ in state.withLock { $0.fresh = fresh } }
+      if let fresh = try DatabaseState.close(closings, surroundings, db) { keep(fresh, db) }
+    }
+
+    /// For who asks what became of the id. GRDB tells of the next transaction that it sees end, which is another one where a COMMIT failed or SQLite has rolled back by itself
+    /// (H-34): what was committed the database alone knows.
+    private func keep(_ fresh: ReplicaID, _ db: Database) {
+      db.afterNextTransaction { [state] db in
+        guard (try? DatabaseState(db).replica) == fresh else { return }
+        state.withLock { $0.fresh = fresh }
+      }
     }
   }
 

@@ -120,6 +120,8 @@ package enum DurableFile {
   /// - Returns: where it is now.
   package static func setAside(_ file: URL) throws -> URL {
     let temporary = temporary(beside: file)
+    // Under that name an old one would be what somebody killed has left.
+    utimes(file.path, nil)
     guard rename(file.path, temporary.path) == 0 else { throw failure("could not be renamed", file) }
     return temporary
   }
@@ -139,6 +141,19 @@ package enum DurableFile {
       let time = status.st_mtim
     #endif
     return (Double(time.tv_sec), Int(status.st_size))
+  }
+
+  /// When a file was last written, or came to have its name, in seconds; `nil` if it is gone, or no file. What is put back from a copy has the times of
+  /// writing that it had before.
+  static func lastPlaced(_ file: URL) -> Double? {
+    var status = stat()
+    guard lstat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    #if canImport(Darwin)
+      let (written, changed) = (status.st_mtimespec, status.st_ctimespec)
+    #else
+      let (written, changed) = (status.st_mtim, status.st_ctim)
+    #endif
+    return Double(max(written.tv_sec, changed.tv_sec))
   }
 
   /// The time of day, in seconds, of whoever keeps a folder: a share's clock may be another than this machine's.

@@ -1,25 +1,29 @@
 internal import Foundation
+internal import MagicJournal
 
 /// Copies folders so that they are on the disk.
 enum DurableFolder {
-  /// Copies a folder with all that is in it, but for what is hidden, which is of those who write to it and may go meanwhile, to a place where nothing is.
-  static func copy(_ folder: URL, to place: URL, _ checkCancelled: () throws -> Void) throws {
+  /// Copies the assets in a folder to a place where nothing is. What else is there is somebody's who writes to it, and may go meanwhile, or nobody's of the database.
+  static func copyAssets(_ folder: URL, to place: URL, _ checkCancelled: () throws -> Void) throws {
+    try copying(folder, to: place) { try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false) }
+    var names: [String] = []
+    try copying(folder, to: place) { names = try FileManager.default.contentsOfDirectory(atPath: folder.path) }
+    for name in names where AssetName.isValid(name) {
+      try checkCancelled()
+      let (file, copy) = (folder.appendingPathComponent(name), place.appendingPathComponent(name))
+      guard PieceReader.length(of: file) != nil else { continue }
+      try copying(file, to: copy) { try FileManager.default.copyItem(at: file, to: copy) }
+      try DurableFile.sync(copy)
+    }
+    try DurableFile.sync(place)
+  }
+
+  private static func copying(_ url: URL, to place: URL, _ body: () throws -> Void) throws {
     do {
-      try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
-      for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where !name.hasPrefix(".") {
-        try checkCancelled()
-        try FileManager.default.copyItem(at: folder.appendingPathComponent(name), to: place.appendingPathComponent(name))
-      }
-      for path in try FileManager.default.subpathsOfDirectory(atPath: place.path) {
-        try checkCancelled()
-        try DurableFile.sync(place.appendingPathComponent(path))
-      }
-      try DurableFile.sync(place)
-    } catch  where error is MagicDataError || error is CancellationError {
-      throw error
+      try body()
     } catch {
       let isFull = (error as? CocoaError)?.code == .fileWriteOutOfSpace
-      throw MagicDataError(isFull ? .full : .notAllowed, "\(folder.path) could not be copied to \(place.path)", cause: error)
+      throw MagicDataError(isFull ? .full : .notAllowed, "\(url.path) could not be copied to \(place.path)", cause: error)
     }
   }
 }

@@ -189,7 +189,8 @@ package struct JournalCompaction {
         throw MagicDataError(.failed, "what is held twice is not the same twice; nothing was changed")
       }
     }
-    var keeping = KeptEntries(before)
+    let folded = entries.lazy.filter { $0.isBelow && !doubles.contains($0.place.row) }
+    var keeping = KeptEntries(before, of: folded.map { ($0.stored.entry.operation, $0.version) })
     var after = ObjectState()
     let chain = entries.map { place, version, stored, isBelow in
       let kept = isBelow && !doubles.contains(place.row) ? keeping.kept(stored.entry, at: version, of: type.schema) : nil

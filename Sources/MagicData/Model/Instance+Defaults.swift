@@ -3,41 +3,57 @@ internal import MagicJournal
 /// What `init()` leaves in an instance, which is not set.
 extension Instance {
   /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
-  /// from that, nor a memberwise one that sets what is another value each time.)
+  /// from that, nor one, or a memberwise one, that sets what has been another value from time to time.)
   func isDefault(_ index: Int, _ state: Storage.Property) throws -> Bool {
     guard !state.isStored, state.edits == layout.initialEdits[index] else { return false }
     let property = layout.properties[index]
-    return try property.isVolatile || property.initial == state.slot.value()
+    if try property.isVolatile || property.initial == state.slot.value() { return true }
+    // An `init` has set it, or the default is another one by now.
+    return property.mayVary && layout.varies { (try? $0.state(index).slot.value()) != property.initial }
   }
 
   /// Whether objects are those that `init()` puts in, of which nothing was set, saved or fetched since.
   func isDefault(_ index: Int, _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]]) -> Bool {
-    guard let initial = layout.properties[index].initialObjects else { return members.isEmpty }
-    guard !members.isEmpty else { return (try? relation.members(of: initial.0))?.instances.isEmpty ?? false }
+    guard let (first, second) = layout.properties[index].initialObjects else { return members.isEmpty }
+    guard !members.isEmpty else { return (try? relation.members(of: first))?.instances.isEmpty ?? false }
     // They may hold this one.
-    var seen: Set<InstanceIdentity> = [identity]
-    return Instance.areMade(relation, members, names, as: initial, &seen)
+    var comparison = Comparison(seen: [identity])
+    guard Instance.areMade(relation, members, names, as: (first, second), &comparison) else { return false }
+    if !comparison.differs { return true }
+    return layout.varies { instance in
+      guard case .held(let later) = instance.state(index).slot else { return false }
+      var comparison = Comparison(seen: [identity])
+      return Instance.areMade(relation, members, names, as: (first, later), &comparison) && !comparison.differs
+    }
   }
 
+  private struct Comparison {
+    /// Instances on the way, which may hold each other.
+    var seen: Set<InstanceIdentity>
+    /// Whether a value is another one than in both.
+    var differs = false
+  }
+
+  /// Whether nothing was set in objects, saved or fetched since they were made. Whether their values are the same says the comparison.
+  ///
   /// - Parameter pair: what two `init()` have put in.
   private static func areMade(
     _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], as pair: (Held, Held),
-    _ seen: inout Set<InstanceIdentity>
+    _ comparison: inout Comparison
   ) -> Bool {
     guard let first = try? relation.members(of: pair.0), let second = try? relation.members(of: pair.1),
       members.count == first.instances.count, names == first.names, members.count == second.instances.count
     else { return false }
     for (number, member) in members.enumerated() {
-      guard member.isMade(as: (first.instances[number], second.instances[number]), &seen) else { return false }
+      guard member.isMade(as: (first.instances[number], second.instances[number]), &comparison) else { return false }
     }
     return true
   }
 
-  /// Whether nothing was set that does not stand in two others as well, or is another value in these.
-  ///
-  /// - Parameter seen: instances on the way, which may hold each other.
-  private func isMade(as pair: (Instance, Instance), _ seen: inout Set<InstanceIdentity>) -> Bool {
-    if identity == pair.0.identity || !seen.insert(identity).inserted { return true }
+  /// Whether nothing was set that was not in two others as well. A value differs that is not the first one's, unless the second one's is not either: then it is
+  /// another one each time.
+  private func isMade(as pair: (Instance, Instance), _ comparison: inout Comparison) -> Bool {
+    if identity == pair.0.identity || !comparison.seen.insert(identity).inserted { return true }
     guard record == nil, pair.0.record == nil, layout === pair.0.layout, layout === pair.1.layout else { return false }
     for (index, property) in layout.properties.enumerated() {
       let (state, first, second) = (state(index), pair.0.state(index), pair.1.state(index))
@@ -47,7 +63,7 @@ extension Instance {
       if let relation = property.relation, case .held(let held) = state.slot {
         guard case .held(let firstHeld) = first.slot, case .held(let secondHeld) = second.slot,
           let (members, names) = try? relation.members(of: held),
-          Instance.areMade(relation, members, names, as: (firstHeld, secondHeld), &seen)
+          Instance.areMade(relation, members, names, as: (firstHeld, secondHeld), &comparison)
         else { return false }
         continue
       }
@@ -55,7 +71,7 @@ extension Instance {
         guard state.slot.isUnset, first.slot.isUnset else { return false }
         continue
       }
-      guard value == firstValue || (try? second.slot.value()) != firstValue else { return false }
+      if value != firstValue, (try? second.slot.value()) == firstValue { comparison.differs = true }
     }
     return true
   }

@@ -20,7 +20,9 @@ final class Layout: Sendable {
     /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
     let initial: Value?
     let initialEdits: UInt32
-    /// Whether that stands at the property and is another one each time, as a `Date()` is.
+    /// Whether that stands at the property, where it may be another one later: a day, a setting, chance.
+    let mayVary: Bool
+    /// Whether it was another one at once, as a `Date()` is.
     let isVolatile: Bool
     /// The same of objects, twice: what differs is another one each time.
     nonisolated(unsafe) let initialObjects: (Held, Held)?
@@ -170,8 +172,8 @@ final class Layout: Sendable {
         if let target { targets.append(target) }
         let hasDefault = wrapper.property.hasValue || fillIn != nil
         let canBeAbsent = type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault)
-        let isDeclared = wrapper.property.isDeclaredWithValue
         let hasInitial = type.role != .primary && relation == nil
+        let isDeclared = hasInitial && wrapper.property.isDeclaredWithValue && state.edits == 1
         let initialObjects: (Held, Held)? =
           if relation != nil, case .held(let held) = state.slot, case .held(let second) = other.slot { (held, second) } else {
             nil
@@ -183,7 +185,8 @@ final class Layout: Sendable {
           canBeAbsent: canBeAbsent,
           formerKinds: declared.formerKinds(index), fillIn: fillIn,
           initial: hasInitial ? try state.slot.value() : nil, initialEdits: state.edits,
-          isVolatile: hasInitial && isDeclared && state.edits == 1 ? try state.slot.value() != other.slot.value() : false,
+          mayVary: isDeclared && kind != .asset,
+          isVolatile: isDeclared ? try state.slot.value() != other.slot.value() : false,
           initialObjects: initialObjects,
           reader: canBeAbsent || relation != nil
             ? nil : PropertyReader.number(type.codec, kind, former: declared.formerKinds(index)))
@@ -306,6 +309,37 @@ final class Layout: Sendable {
         TypeSchema.Field(name: try Name(String(label.dropFirst())), kind: Swift.type(of: wrapper).valueType.magicKind)
       })
   }
+
+  // MARK: Defaults that vary
+
+  /// Instances that `init()` has made otherwise than those for the layout, and how often others were made to find one.
+  private struct Later {
+    var instances: [Instance] = []
+    var looks = 0
+
+    static let most = 16
+    /// As many tell chance from what the app has set.
+    static let manyLooks = 16
+  }
+  private let later = Locked(Later())
+
+  /// Whether `init()` makes an instance by now, or has made one at some time, that differs from those for the layout.
+  func varies(_ differs: (Instance) -> Bool) -> Bool {
+    let (known, looks) = later.withLock { later in
+      later.looks += 1
+      return (later.instances, later.looks)
+    }
+    if known.contains(where: differs) { return true }
+    // Without the lock: `init()` is the app's. One that was made before the value would tell of no change between them.
+    for _ in 0..<(looks <= Later.manyLooks ? 4 : 1) {
+      guard let instance = try? fresh(self.type), differs(instance) else { continue }
+      later.withLock { if $0.instances.count < Later.most { $0.instances.append(instance) } }
+      return true
+    }
+    return false
+  }
+
+  private func fresh<Object: MagicObject>(_: Object.Type) throws -> Instance { try Instance(Object(), self) }
 
   // MARK: Finding the wrappers
 

@@ -109,12 +109,17 @@ private enum Example {
     // A UUID takes the last two.
     case .text:
       [
-        .text("aB"), .text(" aB\u{e9}e\u{301} /?\n"), .text("zY\t\u{1f469}\0 "), .text(""),
+        .text("aB"), .text("hTTp://User@Host.example:8080/a/../b/?q=1#f"), .text(" aB\u{e9}e\u{301} /?\n"),
+        .text("zY\t\u{1f469}\0 "), .text(""),
         .text(String(repeating: "Ab ", count: 400)),
         .text("5bD1e995-27d4-4B2f-9b97-f4A7c15a0001"),
         .text("27D4eb2F-5bd1-4995-8b97-f4a7C15a0002"),
       ]
-    case .bytes: [.bytes([0x5b, 0xd1, 0xe9, 0x95]), .bytes([0x27, 0xd4, 0xeb, 0x2f]), .bytes([])]
+    case .bytes:
+      [
+        .bytes([0x5b, 0xd1, 0xe9, 0x95]), .bytes([0x27, 0xd4, 0xeb, 0x2f]),
+        .bytes((0..<1_200).map { UInt8(truncatingIfNeeded: $0 * 157 + $0 / 256) }), .bytes([]),
+      ]
     // What the decoder of examples makes nothing of.
     case .coded: [.coded(Array("[]".utf8)), .coded(Array("{}".utf8))]
     case .asset: [.null]

@@ -26,7 +26,10 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
   /// and waits while another thread is within a blocking one.
   ///
   /// - Complexity: O(*n*) in the owners, whatever the size of their table.
-  public var count: Int { (try? zIndexes().count) ?? 0 }
+  public var count: Int {
+    if case .listed(let elements) = source { return elements.count }
+    return (try? zIndexes().count) ?? 0
+  }
 
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(self)
@@ -70,18 +73,14 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
   // MARK: Asking
 
   private func zIndexes() throws -> [Int64] {
-    switch source {
-    case .listed(let elements): return elements.compactMap { Member($0).saved?.zIndex }
-    case .stored(let part, let relation):
-      guard let record = part.record else { return [] }
-      let store = try record.store
-      let property = try AsyncReverseMagicSet.property(relation)
-      let layout = try Layout.of(Element.self)
-      let known = store.known(Element.self)
-      return try store.readOnCaller { db in
-        let place = if let known { RelationPlace(known, property) } else { try RelationPlace(layout, property, db) }
-        return try place?.owners(of: record.place.zIndex, record.birth, after: .min, limit: -1, db) ?? []
-      }
+    guard case .stored(let part, let relation) = source, let record = part.record else { return [] }
+    let store = try record.store
+    let property = try AsyncReverseMagicSet.property(relation)
+    let layout = try Layout.of(Element.self)
+    let known = store.known(Element.self)
+    return try store.readOnCaller { db in
+      let place = if let known { RelationPlace(known, property) } else { try RelationPlace(layout, property, db) }
+      return try place?.owners(of: record.place.zIndex, record.birth, after: .min, limit: -1, db) ?? []
     }
   }
 

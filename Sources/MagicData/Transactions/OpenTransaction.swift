@@ -120,7 +120,7 @@ final class OpenTransaction {
     _ store: Store, _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     try await store.accessNow("the transaction could not go on") { db in
-      try check(db)
+      try db.checkInTransaction()
       return try body(db)
     }
   }
@@ -132,14 +132,6 @@ final class OpenTransaction {
   func checkOpen() throws {
     guard !isOver else {
       throw MagicDataError(.transaction, "the transaction is over; what its body was given is of no use afterwards")
-    }
-  }
-
-  static func check(_ db: Connection) throws {
-    // SQLite rolls back by itself when the disk is full, for one.
-    guard db.isInsideTransaction else {
-      throw MagicDataError(
-        .transaction, "SQLite has rolled the transaction back after an error, or it was closed; begin anew")
     }
   }
 

@@ -6,16 +6,34 @@ package struct KeptEntries {
   private var elements: [ObjectState.Element: ObjectState.Write]
   private var needsUpdate = true
   private var needsRemove = true
-  private var needsRevival = true
   private var needsPurge = true
   private var needsClaim = true
+  /// Of those that an entry has still to be kept for.
+  private var revivals: Set<ObjectState.Base> = []
 
-  /// - Parameter state: what all the entries fold to.
-  package init(_ state: ObjectState) {
+  /// - Parameters:
+  ///   - state: what all the entries fold to.
+  ///   - entries: what each of them is.
+  package init(_ state: ObjectState, of entries: some Sequence<(Entry.Operation, Version)>) {
     self.state = state
     writes = state.writes.filter { state.isValid($0.value) }
     elements = state.elements.filter { state.isValid($0.value) }
+    guard state.revival != nil else { return }
+    var bases: [ObjectState.Base] = []
+    for (operation, version) in entries where !isOver(version) {
+      if case .revival(let base) = operation { bases.append(ObjectState.Base(stamp: base, version: version)) }
+    }
+    // Which of these has the highest base once a purge makes others void, nobody knows yet.
+    var highest: Stamp?
+    for base in bases.sorted(by: { ($0.version, $0.stamp) > ($1.version, $1.stamp) }) {
+      if let highest, base.stamp <= highest { continue }
+      highest = base.stamp
+      revivals.insert(base)
+    }
   }
+
+  /// Whether a purge has made void all that a revival wrote: it stands for the revival's base from then on.
+  private func isOver(_ version: Version) -> Bool { state.purge.map { version.stamp <= $0.stamp } ?? false }
 
   /// What stays of an entry; `nil` if nothing does.
   package mutating func kept(_ entry: Entry, at version: Version, of type: TypeSchema) -> Entry? {
@@ -30,10 +48,11 @@ package struct KeptEntries {
       if needsPurge, base == state.purge, state.isPurged || remove == state.removed { (isNeeded, needsPurge) = (true, false) }
     } else {
       if version == state.updated, needsUpdate { (isNeeded, needsUpdate) = (true, false) }
-      if needsRevival, let base, base == state.revival, !state.isPurged { (isNeeded, needsRevival) = (true, false) }
+      if let base, revivals.remove(base) != nil { isNeeded = true }
     }
-    let version = entry.operation.version(ofValuesAt: version)
     var kept = entry
+    if case .revival = entry.operation, isOver(version) { kept.operation = .update }
+    let version = entry.operation.version(ofValuesAt: version)
     kept.fields = entry.fields.compactMap { field in
       value(field, at: version, of: type).map { FieldValue(field: field.field, value: $0) }
     }

@@ -70,7 +70,7 @@ package struct ObjectState: Sendable, Equatable {
   }
 
   /// The highest base of entries of one kind, and the latest one that has it.
-  struct Base: Equatable, Comparable {
+  struct Base: Hashable, Comparable {
     let stamp: Stamp
     let version: Version
 

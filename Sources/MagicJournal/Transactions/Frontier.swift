@@ -16,4 +16,5 @@ package struct Frontier: Sendable, Equatable {
 
   /// In the order of their bytes.
   package var replicas: [ReplicaID] { last.keys.sorted() }
+  package var count: Int { last.count }
 }

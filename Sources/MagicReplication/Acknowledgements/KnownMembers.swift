@@ -23,7 +23,7 @@ struct KnownMembers: Sendable {
   /// Takes what is later than what is known (K-7). What there is no room for is as if nobody had said it: an acknowledgement counts as a whole or not at all, since
   /// less of one than its writer holds would allow for a purge too early (K-23).
   ///
-  /// - Parameter isOwn: whether it is of the database itself, for which there always is room.
+  /// - Parameter isOwn: whether it is of the database itself, or said by who has it, for which there always is room.
   /// - Returns: of whom something else is known than before.
   @discardableResult
   mutating func learn(_ said: MemberReplica, isOwn: Bool = false) -> Set<ReplicaID> {
@@ -41,6 +41,14 @@ struct KnownMembers: Sendable {
     }
     put(known)
     return changed.union([said.replica])
+  }
+
+  /// Whether an acknowledgement of so many ends is heard, of who is not expired: what the expired have acknowledged gives way.
+  func hasRoom(for count: Int, of replica: ReplicaID) -> Bool {
+    let known = all[replica]
+    guard known != nil || all.count < KnownMembers.most else { return false }
+    let before = known?.endCount ?? 0
+    return count <= before || ends - expiredEnds - before + count <= mostEnds
   }
 
   /// For one that does not grow there is.

@@ -95,16 +95,11 @@ struct Members {
     guard differing.isEmpty else { throw MagicDataError.differing(from: differing.map(\.description)) }
   }
 
-  /// - Throws: `tooLarge` for one that there is no room to remember.
-  mutating func expire(_ replica: ReplicaID, at now: Int64) throws {
+  /// One that is not remembered is waited for as long as something that it wrote is held: it is remembered from here on.
+  mutating func expire(_ replica: ReplicaID, at now: Int64) {
     var member = all[replica] ?? MemberReplica(replica)
     member.expired = max(now, member.acknowledged?.time ?? now)
-    learn([member])
-    guard all[replica] != nil else {
-      throw MagicDataError(
-        .tooLarge,
-        "\(replica) was not expired: \(Members.most) other ids are remembered already; nobody waits for one that is not")
-    }
+    news.formUnion(remembered.learn(member, isOwn: true))
   }
 
   /// In milliseconds: how old what it says of itself may be.
@@ -178,6 +173,30 @@ struct Members {
     guard hindrances.isEmpty else { return (floor, unsent, hindrances) }
     raised.raise(to: floor)
     return (raised, unsent, [])
+  }
+
+  /// Whether there is no room for what a replica may have acknowledged of what is held (K-8).
+  func isBeyondMemory(_ replica: ReplicaID, _ held: Frontier) -> Bool {
+    !remembered.hasRoom(for: held.count, of: replica)
+  }
+
+  /// The same of one that keeps the floor down.
+  func isBeyondMemory(_ held: Frontier) -> Bool {
+    others(held).contains { member in
+      let said = member.acknowledged?.frontier
+      return isBeyondMemory(member.replica, held) && held.replicas.contains { said?[$0]?.sequence ?? 0 < held[$0] }
+    }
+  }
+
+  /// How many transactions of what is held a member has not acknowledged, of those that have said what they have.
+  func behind(_ held: Frontier) -> [ReplicaID: UInt64] {
+    var behind: [ReplicaID: UInt64] = [:]
+    for member in others(held) {
+      guard let said = member.acknowledged?.frontier else { continue }
+      let lacking = held.replicas.map { held[$0] - min(said[$0]?.sequence ?? 0, held[$0]) }.clampedSum
+      if lacking > 0 { behind[member.replica] = lacking }
+    }
+    return behind
   }
 
   /// Whether nobody who is a member can have written to what lies at or below a floor without knowing all of it, but what is held here (K-23).

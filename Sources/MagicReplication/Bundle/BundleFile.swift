@@ -87,7 +87,19 @@ package enum BundleFile {
   /// Puts a folder's bundle in the place of a file, or makes it: as a whole, and on the disk.
   package static func write(_ remote: FolderRemote, to file: URL) throws {
     let target = place(file)
+    tidy(beside: target)
     try DurableFile.write(to: target, permissions: permissions(of: target)) { append in try write(remote, append) }
+  }
+
+  /// Takes away what writers have left who were killed: each may be as long as the bundle. What cannot be looked at, or removed, is in nobody's way.
+  private static func tidy(beside file: URL) {
+    let folder = file.deletingLastPathComponent()
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path))?.filter(DurableFile.isTemporary) ?? []
+    guard !names.isEmpty, let now = try? DurableFile.clock(of: folder) else { return }
+    for name in names {
+      let left = folder.appendingPathComponent(name)
+      if let written = DurableFile.lastWritten(left), now - written.seconds > FolderRemote.age { unlink(left.path) }
+    }
   }
 
   /// Those of a file that is there, for what takes its place.
@@ -218,7 +230,10 @@ package enum BundleFile {
     try body(reading(handle.fileDescriptor, file.path))
   }
 
-  private static func reading(_ descriptor: Int32, _ name: String) -> (Int) throws -> Data {
+  /// Reads at most so many of the next bytes at a time, or none at the end, and not beyond a cancellation of the task.
+  ///
+  /// - Parameter name: what errors call it.
+  package static func reading(_ descriptor: Int32, _ name: String) -> (Int) throws -> Data {
     { count in
       // Who reads cannot be cancelled, so it waits until there is something to read.
       var input = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

@@ -162,7 +162,7 @@ extension MagicReplicator {
       throw MagicDataError(
         .notAllowed, "the folder that is served is compacted where it is; of this database alone, compact without a remote")
     }
-    let dataSet = try await agreed(remote.dataSet())
+    let dataSet = try await found(remote)
     guard !isDryRun else { return try await lookWhatCompacts(remote, dataSet, keeping) }
     // Below a floor no names are left: what the folder has under the own id is compared before (F-17).
     try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { _, _ in }

@@ -102,6 +102,9 @@ extension CompactionReport {
     let journal = try JournalReader(db)
     let (raised, unsent, hindrances) = try members.floor(journal)
     self.unsent = Int(clamping: unsent)
+    let held = try journal.frontier()
+    isBeyondMemory = members.isBeyondMemory(held)
+    for (replica, transactions) in members.behind(held) { behind[replica.description] = Int(clamping: transactions) }
     for hindrance in hindrances {
       switch hindrance {
       case .silent(let replica): waitsFor.append(replica.description)

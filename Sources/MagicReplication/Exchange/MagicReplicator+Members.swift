@@ -86,7 +86,7 @@ extension MagicData {
     let changed: @Sendable (Connection) throws -> Members = { db in
       var members = try Members(db)
       if let said, try DatabaseState(db).dataSet == said.dataSet {
-        for file in said.files.values { members.learn(file, closing: closing) }
+        for file in said.inOrder { members.learn(file, closing: closing) }
       }
       try change(&members, max(0, now), db)
       return members
@@ -114,7 +114,7 @@ extension Members {
   init(_ db: Connection, hearing said: FolderAcknowledgements?) throws {
     self = try Members(db)
     if let said, try DatabaseState(db).dataSet == said.dataSet {
-      for file in said.files.values { learn(file, closing: false) }
+      for file in said.inOrder { learn(file, closing: false) }
     }
   }
 }
@@ -126,8 +126,7 @@ extension MagicReplicator {
   ///
   /// - Parameter replica: the first digits of its id, at least four; no other id that the database knows may begin so, nor, where it knows none, another that the remote shows.
   /// - Returns: its id.
-  /// - Throws: `MagicDataError` with `notFound` if no replica is known by these digits, to the database or the remote, or several are; `notAllowed` for this database's own; `tooLarge`
-  ///   for one that is not remembered, as it came after 10,000 others.
+  /// - Throws: `MagicDataError` with `notFound` if no replica is known by these digits, to the database or the remote, or several are; `notAllowed` for this database's own.
   @discardableResult
   public func expire(_ replica: String) async throws -> String {
     let folder = remote as? FolderRemote
@@ -171,7 +170,7 @@ extension MagicData {
       throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
     }
     // No exchange: what somebody has closed moves nothing yet.
-    try await storeMembers(from: said, closing: false) { members, now, _ in try members.expire(found, at: now) }
+    try await storeMembers(from: said, closing: false) { members, now, _ in members.expire(found, at: now) }
     return found.description
   }
 }

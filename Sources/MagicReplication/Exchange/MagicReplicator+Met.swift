@@ -1,4 +1,4 @@
-internal import MagicData
+package import MagicData
 internal import MagicJournal
 
 /// A folder that was there once is not made again by itself: where a share is not mounted is an empty folder, or none, and what was written there would be seen by nobody (F-8).
@@ -49,10 +49,14 @@ extension MagicReplicator {
     do {
       return try await agreed(remote.dataSet())
     } catch let error as MagicDataError where error.code == .notFound {
-      var wasThere = wasThere
-      if !wasThere { wasThere = try await hasMet() }
-      throw wasThere ? gone(error) : error
+      throw try await wasThere ? gone(error) : said(of: error)
     }
+  }
+
+  /// What is said of a remote that is not there, as `error` has it: another thing if it was there before.
+  package func said(of error: MagicDataError) async throws -> MagicDataError {
+    guard error.code == .notFound, try await hasMet() else { return error }
+    return gone(error)
   }
 
   private func gone(_ error: MagicDataError) -> MagicDataError {

@@ -113,6 +113,8 @@ extension MagicReplicator {
     let milliseconds = magic.store.surroundings.milliseconds()
     let events = source
     let (folder, most) = (arrivals.folder, arrivals.replicasAtMost)
+    // A bundle that is yet to be made, as far as is seen here.
+    let isToBeMade = folder.isForTheTime && listing.replicas.isEmpty && listing.checkpoints.isEmpty
     let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store, accepted] db in
       var listing = listing
       // Before what it is about comes, which would wait otherwise.
@@ -120,8 +122,9 @@ extension MagicReplicator {
       let (report, conflicts) = try db.keepingReplicas(atMost: most) {
         try listing.mergeAll(into: db, store, milliseconds, accepted, said, events)
       }
-      // A remote of which nothing could be read binds nobody (F-11).
-      if report.transactions > 0 || report.isComplete { try DatabaseState.settle(dataSet, db) }
+      // A remote of which nothing could be read binds nobody, and nor does one that is made of this database and may come to nobody (F-11).
+      let mayBeNone = try isToBeMade && DatabaseState(db).dataSet == dataSet
+      if report.transactions > 0 || report.isComplete && !mayBeNone { try DatabaseState.settle(dataSet, db) }
       return (report, conflicts, listing.doubtful)
     }
     for name in doubtful { folder.doubt(name) }

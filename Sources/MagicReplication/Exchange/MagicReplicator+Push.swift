@@ -6,7 +6,7 @@ extension MagicReplicator {
   /// Sends what the remote lacks: this replica's transactions, those that it holds of others, and then the contents of assets. Makes the remote if
   /// there is none.
   ///
-  /// - Throws: `MagicDataError` with `incompatible` (another data set), `fork`, `full`, `notAllowed`, `notFound`, `exists` (the folder is no remote, and not empty), `busy` (its magicdata.json has not come yet) or `damaged`; of a
+  /// - Throws: `MagicDataError` with `incompatible` (another data set), `fork`, `full`, `notAllowed`, `notFound`, `exists` (the folder is no remote, and not empty), `busy` (its magicdata.json has not come yet, or another program has locked the folder that the assets' folder is in) or `damaged`; of a
   ///   server also `unreachable`, `unauthorized` or `failed`; `CancellationError`. What was written before stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
@@ -34,7 +34,8 @@ extension MagicReplicator {
 extension FolderRemote {
   package func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> Delivery {
     let store = magic.store
-    if try await !store.readBriefly({ db in try DatabaseState(db).isSettled }) {
+    // What is here for the time may come to nobody: who has packed it settles.
+    if !isForTheTime, try await !store.readBriefly({ db in try DatabaseState(db).isSettled }) {
       try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { _, _ in }
       try makeSegments()
       // From here on something may flow, so both sides stand for one data set.
@@ -66,6 +67,13 @@ extension FolderRemote {
       }
     }
     return delivery
+  }
+
+  /// Binds a database to the data set of what was here for the time, and was packed: from then on somebody may have it (F-11).
+  package func settle(_ magic: MagicData) async throws {
+    let dataSet = try dataSet()
+    guard try await !magic.store.readBriefly({ db in try DatabaseState(db).isSettled }) else { return }
+    try await magic.store.write { db in try DatabaseState.settle(dataSet, db) }
   }
 }
 

@@ -57,8 +57,9 @@ public struct PullReport: Sendable, Equatable {
   public package(set) var heldBack: [HeldBack] = []
   /// Files that are damaged, cut short, of a newer format or cannot be read, and whose content nothing else gave. All else was merged.
   public package(set) var unread: [UnreadFile] = []
-  /// Transactions that are missing in the remote: before others, which wait there, or after all, as who put them there has said.
+  /// Transactions that are missing in the remote: before others, which wait there, or after all, as who put them there has said; of the latter no more once there are 1,000.
   public package(set) var gaps: [Gap] = []
+  static let mostGaps = 1_000
   /// Contents of assets fetched, and their bytes.
   public package(set) var assets = 0
   public package(set) var assetBytes = 0

@@ -16,6 +16,8 @@ struct FolderAcknowledgements: Sendable {
 
   var acceptedTime: Int64 { together.acceptedTime }
   var closings: [ReplicaID: UInt64] { together.closings }
+  /// The files by their writers' ids: where there is no room for all that they say, it must not be chance who has it (K-8).
+  var inOrder: [AckFile] { files.values.sorted { $0.replica < $1.replica } }
 
   fileprivate mutating func take(_ file: AckFile) {
     files[file.replica] = file

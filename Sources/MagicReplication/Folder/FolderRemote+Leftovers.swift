@@ -9,7 +9,7 @@ extension FolderRemote {
   }
 
   /// Nobody writes to one file for longer, in seconds.
-  private static let age: TimeInterval = 86_400
+  static let age: TimeInterval = 86_400
 
   /// Temporary files, and contents that broke off on their way, that nobody has written to for a day, by the folder's own clock.
   func leftovers(isDryRun: Bool = false) throws -> [Leftover] {

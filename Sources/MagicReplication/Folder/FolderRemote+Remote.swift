@@ -56,7 +56,7 @@ extension FolderRemote: Remote, OpenRemote {
     return try await magic.store.read { db in
       var members = try Members(db)
       let obstacle = obstacle(acks)
-      if obstacle == nil { for file in try acknowledged(dataSet).files.values { members.learn(file) } }
+      if obstacle == nil { for file in try acknowledged(dataSet).inOrder { members.learn(file) } }
       let snapshot = try Snapshot(db, self, dataSet)
       if let branch = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, branch.first) }
       return try ReplicationStatus(snapshot, members, now, unusable: obstacle.map { [$0.message] } ?? [])

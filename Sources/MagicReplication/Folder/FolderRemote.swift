@@ -143,7 +143,7 @@ public struct FolderRemote: Sendable {
   }
 
   /// Throws if there is a remote but for its marker, which may be on its way: with another one it would be another data set's (F-8).
-  private func checkIsNoRest(of dataSet: DataSetID?) throws {
+  func checkIsNoRest(of dataSet: DataSetID?) throws {
     let placeholder = folder.appendingPathComponent(Placeholder.name(for: marker.lastPathComponent))
     guard
       try FileManager.default.fileExists(atPath: placeholder.path)

@@ -12,7 +12,8 @@ public struct MagicJournalStatistics: Sendable {
     public internal(set) var bytes = 0
   }
 
-  /// Values that a later write has taken the place of, or whose object was removed: what only history needs.
+  /// Values that a later write has taken the place of, or whose object was removed: what only history needs. A compaction gives them up once every replica has acknowledged all that the
+  /// journal holds, and those of removed objects a step later (Protocol/checkpoint.md, K-5, K-23).
   public struct Compaction: Sendable, Equatable {
     public let values: Int
     public let bytes: Int

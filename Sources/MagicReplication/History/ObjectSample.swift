@@ -21,8 +21,9 @@ struct ObjectSample {
     fileprivate let slots: [UInt64]
 
     init(_ type: TypeSchema) {
-      seed = type.name.text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* ObjectSample.prime }
-      slots = type.slots.map { UInt64($0) &* ObjectSample.prime }
+      seed = ObjectSample.hash(type.name)
+      // By name, which is the same in every segment's schema; fields of one name compete as one (M-2).
+      slots = type.fields.map { ObjectSample.hash($0.name) }
     }
   }
 
@@ -37,6 +38,10 @@ struct ObjectSample {
   private static let prime: UInt64 = 0x100_0000_01b3
   /// Before all that is written (C-4).
   private static let never = Version(stamp: .earliest, root: ReplicaID(0, 0))
+
+  private static func hash(_ name: Name) -> UInt64 {
+    name.text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* prime }
+  }
 
   /// - Returns: what the entry's values take.
   mutating func add(_ entry: some EntryView, _ version: Version, _ type: Places) -> Int {

@@ -25,6 +25,8 @@ package struct ReplicationStatus: Sendable {
     package let unacknowledged: UInt64
     /// Whether it is not waited for any more, until it says again what it has (K-9).
     package let isExpired: Bool
+    /// Whether what it may have acknowledged finds no room to be remembered (K-8).
+    package let isBeyondMemory: Bool
 
     /// Transactions that are here and not there, and the other way round.
     package var out: UInt64 { here - min(here, there) }
@@ -91,7 +93,8 @@ extension ReplicationStatus.Peer {
       reach: reach, known: known, lastSeen: lastSeen, parkedMilliseconds: parkedMilliseconds,
       acknowledged: (member?.acknowledged?.time).map { Date(timeIntervalSince1970: TimeInterval($0) / 1_000).inLog },
       unacknowledged: replica == members.own ? 0 : held.replicas.map { held[$0] - min(held[$0], said[$0]) }.clampedSum,
-      isExpired: member?.isExpired ?? false)
+      isExpired: member?.isExpired ?? false,
+      isBeyondMemory: replica != members.own && member?.isExpired != true && members.isBeyondMemory(replica, held))
   }
 }
 

@@ -212,7 +212,8 @@ extension FolderListing {
       report.gaps.append(.init(replica: replica.description, sequences: missing))
     }
     if let put = said?.put {
-      for replica in put.replicas where !heldBack.contains(replica) {
+      // He may name any number of replicas (H-32).
+      for replica in put.replicas where !heldBack.contains(replica) && report.gaps.count < PullReport.mostGaps {
         if let gap = gap(to: put[replica], of: replica, beyond: held[replica]) { report.gaps.append(gap) }
       }
     }

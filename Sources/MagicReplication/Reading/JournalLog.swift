@@ -13,11 +13,16 @@ package struct LogSelection: Sendable {
 
   package init() {}
 
-  func window(_ journal: OpenJournal) throws -> JournalWindow {
+  /// - Parameter told: by the first reading.
+  func window(_ journal: OpenJournal, after told: Told? = nil) throws -> JournalWindow {
     var window = JournalWindow()
     window.replicas = replicas
-    window.since = try since.map { try journal.firstStamp(at: $0, replicas) }
-    window.until = try until.map { try journal.stamp(at: $0, replicas) }
+    if let told {
+      (window.since, window.until) = (told.since, told.until)
+    } else {
+      window.since = try since.map { try journal.firstStamp(at: $0, replicas) }
+      window.until = try until.map { try journal.stamp(at: $0, replicas) }
+    }
     // Each transaction has an entry at least.
     if filter.isEmpty, until == nil { window.last = limit }
     return window
@@ -60,37 +65,58 @@ extension JournalSource {
     try await read(selection, after: after) { EntryPage(isJSON: isJSON, atOnce: atOnce, write) }
   }
 
-  private func read(
-    _ selection: LogSelection, after: Told?, _ taker: @Sendable @escaping () -> some EntryTaker
+  private func read<Taker: EntryTaker>(
+    _ selection: LogSelection, after: Told?, _ taker: @Sendable @escaping () -> Taker
   ) async throws -> (report: MagicReadReport, told: Told, count: Int) {
     let ((told, count), report) = try await OpenJournal.read([self]) { journal, checkCancelled in
-      var window = try selection.window(journal)
-      // What is left out is not wanted later either.
-      let before = after ?? Told(window.isAll ? Frontier() : journal.end)
+      var window = try selection.window(journal, after: after)
+      let before = after ?? Told(before: window, journal.end, floor: journal.heldFloor)
       if let after {
         (window.after, window.told, window.sinceInHoles) = (after.last, after, window.since)
         (window.last, window.since, window.hasKept) = (nil, nil, false)
+        journal.sayGivenUp(window)
       }
-      // The other thread's until all is handed to it.
-      nonisolated(unsafe) var reader = LogReader(
-        taker: taker(), filter: selection.filter, window: window, last: LastEntries(after == nil ? selection.limit : nil),
-        reached: Reached(before))
-      let hasAll = reader.hasAll
-      var helper = taker()
-      try journal.forEachPart(reader.isWide ? window.widened : window, checkCancelled) { part, schema in
-        hasAll ? try helper.prepared(part, schema) : nil
-      } _: {
-        try reader.read($0, $1, $2)
+      func reading() throws -> LogReader<Taker> {
+        let reader = LogReader(
+          taker: taker(), filter: selection.filter, window: window, last: LastEntries(after == nil ? selection.limit : nil),
+          reached: Reached(before))
+        return try journal.readAll(reader, taker, checkCancelled)
+      }
+      var reader = try reading()
+      if let last = window.last, last > 0, !journal.troubles.report.isComplete {
+        // Some of the last so many may be what could not be read, and nothing is handed on yet: those before them take their places.
+        window.last = nil
+        reader = try reading()
       }
       try reader.finish()
       var told = reader.reached.told
       // A wide reading that goes on asks checkpoints for claims alone.
       let kept = after != nil && reader.isWide ? [] : journal.checkpoints.filter { window.hasKept(of: $0) }
       told.lack(journal.troubles, kept, after: after)
-      for checkpoint in journal.checkpoints where !told.lacks(below: checkpoint) { journal.troubles.settle(checkpoint) }
+      // Also those that are not needed any more.
+      for checkpoint in journal.countedCheckpoints where !told.lacks(below: checkpoint) { journal.troubles.settle(checkpoint) }
       return (told, reader.count)
     }
     return (report, told, count)
+  }
+}
+
+extension OpenJournal {
+  /// - Parameter taker: makes one that works beforehand.
+  /// - Returns: the reader after the last part of what it wants.
+  fileprivate func readAll<Taker>(
+    _ reader: LogReader<Taker>, _ taker: () -> Taker, _ checkCancelled: () throws -> Void
+  ) throws -> LogReader<Taker> {
+    // The other thread's until all is handed to it.
+    nonisolated(unsafe) var reader = reader
+    let hasAll = reader.hasAll
+    var helper = taker()
+    try forEachPart(reader.isWide ? reader.window.widened : reader.window, checkCancelled) { part, schema in
+      hasAll ? try helper.prepared(part, schema) : nil
+    } _: {
+      try reader.read($0, $1, $2)
+    }
+    return reader
   }
 }
 
@@ -99,7 +125,7 @@ private struct LogReader<Taker: EntryTaker> {
   private var taker: Taker
   private var filter: EntryFilter
   private let isAll: Bool
-  private let window: JournalWindow
+  let window: JournalWindow
   private var last: LastEntries
   private(set) var reached: Reached
   private(set) var count = 0

@@ -58,22 +58,34 @@ extension JournalSource {
 
   private enum Mark: Equatable {
     case row(Int64)
-    /// Files by their names, which never change once they count (F-2), and what those are like that do not yet.
+    /// Files by their names, which never change once they count (F-2), and what those are like that do not yet, and acknowledgements.
     case files(Set<String>, [URL: OpenFile.State])
   }
 
   private func mark(_ told: Locked<Told>) async throws -> Mark {
     switch self {
-    case .database(let magic): return .row(try await magic.store.readBriefly { try DatabaseState($0).lastRow })
+    case .database(let magic):
+      // Nothing comes any more to one that was replaced.
+      try magic.store.checkIsInPlace()
+      return .row(try await magic.store.readBriefly { try DatabaseState($0).lastRow })
     case .folder(let remote):
-      let names = try remote.fileNames()
+      let names = try Set(remote.listing(of: remote.segments) + remote.listing(of: remote.checkpoints))
+      let acknowledgements = JournalSource.acknowledgements(in: remote)
       // One that is away by now was not listed whole.
       try remote.check()
-      var awaited: [URL: OpenFile.State] = [:]
-      for file in told.withLock({ $0.awaited.union($0.awaitedCheckpoints) }) { awaited[file] = JournalSource.rested(file) }
-      return .files(names, awaited)
+      var rested: [URL: OpenFile.State] = [:]
+      for file in told.withLock({ $0.awaited.union($0.awaitedCheckpoints) }).union(acknowledgements) {
+        rested[file] = JournalSource.rested(file)
+      }
+      return .files(names, rested)
     case .segment, .bundle, .export, .fetched: return .row(0)
     }
+  }
+
+  /// They say what else was put there, and what ids are closed. None if they cannot be listed, which is said by who reads them.
+  private static func acknowledgements(in remote: FolderRemote) -> [URL] {
+    guard remote.isOwnFolder(remote.acks), let names = try? remote.listing(of: remote.acks) else { return [] }
+    return names.filter { AckFile.replica(ofName: $0) != nil }.map { remote.acks.appendingPathComponent($0) }
   }
 
   /// A file that nobody is writing: with each look another part of it would be there, and the folder would be read for it. `nil` if somebody is, or it is gone.

@@ -36,6 +36,10 @@ package enum JournalSource: Sendable {
       self = .segment(url)
     } else if head.starts(with: ExportFormat.mark) {
       self = .export(url)
+    } else if head.starts(with: [0x1f, 0x8b]) {
+      throw MagicDataError(
+        .notADatabase,
+        "\(url.path) is compressed with gzip; unpack it first (gunzip -c FILE | magic-replay import - --into DB)")
     } else {
       // What is asked for is a journal, so it is not told how a database's file is called alone.
       guard DatabaseLocation(url).folder == nil else {
@@ -51,8 +55,10 @@ package enum JournalSource: Sendable {
   }
 
   private static func database(at url: URL) throws -> JournalSource {
+    let location = DatabaseLocation(url)
+    try location.checkIsNoRest()
     // Who only reads a copy gives it no id of its own: that is said by who exchanges.
-    .database(MagicData(store: try Store(.file(DatabaseLocation(url), mustExist: true), isForReading: true)))
+    return .database(MagicData(store: try Store(.file(location, mustExist: true), isForReading: true)))
   }
 
   /// As messages name it.
@@ -86,6 +92,15 @@ package enum JournalSource: Sendable {
     case .folder(let remote):
       try FolderListing(remote, dataSet: remote.dataSet()).bytes
     }
+  }
+}
+
+extension DatabaseLocation {
+  /// Throws if there is no database, and the folder where it would be holds what a remote holds, without the marker that would say so.
+  ///
+  /// - Throws: `MagicDataError` with `busy`.
+  package func checkIsNoRest() throws {
+    if let folder, !exists { try FolderRemote(folder).checkIsNoRest(of: nil) }
   }
 }
 

@@ -65,13 +65,34 @@ public struct MagicReadReport: Sendable, Equatable {
       guard let name = SegmentFileName(URL(fileURLWithPath: file.path).lastPathComponent) else { return false }
       return !told.lacks(name.first...name.last, of: name.replica)
     }
-    return first.isComplete ? next : first
+    // What this reading lacked may be given up before the next one.
+    for file in next.unread { first.add(file) }
+    for gap in next.gaps { first.add(gap) }
+    first.historyBegins = [historyBegins, next.historyBegins].compactMap { $0 }.max()
+    return first
+  }
+
+  /// More than anybody reads.
+  private static let most = 1_000
+
+  mutating func add(_ file: UnreadFile) {
+    // A look-up beforehand may have met it.
+    if unread.count < MagicReadReport.most, !unread.contains(file) { unread.append(file) }
+  }
+
+  mutating func add(_ gap: PullReport.Gap) {
+    // A look-up beforehand may have met a part of it.
+    guard !gaps.contains(where: { $0.contains(gap) }) else { return }
+    gaps.removeAll { gap.contains($0) }
+    if gaps.count < MagicReadReport.most { gaps.append(gap) }
   }
 
   /// Leaves out what was said before, by its text.
   package mutating func remove(_ wasSaid: (String) -> Bool) {
     unread.removeAll { wasSaid($0.message) }
     gaps.removeAll { wasSaid("\($0.replica) \($0.sequences)") }
+    // One that is later is said again.
+    if let begin = historyBegins, wasSaid("until \(begin.inLog)") { historyBegins = nil }
   }
 }
 
@@ -99,13 +120,7 @@ final class Troubles {
     )
   }
 
-  /// More than anybody reads.
-  private static let most = 1_000
-
-  func add(_ file: UnreadFile) {
-    // A look-up beforehand may have met it.
-    if report.unread.count < Troubles.most, !report.unread.contains(file) { report.unread.append(file) }
-  }
+  func add(_ file: UnreadFile) { report.add(file) }
 
   /// Of each replica in a folder what was not read and not left out on purpose, rising.
   private(set) var holes: [ReplicaID: [Told.Hole]] = [:]
@@ -131,12 +146,7 @@ final class Troubles {
   /// Whether what is kept below a checkpoint's floor was read whole.
   func isWhole(_ checkpoint: CheckpointFile) -> Bool { whole.contains(checkpoint.floor.frontier) }
 
-  func add(_ gap: PullReport.Gap) {
-    // A look-up beforehand may have met a part of it.
-    guard !report.gaps.contains(where: { $0.contains(gap) }) else { return }
-    report.gaps.removeAll { gap.contains($0) }
-    if report.gaps.count < Troubles.most { report.gaps.append(gap) }
-  }
+  func add(_ gap: PullReport.Gap) { report.add(gap) }
 }
 
 extension PullReport.Gap {

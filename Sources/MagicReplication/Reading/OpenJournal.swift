@@ -184,6 +184,13 @@ package final class OpenJournal {
     }
   }
 
+  /// Those of folders that count.
+  var countedCheckpoints: [CheckpointFile] {
+    parts.flatMap { part -> [CheckpointFile] in
+      if case .folder(let listing, _, _) = part { listing.checkpoints } else { [] }
+    }
+  }
+
   /// Of all sources together: what lies at and below it is no history any more, but for what is kept (K-1).
   var floor: NamedFrontier {
     var floor = NamedFrontier()
@@ -195,6 +202,26 @@ package final class OpenJournal {
       }
     }
     return floor
+  }
+
+  /// Of databases alone.
+  var heldFloor: NamedFrontier {
+    var floor = NamedFrontier()
+    for part in parts { if case .database(let database) = part { floor.raise(to: database.floor) } }
+    return floor
+  }
+
+  /// What a database has given up that is beyond what a window begins after, as when a pull has taken a checkpoint in its place: it cannot be told any more.
+  func sayGivenUp(_ window: JournalWindow) {
+    let floor = heldFloor
+    for replica in floor.replicas where window.has(replica) {
+      guard let end = floor[replica], end.sequence > window.after[replica] else { continue }
+      // What is later than all that is wanted was never told.
+      if let until = window.until, end.name.stamp > until { continue }
+      let sequences = window.after[replica] + 1...end.sequence
+      troubles.lack([Told.Hole(sequences: sequences, before: nil)], of: replica)
+      troubles.add(.init(replica: replica.description, sequences: sequences))
+    }
   }
 
   /// Of what was then, and before, only that is known which was still in force later; `nil` if nothing was given up.
@@ -299,10 +326,11 @@ package final class OpenJournal {
         var old = window
         old.since = window.since ?? window.sinceInHoles
         let kept = checkpoints.filter { window.hasKept(of: $0) }.map { CheckpointCursor($0, old, troubles) }
+        let looks = FolderLooks(listing)
         return kept
           + listing.replicas.filter(window.has).map { replica in
             let floor = checkpoints.compactMap { $0.floor[replica] }.max { $0.sequence < $1.sequence }
-            return FolderCursor(listing, replica, after: floor, window, troubles)
+            return FolderCursor(looks, replica, after: floor, window, troubles)
           }
       case .export(let file, _, _):
         return [ExportCursor(try ExportReader(file, troubles), window)]

@@ -21,8 +21,26 @@ package struct Told: Sendable {
   /// Checkpoints of which nothing could be told, for the same reason.
   private(set) var awaitedCheckpoints: Set<URL> = []
 
+  /// The moments that are asked for, as they were found first: a compaction may give up what they are named by.
+  private(set) var since: Stamp?
+  private(set) var until: Stamp?
+
   init(_ last: Frontier = Frontier()) {
     self.last = last
+  }
+
+  /// Before the first reading, of a window.
+  ///
+  /// - Parameters:
+  ///   - end: of the journal. What is left out is not wanted later either.
+  ///   - floor: what lies at and below it comes as it is kept, without a sequence.
+  init(before window: JournalWindow, _ end: Frontier, floor: NamedFrontier) {
+    self.init(window.isAll ? Frontier() : end)
+    (since, until) = (window.since, window.until)
+    for replica in floor.replicas {
+      guard let end = floor[replica], end.sequence > last[replica] else { continue }
+      (last[replica], names[replica]) = (end.sequence, end.name)
+    }
   }
 
   /// A transaction was told.

@@ -12,23 +12,16 @@ package final class FileLock: Sendable {
   ///
   /// - Parameter busy: what is said of who holds it for longer.
   package init(beside place: URL, _ busy: String) async throws {
-    file = place.deletingLastPathComponent().appendingPathComponent(".\(place.lastPathComponent).lock")
-    let end = ContinuousClock.now + .seconds(10)
-    while true {
+    let file = place.deletingLastPathComponent().appendingPathComponent(".\(place.lastPathComponent).lock")
+    self.file = file
+    descriptor = try await SystemLock.wait(busy) { () throws -> Int32? in
       // One that another user has left can be locked without a right to write it. No link leads to another file, or makes one.
       let descriptor = open(file.path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o666)
       guard descriptor >= 0 else { throw DurableFile.failure("could not be made", file) }
       // Who held it may have taken the file away meanwhile.
-      // Where there are no such locks, there is nobody to wait for.
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK, FileLock.isThere(file, descriptor) {
-        self.descriptor = descriptor
-        return
-      }
+      if SystemLock.take(LOCK_EX, descriptor), FileLock.isThere(file, descriptor) { return descriptor }
       close(descriptor)
-      guard ContinuousClock.now < end else {
-        throw MagicDataError(.busy, busy)
-      }
-      try await Task.sleep(for: .milliseconds(20))
+      return nil
     }
   }
 

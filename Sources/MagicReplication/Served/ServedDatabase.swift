@@ -276,6 +276,8 @@ private final class DatabaseInbox: Inbox {
   private let spool: Spool
   /// Contents that are to be given their names.
   private let arrived = Locked(Set<String>())
+  /// Whether there is something to merge.
+  private let isFilled = Locked(false)
 
   init(_ magic: MagicData, _ dataSet: DataSetID, _ mostReplicas: Int) throws {
     (self.magic, self.dataSet, self.mostReplicas) = (magic, dataSet, mostReplicas)
@@ -287,17 +289,24 @@ private final class DatabaseInbox: Inbox {
 
   var contents: FolderRemote { magic.store.assets.incoming }
 
-  func received(_ name: SegmentFileName, _ header: SegmentHeader) {}
-  func receivedCheckpoint(_ name: String, _ replicas: Set<ReplicaID>) {}
+  func received(_ name: SegmentFileName, _ header: SegmentHeader) { isFilled.withLock { $0 = true } }
+  func receivedCheckpoint(_ name: String, _ replicas: Set<ReplicaID>) { isFilled.withLock { $0 = true } }
   func received(_ digits: String) { _ = arrived.withLock { $0.insert(digits) } }
 
-  func settle(_ runs: [HeldRun]) async throws {
+  /// Merges the spool.
+  private func merge(_ runs: [HeldRun]) async throws {
     var held = Frontier()
     for run in runs { held[run.replica] = run.last }
     let report = try await MagicReplicator(magic, over: folder).merge(
       Arrivals(folder, held: held, replicasAtMost: mostReplicas), of: dataSet, contents: contents)
     // What there is no room for (J-15) is not held, which the standing says.
     if let file = report.unread.first(where: { $0.code != .tooLarge }) { throw MagicDataError(file.code, file.message) }
+  }
+
+  func settle(_ runs: [HeldRun]) async throws {
+    // After contents alone there is nothing, and what it takes to find that grows with the database.
+    if isFilled.withLock({ $0 }) { try await merge(runs) }
+    isFilled.withLock { $0 = false }
     let store = magic.store
     // Acknowledged is what is on the disk (L-13).
     try await store.read { db in try store.syncToDisk(db) }
@@ -306,7 +315,9 @@ private final class DatabaseInbox: Inbox {
     // What no row names was let go of before it came, and who sent it keeps it no longer (F-15). What a row names since the pull has looked was not lacking then.
     let (unnamed, named) = try await store.read { db in
       guard !arrived.isEmpty else { return (Set<String>(), Set<String>()) }
-      let names = try StoredSchema(db).assetNames(db).filter { arrived.contains(AssetContent.digits(of: $0)) }
+      let schema = try StoredSchema(db)
+      let names = try arrived.reduce(into: Set<String>()) { try $0.formUnion(schema.assetNames(of: $1, db)) }
+        .filter { arrived.contains(AssetContent.digits(of: $0)) }
       return (arrived.subtracting(names.map(AssetContent.digits)), names)
     }
     var kept = PullReport()

@@ -13,6 +13,8 @@ extension ServedFolder {
     var wholeCheckpoints: [String: OpenFile.State] = [:]
     /// Files whose bytes were compared with their checksum.
     var whole: [SegmentFileName: Whole] = [:]
+    /// Contents in doubt that were read, and are damaged.
+    var damagedContents: [String: OpenFile.State] = [:]
     /// Names within segments, which cost their decoding.
     var names: [Address: TransactionName?] = [:]
   }

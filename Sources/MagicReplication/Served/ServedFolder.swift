@@ -13,6 +13,8 @@ package final class ServedFolder: Served {
   let looking = Locked(())
   /// One reads files for names at a time, whoever asks.
   private let inflating = Gate(places: 1)
+  /// The same of contents in doubt.
+  private let checking = Gate(places: 1)
 
   /// Of what is read for the names of one answer, as it lies and inflated: twice the largest file, or thousands of such as replicas mostly have.
   private static let inflatedBytes = 8 * Limits.segmentCut
@@ -292,20 +294,50 @@ package final class ServedFolder: Served {
   }
 
   package func contents(_ digits: Set<String>) async throws -> [String: URL] {
-    try await offPool { [remote] in
-      var files: [String: URL] = [:]
+    let (files, inDoubt) = try await offPool { [remote] in
+      var (files, inDoubt) = ([String: URL](), [String]())
       let doubted = (try? remote.doubted()) ?? []
       for digits in digits where remote.checkWay(to: digits) == nil {
-        let file = remote.content(digits)
         if doubted.contains(digits) {
-          // Of what is damaged another copy may come; what is whole was on its way when somebody read it (F-16).
-          guard try AssetContent.check(file, digits, {}) == nil else { continue }
-          remote.settleDoubt(digits)
+          inDoubt.append(digits)
+        } else if case let file = remote.content(digits), PieceReader.length(of: file) != nil {
+          files[digits] = file
         }
-        if PieceReader.length(of: file) != nil { files[digits] = file }
       }
-      return files
+      return (files, inDoubt.filter { !self.isKnownDamaged($0) })
     }
+    guard !inDoubt.isEmpty else { return files }
+    // However many ask, it takes one thread.
+    try await checking.enter()
+    defer { checking.leave() }
+    return try await offPool { [self] in
+      try inDoubt.reduce(into: files) { files, digits in files[digits] = try wholeContent(digits) }
+    }
+  }
+
+  /// Whether a content is the file that was read and is damaged. Another copy may have taken its place.
+  private func isKnownDamaged(_ digits: String) -> Bool {
+    guard let known = state.withLock({ $0.damagedContents[digits] }) else { return false }
+    return OpenFile.State(of: remote.content(digits)) == known
+  }
+
+  /// A content in doubt, if it is whole: then it was on its way when somebody read it (F-16).
+  private func wholeContent(_ digits: String) throws -> URL? {
+    // Somebody else may have looked meanwhile.
+    guard !isKnownDamaged(digits) else { return nil }
+    let file = remote.content(digits)
+    let before = OpenFile.State(of: file)
+    let fault = try AssetContent.check(file, digits) {}
+    state.withLock { state in
+      state.damagedContents[digits] = nil
+      // A file that changed a moment ago may change again unseen.
+      guard fault?.code == .damaged, let before, before.isOlder(than: Date()) else { return }
+      if state.damagedContents.count >= ServedFolder.maxNames { state.damagedContents = [:] }
+      state.damagedContents[digits] = before
+    }
+    guard fault == nil else { return nil }
+    remote.settleDoubt(digits)
+    return PieceReader.length(of: file).map { _ in file }
   }
 
   package func doubt(content digits: String) async { _ = try? await offPool { [remote] in remote.doubt(digits) } }

@@ -12,6 +12,13 @@ extension Session {
     let error: MagicDataError
   }
 
+  /// The server does not take what the client may write: what it has told of other tokens' ids may be so no more (W-4).
+  struct Refused: Error {
+    let error: MagicDataError
+    /// Whether nothing was delivered in the session before, so that what it has told was told just now.
+    let isFirst: Bool
+  }
+
   /// Both sides, after their names were compared (W-6).
   struct Compared: Sendable {
     let held: Frontier

@@ -87,7 +87,7 @@ extension Session {
     let assets = magic.store.assets
     let all = Dictionary(grouping: names.sorted(), by: AssetContent.digits).sorted { $0.key < $1.key }
     var rest = all[...]
-    var sent = 0
+    var (sent, bytes) = (0, 0)
     while !rest.isEmpty {
       let part = Array(rest.prefix(WireLimits.contents))
       rest = rest.dropFirst(WireLimits.contents)
@@ -105,11 +105,17 @@ extension Session {
             continue
           }
           report.assetBytes += try await store(digits, file, length)
+          bytes += length
           isSent = true
         }
         if isSent {
           report.assets += 1
           sent += 1
+          // What a hub has whole has its name; a peer gives it one then.
+          if welcome.replica != nil, sent >= Session.maxFiles || bytes >= Session.maxBytes {
+            try await settle(Frontier())
+            (sent, bytes) = (0, 0)
+          }
         } else if there == nil {
           report.missingAssets += 1
         }

@@ -26,7 +26,7 @@ extension Session {
     }
     let spool = try Spool()
     do {
-      let unread = try await pull(after: held, dataSet, into: spool.folder)
+      let unread = try await pull(after: held, of: there, dataSet, into: spool.folder)
       tellsNames.withLock { $0 = true }
       return Arrivals(spool, there, unread: unread)
     } catch let error as MagicDataError where error.code == .unreachable {
@@ -35,15 +35,20 @@ extension Session {
     }
   }
 
-  private func pull(after held: Frontier, _ dataSet: DataSetID, into folder: FolderRemote) async throws -> [UnreadFile] {
+  private func pull(
+    after held: Frontier, of there: Standing, _ dataSet: DataSetID, into folder: FolderRemote
+  ) async throws -> [UnreadFile] {
     try await send(.frontier(.pull, held))
+    var isNothing = true
     while true {
       let frame = try await mailbox.take()
       if frame.kind == .pulled {
-        return try reading { () throws(WireError) in try frame.texts() }.map {
+        let unread = try reading { () throws(WireError) in try frame.texts() }.map {
           UnreadFile(path: text, code: .damaged, message: "\(text): \($0)")
         }
+        return isNothing && unread.isEmpty ? notSent(there, after: held) : unread
       }
+      isNothing = false
       if frame.kind == .checkpoint {
         try await takeCheckpoint(frame, dataSet, into: folder)
         continue
@@ -58,6 +63,15 @@ extension Session {
       }
       while segment.lacking > 0 { try await answer(.data).body.withUnsafeReadableBytes { try segment.append($0) } }
       try segment.finish()
+    }
+  }
+
+  /// What the server has told of and not sent, without a reason: its folder may have been emptied meanwhile. Of what came, the next question shows what is lacking still.
+  private func notSent(_ there: Standing, after held: Frontier) -> [UnreadFile] {
+    there.parts.map(\.held).filter { $0.last > held[$0.replica] }.map { run in
+      let what = "transactions \(held[run.replica] + 1) to \(run.last) of replica \(run.replica)"
+      return UnreadFile(
+        path: text, code: .busy, message: "\(text) told of \(what) and did not send them; the next pull asks again")
     }
   }
 

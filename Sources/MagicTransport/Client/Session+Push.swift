@@ -6,10 +6,15 @@ internal import MagicReplication
 extension Session {
   func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> Delivery {
     var delivery = Delivery()
-    // What was found before the push may not have been so any more: then it is asked for, once.
-    if try await !deliver(magic, dataSet, events, compareForPush(magic), &delivery) {
-      _ = try await deliver(magic, dataSet, events, compare(magic), &delivery)
+    do {
+      // What was found before the push may not have been so any more: then it is asked for, once.
+      if try await !deliver(magic, dataSet, events, compareForPush(magic), &delivery) {
+        _ = try await deliver(magic, dataSet, events, compare(magic), &delivery)
+      }
+    } catch let error as MagicDataError where error.code == .unauthorized && welcome.rights.contains(.write) {
+      throw Refused(error: error, isFirst: !hasDelivered.withLock { $0 })
     }
+    hasDelivered.withLock { $0 = true }
     return delivery
   }
 
@@ -51,6 +56,7 @@ extension Session {
       throw MagicDataError(
         .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
     }
+    var settledBytes = delivery.report.bytes
     if lacksCheckpoint { try await sendCheckpoint(magic, dataSet, &delivery.report) }
     let meter = ProgressMeter(events, .push, of: holes.reduce(0) { $0 + $1.1.count })
     for (replica, hole) in holes {
@@ -65,6 +71,11 @@ extension Session {
         delivery.report.count(cut)
         try meter.moved(changes: cut.changes, transactions: cut.run.count)
         first = cut.run.upperBound + 1
+        // What a hub has whole stays; what a peer has not merged goes with the session.
+        if welcome.replica != nil, delivery.report.bytes - settledBytes >= WireLimits.unsettledBytes {
+          settledBytes = delivery.report.bytes
+          try await settle(held)
+        }
       }
     }
     let (settled, isSame) = try await settle(held, magic)
@@ -164,7 +175,7 @@ extension Session {
     return (there, true)
   }
 
-  /// The same of contents.
+  /// The same of contents, and of a part.
   @discardableResult
   func settle(_ held: Frontier) async throws -> Standing {
     let answer = try await ask(Frame(.settle), for: .settled)

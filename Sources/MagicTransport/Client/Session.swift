@@ -20,6 +20,8 @@ final class Session: Sendable {
   let frontierThere = Locked(Frontier())
   /// What a pull has found, for the push that follows it, and then for the next exchange, if both sides were in step.
   let compared = Locked<Compared?>(nil)
+  /// Whether a push went well.
+  let hasDelivered = Locked(false)
   /// When it was last said what this database has, and whether there is more to say.
   let acknowledged = Locked((at: ContinuousClock.Instant?.none, isOwed: false))
   /// Whether the server is told the names of what is held. It ends the session if it holds others, and which is then found without.

@@ -72,7 +72,7 @@ extension SocketRemote: Remote {
   ) async throws -> Result {
     let token = try options.token.map { try SecretFile.token($0) } ?? []
     // So often it comes to terms with branches of somebody's id, its own among them.
-    var (forks, tellsNames) = (SocketRemote.maxForks, true)
+    var (forks, tellsNames, isRefused) = (SocketRemote.maxForks, true, false)
     while true {
       do {
         try await magic.store.assureReplica()
@@ -96,6 +96,10 @@ extension SocketRemote: Remote {
       } catch let forked as Session.Forked {
         guard forks > 0 else { throw forked.error }
         (forks, tellsNames) = (forks - 1, false)
+      } catch let refused as Session.Refused {
+        // It comes again and asks anew. What is refused then stays so.
+        guard !isRefused || !refused.isFirst else { throw refused.error }
+        isRefused = true
       }
     }
   }
@@ -131,6 +135,8 @@ extension SocketRemote: Remote {
     } catch let error as Session.ReplicaChanged {
       throw error
     } catch let error as Session.Forked {
+      throw error
+    } catch let error as Session.Refused {
       throw error
     } catch {
       throw mailbox.end ?? SocketRemote.broken(text, error)

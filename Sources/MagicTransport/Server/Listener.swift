@@ -171,10 +171,29 @@ struct Bound: Sendable {
     return connection.remoteAddress?.ipAddress ?? "somebody who has gone"
   }
 
+  /// Closes it once nobody can come any more: the socket's file was removed, or another is in its place.
+  private func watchSocket() async {
+    guard case .unix(let path) = endpoint, let socket else { return }
+    while FileIdentity(of: URL(fileURLWithPath: path)) == socket {
+      guard (try? await Task.sleep(for: .seconds(1))) != nil else { return }
+    }
+    guard !Task.isCancelled else { return }
+    fault.withLock { $0 = "its file was removed or replaced" }
+    try? await channel.close()
+  }
+
   /// Lets clients in until it is closed; returns when the last one has gone.
   ///
   /// - Returns: what is the matter, if nobody was told to stop before.
   func serve(_ house: House) async -> MagicDataError? {
+    await withTaskGroup(of: Void.self, returning: MagicDataError?.self) { group in
+      group.addTask { await watchSocket() }
+      defer { group.cancelAll() }
+      return await letIn(house)
+    }
+  }
+
+  private func letIn(_ house: House) async -> MagicDataError? {
     await withTaskGroup(of: Void.self, returning: MagicDataError?.self) { group in
       let running = Locked(0)
       var kept = 0

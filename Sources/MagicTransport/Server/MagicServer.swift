@@ -61,7 +61,7 @@ public struct MagicServer: Sendable {
   ///   - figures: hears before that of the `http:` address of ``Options/metrics``, if there is one.
   /// - Throws: `MagicDataError` with `notAllowed` for a plain address that others can reach, files of secrets that others can read, or a socket that cannot
   ///   be made; `busy` for an address that somebody else serves, `exists` for a file that is no socket; `value` for a file of tokens that is none, `damaged` for the file of replicas beside it;
-  ///   `failed` for a certificate and a key that do not fit, and when the system takes an address away meanwhile; `notFound` for what is no address, a `tls:` one without certificate and key, files that are not there, and when the database's file is
+  ///   `failed` for a certificate and a key that do not fit, and when the system takes an address away meanwhile, or somebody the file of a Unix socket; `notFound` for what is no address, a `tls:` one without certificate and key, files that are not there, and when the database's file is
   ///   removed or replaced meanwhile.
   public func run(
     _ listening: @Sendable ([String]) -> Void = { _ in }, figures: @Sendable (String) -> Void = { _ in }

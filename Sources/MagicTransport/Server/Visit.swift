@@ -67,7 +67,7 @@ final class Visit: Sendable {
             group.addTask { await self.tellChanges(outbound) }
             try await converse(opening, &iterator, outbound)
           } catch {
-            failure = await refuse(error, &iterator, outbound)
+            failure = await refuse(error, hasBegun: conversation != nil, &iterator, outbound)
           }
           shared.withLock { $0.isOver = true }
           group.cancelAll()
@@ -320,11 +320,15 @@ final class Visit: Sendable {
   }
 
   /// Tells the client what is wrong, and goes on taking what is on its way for a moment, so that it hears it (W-13).
+  ///
+  /// - Parameter hasBegun: whether it has said who it is.
   private func refuse(
-    _ error: any Error, _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator,
+    _ error: any Error, hasBegun: Bool, _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator,
     _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async -> WireError? {
     if error is Gone || error is IOError || error is ChannelError || error is CancellationError { return nil }
+    // It broke, as that of a client that was killed.
+    if error as? NIOSSLError == .uncleanShutdown { return nil }
     let isOver = shared.withLock { shared in
       defer { shared.isOver = true }
       return shared.isOver
@@ -332,7 +336,11 @@ final class Visit: Sendable {
     guard !isOver else { return nil }
     if error is NIOSSLError || error is BoringSSLError || error is NIOSSLExtraError {
       // There is no way to tell it.
-      return WireError(.protocolViolation, "it does not speak TLS that is known here, or shows no certificate that is trusted")
+      return WireError(
+        .protocolViolation,
+        hasBegun
+          ? "what it sent is not TLS as it should be: \(error)"
+          : "it does not speak TLS that is known here, or shows no certificate that is trusted")
     }
     let refusal = WireError(error)
     // The other refusals are the client's doing, and said with the session; of what is not, the client does not hear all.

@@ -335,7 +335,7 @@ extension ByteWriter {
 extension ByteReader {
   fileprivate mutating func texts() throws(JournalError) -> [String] {
     var texts: [String] = []
-    for _ in 0..<(try count(atMost: WireLimits.texts)) { texts.append(try string(atMost: 4 * WireLimits.textBytes)) }
+    for _ in 0..<(try count(atMost: WireLimits.texts)) { texts.append(try string(atMost: WireLimits.readTextBytes)) }
     return texts
   }
 

@@ -90,8 +90,16 @@ package struct WireError: Error {
     }
   }
 
-  /// What others write must not steer a terminal.
+  /// What others write must not steer a terminal, nor break the line that it stands in or turn its direction.
+  private static func printable(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator: false
+    default: true
+    }
+  }
+
   static func printable(_ text: String) -> String {
-    String(String.UnicodeScalarView(text.unicodeScalars.filter { $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value) }))
+    let part = String(decoding: text.utf8.prefix(WireLimits.readTextBytes), as: UTF8.self)
+    return String(String.UnicodeScalarView(part.unicodeScalars.filter { printable($0) }))
   }
 }

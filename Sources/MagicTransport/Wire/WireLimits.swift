@@ -20,6 +20,10 @@ enum WireLimits {
   /// Capabilities, and what else is listed in words.
   static let texts = 1_024
   static let textBytes = 1_024
+  /// Bytes of one that are read, and of an error's words that are shown.
+  static let readTextBytes = 4 * textBytes
+  /// Bytes that a client sends to a peer before it has them settled: what a break costs at most, and more than the question does.
+  static let unsettledBytes = 1 << 23
   /// Contents that are asked about at a time.
   static let contents = 10_000
   /// In which a first frame has to come (W-2).

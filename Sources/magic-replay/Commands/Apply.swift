@@ -21,7 +21,7 @@ struct Apply: Command {
 
   @Argument(
     help: ArgumentHelp(
-      "The journals: databases, folder remotes, segment files, bundles, exports or servers' URLs.", valueName: "SOURCE"))
+      "The journals: databases, folder remotes, segment files, bundles, exports, - for a pipe, or URLs.", valueName: "SOURCE"))
   var sources: [String]
 
   @OptionGroup var target: TargetOptions
@@ -80,7 +80,9 @@ struct Apply: Command {
   func perform() async throws -> Outcome {
     let plan = try plan()
     var opened: [JournalSource] = []
-    for address in sources { opened.append(try await RemoteAddress.source(at: address, options: connection.options)) }
+    for address in sources {
+      opened.append(try await RemoteAddress.source(at: rereadable(address), options: connection.options))
+    }
     return try await target.build(output, isPart: plan.isPart) { magic in
       let report = try await magic.rebuild(from: opened, plan)
       return (report, plan.seed == nil ? nil : try await magic.digest(), plan.seed)
@@ -114,7 +116,7 @@ struct TargetOptions: ParsableArguments {
 
   @Flag(
     help:
-      "Put it in the place of a database that is there, which nobody may have open, if all of the sources is taken. (MAGIC_REPLAY_FORCE)"
+      "Put it in the place of a database that is there, which nobody may have open, if nothing of the sources is damaged or missing. (MAGIC_REPLAY_FORCE)"
   )
   var force = false
 
@@ -125,6 +127,8 @@ struct TargetOptions: ParsableArguments {
   ) async throws -> Outcome {
     let database = try CommandDatabase(into)
     let force = force || Twin.flag("FORCE")
+    let lock = try await database.madeAlone()
+    defer { withExtendedLifetime(lock) {} }
     guard force || !database.exists else {
       throw MagicDataError(
         .exists,

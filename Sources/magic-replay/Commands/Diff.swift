@@ -55,7 +55,7 @@ struct Diff: Command {
     let type = type ?? Twin.text("TYPE")
     let report: MagicReadReport
     if let other {
-      let other = try await RemoteAddress.source(at: other, options: connection.options)
+      let other = try await RemoteAddress.source(at: rereadable(other), options: connection.options)
       report = try await source.differences(to: other, type: type) {
         try printer.add($0)
       }

@@ -53,10 +53,12 @@ struct Import: Command {
       The database is a new replica of the export's data set, as `apply` makes it. What a clock wrote that is ahead comes along if the database that was exported \
       held it, or if --accept names its replica. Every other command reads an export as well.
 
-      Example: magic-replay import notes.jsonl --into notes
+      Examples:
+        magic-replay import notes.jsonl --into notes
+        gunzip -c january.jsonl.gz | magic-replay import - --into january
       """)
 
-  @Argument(help: ArgumentHelp("The export.", valueName: "FILE"))
+  @Argument(help: ArgumentHelp("The export, or - for a pipe.", valueName: "FILE"))
   var file: String
 
   @OptionGroup var target: TargetOptions
@@ -70,7 +72,7 @@ struct Import: Command {
   }
 
   func perform() async throws -> Outcome {
-    let source = try RemoteAddress.source(at: file)
+    let source = try RemoteAddress.source(at: rereadable(file))
     guard case .export = source else { throw ValidationError("\(file) is no export; `apply` takes journals of other kinds.") }
     return try await target.build(output) { magic in (try await magic.rebuild(from: [source], plan()), nil, nil) }
   }

@@ -11,7 +11,8 @@ struct Stats: Command {
     abstract: "Counts what a journal holds, by type, replica and day, and what compaction would free.",
     discussion: """
       Bytes are those of objects' names and values before compression, but for what the source takes where it is kept. What compaction would free are values that \
-      later writes took the place of, and those of removed objects; of a large journal it is an estimate. --plot draws changes over time per \
+      later writes took the place of, and those of removed objects, once every replica has acknowledged all of the journal (magic-sync compact --dry-run says what it would \
+      free now); of a large journal it is an estimate. --plot draws changes over time per \
       replica, and the journal's growth.
 
       Examples:
@@ -99,7 +100,8 @@ struct Stats: Command {
         "\(transactions.counted("transaction")), \(entries.counted("entry", "entries")), \(removes.grouped) of them removes",
         "values    \(bytes.asBytes), kept in \(storedBytes.asBytes)"
           + (storedBytes > 0 && bytes > 0 ? " (\(Content.ratio(bytes, storedBytes)))" : ""),
-        "compaction would free \(compaction.isEstimate ? "about " : "")\(compaction.values.counted("value")), \(compaction.bytes.asBytes)",
+        "compaction would free \(compaction.isEstimate ? "about " : "")\(compaction.values.counted("value")), \(compaction.bytes.asBytes), "
+          + "once every replica has acknowledged all",
       ]
       guard let first, let last else { return lines[0] }
       lines.append("from      \(first) to \(last)")

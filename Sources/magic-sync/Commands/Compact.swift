@@ -79,7 +79,7 @@ struct Compact: Command {
         "\(place.text) is no folder: what a server has is compacted where it is, and a bundle is written anew by a push.")
     }
     func compact(_ magic: MagicData) async throws -> (database: CompactionReport, folder: FolderCompactionReport) {
-      try await Reporter(output).follow(MagicReplicator(magic, remote: folder)) { [isDryRun] in
+      try await Reporter(output).follow(MagicReplicator(magic, remote: folder).remembering()) { [isDryRun] in
         try await $0.compact(keeping: keeping, isDryRun: isDryRun)
       }
     }
@@ -92,12 +92,17 @@ struct Compact: Command {
     struct Database: Encodable, Sendable {
       let entries, keptEntries, journalBytes, keptJournalBytes, bytes, newBytes, purged, unsent: Int
       let waitsFor: [String]
+      let behind: [String: Int]
+      let isBeyondMemory: Bool
     }
 
     struct Folder: Encodable, Sendable {
       let segments, newSegments, checkpoints, newCheckpoints, bytes, newBytes, leftovers, leftoverBytes: Int
       let contents, contentBytes: Int
     }
+
+    /// Who lacks something is named up to so many.
+    private static let mostBehind = 10
 
     let isDryRun: Bool
     let database: Database?
@@ -108,7 +113,8 @@ struct Compact: Command {
       self.database = database.map {
         Database(
           entries: $0.entries, keptEntries: $0.keptEntries, journalBytes: $0.bytes, keptJournalBytes: $0.keptBytes,
-          bytes: $0.fileBytes, newBytes: $0.newFileBytes, purged: $0.purged, unsent: $0.unsent, waitsFor: $0.waitsFor)
+          bytes: $0.fileBytes, newBytes: $0.newFileBytes, purged: $0.purged, unsent: $0.unsent, waitsFor: $0.waitsFor,
+          behind: $0.behind, isBeyondMemory: $0.isBeyondMemory)
       }
       remote = folder.map {
         Folder(
@@ -139,10 +145,26 @@ struct Compact: Command {
             "\(isDryRun ? "would purge" : "purged") \(database.purged.counted("removed object")): what they held goes with a compaction after every replica has heard of it"
           )
         }
-        for replica in database.waitsFor {
+        if database.isBeyondMemory {
           lines.append(
-            "waits for replica \(replica), which has acknowledged nothing; let it push, or expire it: magic-sync peers DB --expire \(replica)"
+            """
+            more is acknowledged than is remembered (10,000 replicas, 1,000,000 ends of what they hold): what some say is not heard, and history stays; expire replicas \
+            that are no more: magic-sync peers DB
+            """)
+        }
+        for replica in database.waitsFor {
+          // Who is expired is remembered, and heard once it pushes again.
+          let remedy = database.isBeyondMemory ? "nothing that is remembered; expire it" : "nothing; let it push, or expire it"
+          lines.append(
+            "waits for replica \(replica), which has acknowledged \(remedy): magic-sync peers DB --expire \(replica)")
+        }
+        for (replica, transactions) in database.behind.sorted(by: { $0.key < $1.key }).prefix(Content.mostBehind) {
+          lines.append(
+            "\(transactions.counted("transaction")) \(transactions == 1 ? "stays" : "stay") until replica \(replica) has acknowledged \(transactions == 1 ? "it" : "them")"
           )
+        }
+        if database.behind.count > Content.mostBehind {
+          lines.append("and \((database.behind.count - Content.mostBehind).counted("other replica")): magic-sync peers DB")
         }
         if database.unsent > 0 {
           lines.append(

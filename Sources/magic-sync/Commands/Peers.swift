@@ -79,7 +79,7 @@ extension ReplicationStatus.Peer {
     if let acknowledged, !isOwn {
       text += ", acknowledged " + (unacknowledged == 0 ? "all" : "all but \(unacknowledged.grouped)") + " on \(acknowledged)"
     } else if !isOwn {
-      text += ", has acknowledged nothing"
+      text += ", has acknowledged nothing" + (isBeyondMemory ? " that is remembered" : "")
     }
     if isExpired { text += ", expired" }
     if let parkedMilliseconds { text += ", its clock is \(parkedMilliseconds / 60_000) minutes ahead" }

@@ -72,7 +72,12 @@ struct Serve: Command {
 
   func validate() throws {
     guard !path.isEmpty else { throw ValidationError("the path of what is served is empty.") }
-    guard isStdio != !addresses.isEmpty else { throw ValidationError("name where to listen with --listen, or give --stdio.") }
+    guard isStdio != !addresses.isEmpty else {
+      throw ValidationError(
+        isStdio
+          ? "--listen and --stdio do not go together; give one of the two."
+          : "name where to listen with --listen, or give --stdio.")
+    }
     guard !isStdio || figures == nil else {
       throw ValidationError("--stdio serves one client, so there are no figures to give.")
     }

@@ -52,6 +52,7 @@ struct Status: Command {
     struct History: Encodable {
       let entries, bytes: Int
       let waitsFor: [String]
+      let isBeyondMemory: Bool
     }
 
     struct Place: Encodable {
@@ -81,7 +82,8 @@ struct Status: Command {
         transactions: statistics.transactions, entries: statistics.entries, journalBytes: statistics.journalBytes,
         bytes: statistics.bytes)
       self.history = History(
-        entries: history.entries - history.keptEntries, bytes: history.freedBytes, waitsFor: history.waitsFor)
+        entries: history.entries - history.keptEntries, bytes: history.freedBytes, waitsFor: history.waitsFor,
+        isBeyondMemory: history.isBeyondMemory)
       remote = Place(
         address: address, segments: status.segments, checkpoints: status.checkpoints,
         bytes: status.segmentBytes + status.checkpointBytes, unusable: status.unusable)
@@ -120,8 +122,9 @@ struct Status: Command {
 
     private var historyText: String {
       guard history.waitsFor.isEmpty else {
+        let nothing = history.isBeyondMemory ? "nothing that is remembered" : "nothing"
         return
-          "all is kept: \(history.waitsFor.count.counted("replica")) \(history.waitsFor.count == 1 ? "has" : "have") acknowledged nothing"
+          "all is kept: \(history.waitsFor.count.counted("replica")) \(history.waitsFor.count == 1 ? "has" : "have") acknowledged \(nothing)"
       }
       return "compact would give up \(history.entries.counted("change")), \(history.bytes.asBytes)"
     }

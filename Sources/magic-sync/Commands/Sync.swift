@@ -56,8 +56,8 @@ struct Sync: Command {
     let reporter = Reporter(output)
     let report: (pull: PullReport, push: PushReport)
     do {
-      report = try await place.use(.both) { remote in
-        try await database.useOrFetch { magic in
+      report = try await database.useOrFetch { magic in
+        try await place.use(.both, settling: magic) { remote in
           let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
           return try await reporter.follow(replicator) { [accepted] in try await $0.sync(accepting: accepted.replicas) }
         }

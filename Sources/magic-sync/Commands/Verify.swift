@@ -10,8 +10,8 @@ struct Verify: Command {
     discussion: """
       Reads everything and changes nothing: SQLite's file, each object's row against the fold of its entries, each asset's content against its name, each \
       segment's checksums, each content of an asset that the remote has. Without REMOTE, and without a folder or bundle as the remote that has a name, the database alone. What of a remote cannot be looked \
-      at keeps nothing of the database back. Exit code 1: the database is damaged; 3: files are damaged or \
-      missing, the rest is whole.
+      at keeps nothing of the database back. Exit code 1: the database is damaged, or there is no such remote; 3: files are damaged or \
+      missing, the rest is whole; 5: the remote was there before and is gone, or cannot be reached.
 
       Examples:
         magic-sync verify notes
@@ -38,7 +38,12 @@ struct Verify: Command {
     let content = Verified(check, folder, failure: failure)
     return Outcome(
       text: content.text, content: content,
-      status: content.hasFaults ? .failure : content.isPartial ? .partlyDone : failure?.code.exitCode ?? .success)
+      status: content.hasFaults ? .failure : content.isPartial ? .partlyDone : failure.map(Verify.status) ?? .success)
+  }
+
+  /// A remote that is damaged as a whole is files that are.
+  private static func status(_ failure: MagicDataError) -> ExitCode {
+    failure.code == .damaged ? .partlyDone : failure.code.exitCode
   }
 
   /// `nil` if no remote is meant whose files are to be seen from here.
@@ -49,6 +54,11 @@ struct Verify: Command {
     let place = try await remote.place(in: database, connection.options)
     // A server's files are verified there.
     guard remote.address != nil || !place.isServer else { return nil }
-    return try await place.useFolder(.pull) { try FolderCheck($0) }
+    do {
+      return try await place.useFolder(.pull) { try FolderCheck($0) }
+    } catch let error as MagicDataError where error.code == .notFound {
+      guard case .folder(let remote) = place else { throw error }
+      throw try await database.look { magic in try await MagicReplicator(magic, over: remote).remembering().said(of: error) }
+    }
   }
 }

@@ -197,13 +197,17 @@ private struct Kept {
 
   init(_ all: some Sequence<Transaction>, _ schema: Schema) {
     var states: [Object: ObjectState] = [:]
+    var entries: [Object: [(Entry.Operation, Version)]] = [:]
     for transaction in all {
       for entry in transaction.entries {
-        states[Object(type: entry.type, key: entry.key), default: ObjectState()].fold(
+        let object = Object(type: entry.type, key: entry.key)
+        states[object, default: ObjectState()].fold(
           entry.operation, entry.fields, at: transaction.version, of: schema.types[entry.type])
+        entries[object, default: []].append((entry.operation, transaction.version))
       }
     }
-    var keeping = states.mapValues(KeptEntries.init)
+    var keeping: [Object: KeptEntries] = [:]
+    for (object, state) in states { keeping[object] = KeptEntries(state, of: entries[object] ?? []) }
     for var transaction in all {
       transaction.entries = transaction.entries.compactMap { entry in
         keeping[Object(type: entry.type, key: entry.key)]?.kept(entry, at: transaction.version, of: schema.types[entry.type])

@@ -5,6 +5,7 @@ internal import MagicJournal
 /// One replica's transactions in a folder, from whichever of its files has them. Of a folder that was read before, those that were not told then: in holes, and
 /// beyond the last one.
 final class FolderCursor: TransactionCursor {
+  private let looks: FolderLooks
   private var listing: FolderListing
   private let replica: ReplicaID
   private let window: JournalWindow
@@ -23,15 +24,23 @@ final class FolderCursor: TransactionCursor {
   private var holes: [ClosedRange<UInt64>] = []
   /// These, and what else is not told and may be later, rising.
   private var lacking: [Told.Hole] = []
-  /// Files that were gone when they were read.
+  /// Files that were gone when they were read, and how many since one could be read.
   private var vanished: [SegmentFileName] = []
+  private var vanishedInARow = 0
+  /// Files that turned out to be damaged, which their headers do not show.
+  private var damaged: [(name: SegmentFileName, error: MagicDataError)] = []
   private var (isForked, isOver) = (false, false)
 
+  /// After so many in a row one that is gone is a gap like any other.
+  private static let mostVanished = 8
+
   init(
-    _ listing: FolderListing, _ replica: ReplicaID, after floor: NamedFrontier.End?, _ window: JournalWindow,
+    _ looks: FolderLooks, _ replica: ReplicaID, after floor: NamedFrontier.End?, _ window: JournalWindow,
     _ troubles: Troubles
   ) {
-    (self.listing, self.replica, self.window, self.troubles) = (listing, replica, window, troubles)
+    (self.looks, self.replica, self.window, self.troubles) = (looks, replica, window, troubles)
+    let listing = looks.listing
+    self.listing = listing
     told = (window.after[replica], window.told.names[replica])
     last = listing.last(of: replica) ?? 0
     (held, name) = (floor?.sequence ?? 0, floor?.name)
@@ -65,12 +74,13 @@ final class FolderCursor: TransactionCursor {
       guard !isForked else { break }
       guard let file = listing.next(after: held, of: replica) else {
         guard let hole = nextHole() else {
-          if let gap = listing.gap(to: listing.put[replica], of: replica, beyond: held) { troubles.add(gap) }
+          // Somebody has put it there, or it was there when the folder was listed.
+          if let gap = listing.gap(to: max(listing.put[replica], last), of: replica, beyond: held) { troubles.add(gap) }
           sayUnread()
           break
         }
         // Others may have it: what follows is shown, and what is not is said.
-        holes.append(hole)
+        note(hole)
         leave(hole)
         continue
       }
@@ -85,8 +95,9 @@ final class FolderCursor: TransactionCursor {
       do {
         let reader = try reader(file)
         open = (file, reader, SourceSchema(reader.schema))
+        vanishedInARow = 0
       } catch let error as MagicDataError {
-        reject(file, error)
+        try reject(file, error)
       }
     }
     isOver = true
@@ -140,6 +151,15 @@ final class FolderCursor: TransactionCursor {
     passTold()
   }
 
+  /// It may go on from the one before: of files that are gone each leaves one.
+  private func note(_ hole: ClosedRange<UInt64>) {
+    if let before = holes.last, before.upperBound + 1 == hole.lowerBound {
+      holes[holes.count - 1] = before.lowerBound...hole.upperBound
+    } else {
+      holes.append(hole)
+    }
+  }
+
   /// What no file has before what some file has, or what was told.
   private func nextHole() -> ClosedRange<UInt64>? {
     let hole = listing.holeInFiles(after: held, of: replica)
@@ -177,15 +197,21 @@ final class FolderCursor: TransactionCursor {
         return (transaction, schema)
       }
     } catch {
-      reject(file, MagicDataError(error, file.url.path))
+      try reject(file, MagicDataError(error, file.url.path))
     }
     open = nil
     return nil
   }
 
-  private func reject(_ file: FolderListing.File, _ error: MagicDataError) {
-    if error.code == .notFound { vanished.append(file.name) }
+  /// One that is gone has another in its place, or the listing was old (F-20).
+  private func reject(_ file: FolderListing.File, _ error: MagicDataError) throws {
     listing.reject(file, error)
+    guard error.code == .notFound else { return damaged.append((file.name, error)) }
+    vanished.append(file.name)
+    guard vanishedInARow < FolderCursor.mostVanished else { return }
+    vanishedInARow += 1
+    listing = try looks.another(without: file, error)
+    for (name, error) in damaged { listing.reject(named: name, error) }
   }
 
   /// Whether a file has the transaction after which it is read under the name that it had before.

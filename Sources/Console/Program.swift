@@ -3,15 +3,25 @@ internal import Foundation
 internal import MagicData
 
 /// One of the tools.
-package protocol Program: AsyncParsableCommand {
+package protocol Program: AsyncParsableCommand, SendableMetatype {
   /// Which of its options have twins in the environment, beside `--json` and `--quiet`.
   static var twins: Twin.Names { get }
 }
 
 extension Program {
   /// The whole of a tool's `main`: a word that is no command gets an answer that says so, and an error its exit code.
-  package static func begin() async {
+  ///
+  /// It is no asynchronous one: what runs those opens files of its own before the first line.
+  package static func begin() -> Never {
     openStandardFiles()
+    Task {
+      await execute()
+      Foundation.exit(EXIT_SUCCESS)
+    }
+    dispatchMain()
+  }
+
+  private static func execute() async {
     // Who reads may go away: that a write fails says so, and what was begun is cleaned up.
     signal(SIGPIPE, SIG_IGN)
     Heap.shareOneArena()
@@ -34,7 +44,7 @@ extension Program {
     }
   }
 
-  /// What is opened first would get the number of a standard file that is closed, and be read or written to in its place. To read from a closed input, or to write results to
+  /// What is opened next would get the number of a standard file that is closed, and be read or written to in its place. To read from a closed input, or to write results to
   /// a closed output, fails as it would; remarks that nobody hears fail nothing.
   private static func openStandardFiles() {
     for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_WRONLY)]

@@ -9,7 +9,7 @@ package struct Trouble: Encodable, Sendable {
   private var seconds: Int?
 
   init(code: String, message: String) {
-    (self.code, self.message) = (code, message)
+    (self.code, self.message) = (code, ShownName.text(message))
   }
 
   package init(_ error: MagicDataError) {
@@ -18,7 +18,7 @@ package struct Trouble: Encodable, Sendable {
 
   package init(_ file: UnreadFile) {
     self.init(code: "\(file.code)", message: file.message)
-    path = file.path
+    path = ShownName.text(file.path)
   }
 
   /// - Parameter pause: until the next try.

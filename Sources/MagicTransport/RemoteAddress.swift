@@ -26,11 +26,14 @@ public enum RemoteAddress: Sendable {
   /// What a journal is read from: whatever lies at a path or a `file:` URL.
   ///
   /// - Throws: `MagicDataError` with `notFound` if there is nothing, or for an address of another kind.
-  package static func source(at address: String) throws -> JournalSource {
+  package static func source(at address: String) throws -> JournalSource { try JournalSource(at: sourcePath(address)) }
+
+  /// The path that is meant by the address of a source that is no server's.
+  package static func sourcePath(_ address: String) throws -> String {
     guard !address.isEmpty else {
       throw MagicDataError(.notFound, "the source's address is empty; name a database, a file, a folder or a server")
     }
-    return try JournalSource(at: path(of: address, "source", "database, a file, a folder"))
+    return try path(of: address, "source", "database, a file, a folder")
   }
 
   /// The same, or what a server has, which is fetched into a temporary database.

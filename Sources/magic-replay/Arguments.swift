@@ -23,27 +23,59 @@ struct SourceArgument: ParsableArguments {
 /// What came through pipes, until the program ends.
 private let scratch = Locked<[ScratchFolder]>([])
 
-/// A source's address; of `-`, and of what else can be read only once, that of a copy.
+/// A source's address; of `-`, and of what else can be read only once, that of a copy, which messages call as what was copied.
 func rereadable(_ address: String) throws -> String {
-  let (isInput, path) = (address == "-", RemoteAddress.absolute(address))
+  if address == "-" { return try copy(of: STDIN_FILENO, "standard input") }
+  guard !RemoteAddress.isServer(address) else { return address }
+  let path = try RemoteAddress.sourcePath(address)
   var status = stat()
-  let isThere = stat(path, &status) == 0
-  guard isInput || isThere && [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT) else { return address }
-  let descriptor = isInput ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
-  guard descriptor >= 0 else {
-    throw MagicDataError(.notAllowed, "\(path) could not be opened: \(String(cString: strerror(errno)))")
+  guard stat(path, &status) == 0, [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT) else { return address }
+  let descriptor = try opened(path)
+  defer { close(descriptor) }
+  return try copy(of: descriptor, path)
+}
+
+/// Standard input is read once.
+func checkInput(of addresses: [String]) throws {
+  guard addresses.filter({ $0 == "-" }).count < 2 else {
+    throw ValidationError("- is standard input, which is read once; name a file for another source.")
   }
-  defer { if !isInput { close(descriptor) } }
+}
+
+/// To open a pipe with a name waits for who writes to it, and cannot be cancelled: a thread of its own does.
+private func opened(_ path: String) throws -> Int32 {
+  let (result, isThere) = (Locked<(descriptor: Int32, number: Int32)>((-1, 0)), DispatchSemaphore(value: 0))
+  Thread.detachNewThread {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let number = errno
+    result.withLock { $0 = (descriptor, number) }
+    isThere.signal()
+  }
+  while isThere.wait(timeout: .now() + .milliseconds(100)) == .timedOut { try Task.checkCancellation() }
+  let (descriptor, number) = result.withLock { $0 }
+  guard descriptor >= 0 else {
+    throw MagicDataError(.notAllowed, "\(path) could not be opened: \(String(cString: strerror(number)))")
+  }
+  return descriptor
+}
+
+/// The path of a file with all that is read until the end.
+private func copy(of descriptor: Int32, _ name: String) throws -> String {
   let folder = try ScratchFolder("pipe")
   scratch.withLock { $0.append(folder) }
-  let file = folder.url.appendingPathComponent(isInput ? "standard-input" : "pipe")
-  let read = BundleFile.reading(descriptor, isInput ? "standard input" : path)
-  try DurableFile.write(to: file) { append in
-    while true {
-      let bytes = try read(1 << 20)
-      guard !bytes.isEmpty else { return }
-      try append(bytes)
+  let file = folder.url.appendingPathComponent("pipe")
+  ShownName.set(name, of: file.path)
+  let read = BundleFile.reading(descriptor, name)
+  do {
+    try DurableFile.write(to: file) { append in
+      while true {
+        let bytes = try read(1 << 20)
+        guard !bytes.isEmpty else { return }
+        try append(bytes)
+      }
     }
+  } catch let error as MagicDataError where error.code == .full {
+    throw folder.isFull(for: name, cause: error)
   }
   return file.path
 }

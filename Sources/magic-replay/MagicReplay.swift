@@ -34,5 +34,5 @@ struct MagicReplay: Program {
     flags: ["FOLLOW", "CSV", "CHECK", "SHUFFLE", "FORCE", "DRY_RUN", "YES", "INSECURE"], integers: ["LIMIT", "SEED"],
     choices: ["OP": Log.Operation.allCases.map(\.rawValue)])
 
-  static func main() async { await begin() }
+  static func main() { begin() }
 }

@@ -33,7 +33,7 @@ struct MagicSync: Program {
     flags: ["WATCH", "CHECK", "CONFLICTS", "STDIO", "INSECURE", "DRY_RUN", "ANEW"], integers: ["LIMIT", "COMMITS"],
     numbers: ["INTERVAL"])
 
-  static func main() async { await begin() }
+  static func main() { begin() }
 }
 
 extension PullReport {

@@ -76,7 +76,7 @@ enum RemotePlace: Sendable {
   ///
   /// - Parameters:
   ///   - database: one that is there knows whether a folder that is gone was there before, so `body` is to look for that.
-  ///   - magic: what `body` sends of. It is bound to a bundle's data set when that is written, and not before (F-11).
+  ///   - magic: what `body` sends of. It is bound to a bundle's data set when that is written and nobody has it yet, so that an error before leaves both as they were (F-11).
   func use<Result>(
     _ use: Use, for database: CommandDatabase? = nil, settling magic: MagicData? = nil,
     _ body: (any MagicReplication.Remote) async throws -> Result
@@ -107,18 +107,14 @@ enum RemotePlace: Sendable {
       let wasThere = try unpack(into: remote, use)
       let before = try remote.fileNames()
       let result = try await body(remote)
-      if use != .pull, try isPipe || !wasThere || remote.fileNames() != before { try pack(remote) }
-      if use != .pull, let magic { try await remote.settle(magic) }
+      guard use != .pull else { return result }
+      func bind() async throws {
+        if let magic { try await remote.settle(magic) }
+      }
+      if try isPipe || !wasThere || remote.fileNames() != before { try await pack(remote, bind) } else { try await bind() }
       return result
     } catch let error as MagicDataError {
-      if error.code == .full, error.message.contains(folder.path) {
-        throw MagicDataError(
-          .full,
-          """
-          the temporary folder \(scratch.url.deletingLastPathComponent().path) has no room for what \(name) holds; make room there, or set TMPDIR \
-          to another folder
-          """, cause: error)
-      }
+      if error.code == .full, error.message.contains(folder.path) { throw scratch.isFull(for: name, cause: error) }
       // It speaks of a folder that nobody knows.
       throw MagicDataError(error.code, error.message.replacingOccurrences(of: folder.path, with: name), cause: error.cause)
     }
@@ -155,8 +151,11 @@ enum RemotePlace: Sendable {
     }
   }
 
-  private func pack(_ remote: FolderRemote) throws {
-    if case .bundle(let file) = self { return try BundleFile.write(remote, to: file) }
-    try BundleFile.write(remote) { try LineWriter.write($0, to: STDOUT_FILENO) }
+  /// - Parameter bind: runs before anybody takes what is packed.
+  private func pack(_ remote: FolderRemote, _ bind: () async throws -> Void) async throws {
+    if case .bundle(let file) = self { return try await BundleFile.write(remote, to: file, bind) }
+    let end = try BundleFile.writeParts(of: remote) { try LineWriter.write($0, to: STDOUT_FILENO) }
+    try await bind()
+    try LineWriter.write(end, to: STDOUT_FILENO)
   }
 }

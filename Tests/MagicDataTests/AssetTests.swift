@@ -482,6 +482,61 @@ struct Film: MagicObject {
     #expect(names == [name("another"), name("built")].sorted())
   }
 
+  /// H-33: of a database that was there the assets may be the only ones, whatever somebody has left who was killed, or came too late, when he put another one there.
+  @Test(arguments: [false, true]) func assetsOfADatabaseThatWasThereStay(isOpenBefore: Bool) async throws {
+    let location = DatabaseLocation(folder["papers.db"])
+    let mark = location.assets.appendingPathComponent(".unfinished")
+    try FileManager.default.createDirectory(at: location.assets, withIntermediateDirectories: false)
+    func leaveMark() throws { try Data().write(to: mark) }
+    if !isOpenBefore { try leaveMark() }
+    let magic = try await MagicData(path: location.file)
+    #expect(!FileManager.default.fileExists(atPath: mark.path))
+    if isOpenBefore { try leaveMark() }
+    try await magic.update(Paper("a", "mine"))
+    #expect(!FileManager.default.fileExists(atPath: mark.path))
+    try await magic.close()
+    try FileManager.default.moveItem(at: location.file, to: folder["away.db"])
+    await #expect {
+      _ = try await MagicData.build(at: location) { _ in _ = Issue.record("it is told when all is done") }
+    } throws: { ($0 as? MagicDataError)?.code == .exists && "\($0)".contains("papers.db.files") }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: location.assets.path) == [name("mine")])
+  }
+
+  /// H-38: what lies where no database is has no place that another one could take.
+  @Test func assetsWithoutTheirDatabaseAreNotReplaced() async throws {
+    let location = DatabaseLocation(folder["papers.db"])
+    try FileManager.default.createDirectory(at: location.assets, withIntermediateDirectories: false)
+    try Data("?".utf8).write(to: location.assets.appendingPathComponent(name("mine")))
+    let before = try folder.contents()
+    await #expect {
+      _ = try await MagicData.build(inPlaceOf: location) { _ in _ = Issue.record("it is told when all is done") }
+    } throws: { ($0 as? MagicDataError)?.code == .exists && "\($0)".contains("papers.db.files") }
+    #expect(try folder.contents() == before)
+    try FileManager.default.removeItem(at: location.assets)
+    _ = try await MagicData.build(inPlaceOf: location) { magic in try await magic.update(Paper("a", "built")) }
+    #expect(try await MagicData(path: location.file).object(of: Paper.self, primary: "a").text.value == "built")
+  }
+
+  /// H-38: an app makes its database where assets are left of another one, and clears up what is its own.
+  @Test func whatLayThereBeforeADatabaseWasMadeIsNotCleared() async throws {
+    // For this one, whatever is there is older than a day.
+    let world = World(start: Int64(Date().timeIntervalSince1970 * 1_000) + 2 * 86_400_000)
+    let location = DatabaseLocation(folder["papers.db"])
+    try FileManager.default.createDirectory(at: location.assets, withIntermediateDirectories: false)
+    func leave(_ text: String) throws { try Data("?".utf8).write(to: location.assets.appendingPathComponent(name(text))) }
+    func write(_ text: String) async throws {
+      let magic = MagicData(store: try Store(.file(location, mustExist: false), world.surroundings()))
+      try await magic.update(Paper(text, text))
+      try await magic.close()
+    }
+    try leave("another")
+    try await write("a")
+    try leave("orphan")
+    try await write("b")
+    let names = try FileManager.default.contentsOfDirectory(atPath: location.assets.path)
+    #expect(names.sorted() == [".others", name("another"), name("a"), name("b")].sorted())
+  }
+
   // MARK: What goes away
 
   @Test func aFileGoesAwayWithTheLastThatNamesIt() async throws {
@@ -1107,7 +1162,7 @@ struct Film: MagicObject {
       // Another process may be about to write the row.
       let magic = try open()
       try await magic.update(Paper("b", "more"))
-      #expect(try files() == [name("orphan"), half, "letter.txt", ".unfinished", name("kept"), name("more")].sorted())
+      #expect(try files() == [name("orphan"), half, "letter.txt", name("kept"), name("more")].sorted())
       try await magic.close()
     }
     // However long it took until here: files have the times of the system.

@@ -690,6 +690,30 @@ extension AsyncRelationTests {
     #expect(photo?.name == "p")
   }
 
+  /// J-22: none are no value.
+  @Test func anOptionalPropertyOfSeveralObjectsDoesNotTellNilFromNone() async throws {
+    struct Crate: MagicObject {
+      @PrimaryMagicValue var id: String
+      @OptionMagicValue var list: [Photo]?
+      @OptionMagicValue var set: MagicalSet<Photo>?
+      @OptionMagicValue var named: [String: Photo]?
+      @OptionMagicValue var later: AsyncMagical<[Photo]>?
+      init() {}
+    }
+    let (none, empty) = (Crate(), Crate())
+    empty.list = []
+    empty.set = []
+    empty.named = [:]
+    empty.later = AsyncMagical(value: [])
+    try await magic.update(contentsOf: [none, empty])
+    let crates = try await magic.object(of: Crate.self)
+    #expect(crates.count == 2)
+    for crate in crates {
+      #expect(crate.list == nil && crate.set == nil && crate.named == nil)
+      #expect(try crate.later?.count == 0)
+    }
+  }
+
   /// What was never asked for is as it was when the object comes back.
   @Test func whatWasNotFetchedComesBackWithItsObject() async throws {
     let album = Album("a")

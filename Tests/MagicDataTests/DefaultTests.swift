@@ -402,6 +402,130 @@ import Testing
     #expect(stored.visit.volume == 4 && stored.visit.day == 2 && stored.visits.map(\.day) == [1, 1])
   }
 
+  private enum Mood {
+    /// A setting that there may be, or not.
+    nonisolated(unsafe) static var now: String?
+  }
+
+  private struct Page: MagicObject {
+    @OptionMagicValue var mood: String? = Mood.now
+    @MagicValue var number: Int = 1
+    init() {}
+  }
+
+  private struct Diary: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var name: String = ""
+    @OptionMagicValue var mood: String? = Mood.now
+    @OptionMagicValue var note: String? = nil
+    @MagicValue var page: Page = Page()
+    @OptionMagicValue var last: Page? = Mood.now == nil ? nil : Page()
+    @MagicValue var pages: [Page] = Mood.now == nil ? [] : [Page()]
+  }
+
+  /// L-7: a default that is nil when its type is met, and a value later, is one all the same, in a default object as well.
+  @Test func aDefaultThatIsNilAtFirstOverwritesNothing() async throws {
+    Mood.now = nil
+    let first = Diary(note: "n")
+    (first.id, first.mood) = ("d", "calm")
+    first.page.mood = "dull"
+    first.last = Page()
+    first.last?.number = 3
+    first.pages = [Page(), Page()]
+    try await magic.update(first)
+    Mood.now = "merry"
+    let second = Diary(name: "two")
+    second.id = "d"
+    try await magic.update(second)
+    var stored = try await magic.object(of: Diary.self, primary: "d")
+    #expect(stored.name == "two" && stored.mood == "calm" && stored.note == "n" && stored.page.mood == "dull")
+    #expect(stored.last?.number == 3 && stored.pages.count == 2)
+    #expect(try await magic.count(of: Page.self) == 4)
+    // What is set is, and what a memberwise `init` is given where the default is always nil.
+    let third = Diary(note: "m")
+    (third.id, third.mood) = ("d", "merry")
+    third.page.number = 8
+    try await magic.update(third)
+    stored = try await magic.object(of: Diary.self, primary: "d")
+    #expect(stored.note == "m" && stored.mood == "merry" && stored.page.number == 8 && stored.page.mood == "merry")
+    #expect(stored.last?.number == 3 && stored.pages.count == 2)
+    // A new object has all of them.
+    let other = Diary()
+    other.id = "e"
+    try await magic.update(other)
+    stored = try await magic.object(of: Diary.self, primary: "e")
+    #expect(stored.mood == "merry" && stored.last?.mood == "merry" && stored.pages.map(\.mood) == ["merry"])
+  }
+
+  private struct Sheet: MagicObject {
+    @OptionMagicValue var mood: String? = Mood.now
+    @MagicValue var number: Int = 1
+    init() {}
+  }
+
+  private struct Booklet: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var name: String = ""
+    @OptionMagicValue var mood: String? = Mood.now
+    @MagicValue var sheet: Sheet = Sheet()
+    @OptionMagicValue var last: Sheet? = Mood.now == nil ? nil : Sheet()
+    @MagicValue var sheets: [Sheet] = Mood.now == nil ? [] : [Sheet(), Sheet()]
+  }
+
+  /// L-7: nor one that is nil later.
+  @Test func aDefaultThatIsNilLaterOverwritesNothing() async throws {
+    Mood.now = "merry"
+    defer { Mood.now = nil }
+    let first = Booklet()
+    (first.id, first.mood) = ("b", "calm")
+    first.sheet.number = 2
+    try await magic.update(first)
+    Mood.now = nil
+    let second = Booklet(name: "two")
+    second.id = "b"
+    try await magic.update(second)
+    let stored = try await magic.object(of: Booklet.self, primary: "b")
+    #expect(stored.name == "two" && stored.mood == "calm" && stored.sheet.number == 2 && stored.sheet.mood == "merry")
+    #expect(stored.last?.mood == "merry" && stored.sheets.count == 2)
+    #expect(try await magic.count(of: Sheet.self) == 4)
+  }
+
+  private struct Point: MagicObject {
+    nonisolated(unsafe) static var made = 0
+
+    static func zero() -> Int {
+      made += 1
+      return 0
+    }
+
+    @PrimaryMagicValue var number: Int
+    @MagicValue var x: Int = Point.zero()
+    @MagicValue var y: Int = 0
+    @OptionMagicValue var name: String? = nil
+  }
+
+  /// An `init()` is the app's, with what it does beside: it is called where it matters, and not for each object that differs from its defaults.
+  @Test func aSaveMakesNoInstanceForEachThatItSaves() async throws {
+    try await magic.update(Point())
+    let points = (1...1_000).map { Point(y: $0, name: "p") }
+    var made = Point.made
+    // With numbers from the database they are nobody else's.
+    try await magic.update(contentsOf: points)
+    for number in 1...10 { try await magic.update(Point(y: number, name: "q")) }
+    #expect(Point.made == made + 10)
+    for name in ["r", "s"] {
+      let held = (1...1_000).map { number in
+        let point = Point(y: number + name.count, name: name)
+        point.number = 10_000 + number
+        return point
+      }
+      made = Point.made
+      try await magic.update(contentsOf: held)
+      #expect(Point.made < made + 200)
+    }
+    #expect(try await magic.object(of: Point.self, primary: 10_001).name == "s")
+  }
+
   private struct Label: MagicObject {
     @PrimaryMagicValue var id: String
     @OptionMagicValue var tags: [String]?

@@ -74,6 +74,20 @@ private struct BillValue: MagicConvertible, Equatable {
     #expect(magic.zIndex(of: bill) == nil)
   }
 
+  /// J-27: a number that one database gave may be any object's in another, so there the instance is a new object.
+  @Test func anInstanceBelongsToTheDatabaseThatItWasLastSavedIn() async throws {
+    let other = try await MagicData(type: .memory)
+    try await other.update(contentsOf: [Bill("theirs"), Bill("theirs, too")])
+    let bill = Bill("mine")
+    try await magic.update(bill)
+    try await other.update(bill)
+    #expect(bill.number == 3)
+    #expect(magic.zIndex(of: bill) == nil && other.zIndex(of: bill) == 3)
+    try await magic.update(bill)
+    #expect(try await bills() == [1: "mine", 2: "mine"])
+    #expect(other.zIndex(of: bill) == nil)
+  }
+
   // MARK: What is rolled back
 
   @Test func aNumberThatWasTakenBackIsAnothersLater() async throws {

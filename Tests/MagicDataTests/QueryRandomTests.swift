@@ -226,13 +226,14 @@ private struct Term {
   }
 
   private static func leaf(_ pools: Pools, _ chance: inout Seeded) -> Term {
-    switch chance.below(7) {
+    switch chance.below(8) {
     case 0: number(pools, &chance)
     case 1: real(pools, &chance)
     case 2: otherReal(pools, &chance)
     case 3: string(pools, &chance)
     case 4: optional(pools, &chance)
     case 5: standing(pools, &chance)
+    case 6: pair(&chance)
     default: other(pools, &chance)
     }
   }
@@ -330,6 +331,31 @@ private struct Term {
       Term(
         "perhapsText suffix \(t.debugDescription)", { $0.perhapsText.hasSuffix(t) },
         { $0.perhapsText?.hasLastBytes(t) ?? false }),
+    ])
+  }
+
+  /// Two properties, of which one or both may be nil.
+  private static func pair(_ chance: inout Seeded) -> Term {
+    chance.pick([
+      Term("perhapsInt == int", { $0.perhapsInt == $0.int }, { $0.perhapsInt == $0.int }),
+      Term("int != perhapsInt", { $0.int != $0.perhapsInt }, { $0.int != $0.perhapsInt }),
+      Term(
+        "perhapsInt < count", { $0.perhapsInt < $0.count }, { object in object.perhapsInt.map { $0 < object.count } ?? false }),
+      Term("int >= perhapsInt", { $0.int >= $0.perhapsInt }, { object in object.perhapsInt.map { object.int >= $0 } ?? false }),
+      Term(
+        "perhapsText == mood", { $0.perhapsText == $0.mood }, { $0.perhapsText.map(Bytes.init) == $0.mood.map(Bytes.init) }),
+      Term("mood != text", { $0.mood != $0.text }, { $0.mood.map(Bytes.init) != Bytes($0.text) }),
+      Term("perhapsText <= mood", { $0.perhapsText <= $0.mood }) { object in
+        guard let text = object.perhapsText, let mood = object.mood else { return false }
+        return Bytes(text) <= Bytes(mood)
+      },
+      Term("perhapsDouble == ratio", { $0.perhapsDouble == $0.ratio }, { $0.perhapsDouble == $0.ratio }),
+      Term("perhapsDouble is itself", { $0.perhapsDouble == $0.$perhapsDouble }) { object in
+        object.perhapsDouble.map { !$0.isNaN } ?? true
+      },
+      Term(
+        "level > perhapsDouble", { $0.level > $0.perhapsDouble },
+        { object in object.perhapsDouble.map { object.level > $0 } ?? false }),
     ])
   }
 

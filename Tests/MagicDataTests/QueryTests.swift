@@ -170,6 +170,24 @@ import Testing
     #expect(try await query.where { $0.owner == nobody }.count() == 3)
   }
 
+  /// Two that are nil are equal, and one that is nil is neither less nor greater.
+  @Test func propertiesThatMayBeNilAreComparedWithEachOther() async throws {
+    let query = try await shelf()
+    let book = Book("Jon", author: "Ann")
+    book.owner = "Jon"
+    (book.rating, book.price) = (2, 2)
+    try await shelve([book])
+    #expect(try await titles(query.where { $0.owner == $0.title }) == ["Jon"])
+    #expect(try await titles(query.where { $0.title == $0.owner }) == ["Jon"])
+    #expect(try await titles(query.where { $0.owner != $0.title }) == ["Sand", "Sea", "Moon", "Sun", "Star"])
+    #expect(try await titles(query.where { $0.owner < $0.title }) == ["Sand", "Moon"])
+    #expect(try await titles(query.where { !($0.owner < $0.title) }) == ["Sea", "Sun", "Star", "Jon"])
+    #expect(try await titles(query.where { $0.rating == $0.price }) == ["Jon"])
+    #expect(try await titles(query.where { $0.rating > $0.price && $0.rating != nil }) == ["Sea"])
+    #expect(try await query.where { $0.owner == $0.holder && $0.grade == $0.$grade && $0.$job == $0.$job }.count() == 6)
+    #expect(try await query.where { $0.owner != $0.holder || $0.owner < $0.holder }.count() == 0)
+  }
+
   @Test func listsRangesAndPartsOfTexts() async throws {
     let query = try await shelf()
     #expect(try await titles(query.where { $0.pages.isIn([200, 300, 7]) }) == ["Sea", "Star"])
@@ -469,7 +487,7 @@ import Testing
     let query = magic.query(of: Download.self)
     let refused: [MagicQuery<Download>] = [
       query.where { $0.head == content }, query.where { $0.most == content }, query.where { $0.rest == content },
-      query.where { $0.page == link },
+      query.where { $0.page == link }, query.where { $0.bare == link }, query.where { $0.open == link },
     ]
     for (number, query) in refused.enumerated() {
       await #expect("\(number)") { try await query.count() } throws: { ($0 as? MagicDataError)?.code == .query }
@@ -588,6 +606,12 @@ private struct Download: MagicObject {
   var page: URL {
     var parts = URLComponents(url: link, resolvingAgainstBaseURL: false)
     parts?.fragment = nil
+    return parts?.url ?? link
+  }
+  var bare: URL { link.deletingPathExtension() }
+  var open: URL {
+    var parts = URLComponents(url: link, resolvingAgainstBaseURL: false)
+    parts?.password = nil
     return parts?.url ?? link
   }
   var bytes: Data { content }

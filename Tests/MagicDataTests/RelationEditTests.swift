@@ -257,6 +257,20 @@ private struct Club: MagicObject {
     #expect(try await self.club().founded == 1)
   }
 
+  /// J-9: what is set in it is wanted, whoever removed it.
+  @Test func aRemovedMemberThatIsEditedInItsOwnerIsSavedAgain() async throws {
+    let club = Club("c")
+    club.members = [Member("m"), Member("n")]
+    try await magic.update(club)
+    let held = try await self.club()
+    let member = try #require(held.members.first { $0.id == "m" })
+    try await magic.remove(magic.object(of: Member.self, primary: "m"))
+    member.name = "edited"
+    try await magic.update(held)
+    #expect(try await magic.object(of: Member.self, primary: "m").name == "edited")
+    #expect(try await self.club().members.count == 2)
+  }
+
   /// What another database knows by now is that one's, and its owner here was not changed in it.
   @Test func aMemberThatWasSavedElsewhereIsNotSavedAnewByItsOwner() async throws {
     let club = Club("c")

@@ -126,6 +126,7 @@ private struct Term {
     let text = Shelves.names[name]
     func held(_ tags: some Sequence<Int>, _ shelf: Shelves) -> [Int] { tags.filter { shelf.tags[$0] != nil } }
     func age(_ writer: Int?, _ shelf: Shelves) -> Int? { writer.flatMap { shelf.writers[$0] } }
+    func shown(_ writer: Int?, _ shelf: Shelves) -> Int? { age(writer, shelf) == nil ? nil : writer }
     let leaves: [Term] = [
       Term(text: "title \(number)", sql: { $0.title == "\(number)" }, swift: { work, _ in work.title == "\(number)" }),
       Term(text: "pages > \(number)", sql: { $0.pages > number }, swift: { work, _ in work.pages > number }),
@@ -144,6 +145,11 @@ private struct Term {
       Term(text: "no nick", sql: { $0.editor.nick == nil }, swift: { age($0.editor, $1) == nil }),
       Term(
         text: "one age", sql: { $0.author.age == $0.editor.age }, swift: { age($0.author, $1) == age($0.editor, $1) }),
+      Term(
+        text: "one nick", sql: { $0.author.nick == $0.editor.nick },
+        swift: { shown($0.author, $1) == shown($0.editor, $1) }),
+      Term(
+        text: "nick is name", sql: { $0.editor.nick == $0.editor.name }, swift: { _, _ in true }),
       Term(
         text: "age < pages", sql: { $0.author.age < $0.pages },
         swift: { work, shelf in age(work.author, shelf).map { $0 < work.pages } ?? false }),

@@ -198,6 +198,47 @@ import Testing
     #expect(try await titles(query.where { $0.tags.contains(Tag("x")) }) == [])
   }
 
+  /// A query learns which property it means from one that holds examples, and not every key has one.
+  @Test func aDictionaryIsAskedForWhateverItsKeysAre() async throws {
+    let (full, oslo) = (Deck("full"), City("Oslo"))
+    full.byID = [UUID(): oslo]
+    full.byFlag = [true: oslo]
+    full.byData = [Data([1]): oslo]
+    full.byList = [[1, 2]: oslo]
+    full.bySet = [["a"]: oslo]
+    full.bySuit = [.spades: oslo]
+    full.byRank = [.ace: oslo]
+    full.byMove = [.by(3, isFast: true): oslo]
+    full.bySpot = [Spot(x: 1, id: UUID(), suit: .hearts): oslo]
+    full.byCode = [Code("code"): oslo]
+    full.perhaps = [UUID(): oslo]
+    full.later.set([UUID(): oslo])
+    full.laterPerhaps = AsyncMagical(value: [.stay: oslo])
+    try await magic.update(contentsOf: [full, Deck("none")])
+    let query = magic.query(of: Deck.self)
+    let asked: [MagicQuery<Deck>] = [
+      query.where { $0.byID.count == 1 }, query.where { $0.byFlag.count > 0 }, query.where { $0.byData.count == 1 },
+      query.where { $0.byList.count == 1 }, query.where { $0.bySet.count == 1 }, query.where { $0.bySuit.count == 1 },
+      query.where { $0.byRank.count == 1 }, query.where { $0.byMove.count == 1 }, query.where { $0.bySpot.count == 1 },
+      query.where { $0.byCode.count == 1 }, query.where { $0.perhaps.count == 1 }, query.where { $0.later.count == 1 },
+      query.where { $0.laterPerhaps.count == 1 }, query.where { !$0.byID.isEmpty && !$0.byCode.isEmpty },
+      query.where { $0.byID.contains(oslo) && $0.bySpot.contains(oslo) },
+      query.where { $0.byMove.contains { $0.name == "Oslo" } && $0.later.contains { $0.name == "Oslo" } },
+      query.where { $0.handedOn.count == 1 && $0.codesHandedOn.count == 1 },
+    ]
+    for (number, query) in asked.enumerated() { #expect(try await query.all().map(\.id) == ["full"], "\(number)") }
+    let refused: [(MagicQuery<Deck>, String)] = [
+      (query.where { $0.ofTrue.isEmpty }, "byFlag"), (query.where { $0.near.isEmpty }, "bySpot"),
+      (query.where { $0.oneSpot.isEmpty }, "bySpot"), (query.where { $0.longCodes.isEmpty }, "byCode"),
+      (query.where { $0.listOrOne.isEmpty }, "list"), (query.where { $0.firstByID.name == "Oslo" }, "byID"),
+    ]
+    for (number, (query, name)) in refused.enumerated() {
+      await #expect("\(number)") { try await query.count() } throws: { error in
+        (error as? MagicDataError)?.code == .query && "\(error)".contains("worked out from \(name)")
+      }
+    }
+  }
+
   // MARK: What is not there
 
   /// L-8: the link stays, the object is not shown.
@@ -347,4 +388,69 @@ import Testing
       }
     }
   }
+}
+
+private enum Suit: String, Codable { case hearts, spades }
+private enum Rank: Int, Codable, Magical {
+  case ace = 100
+  case two
+}
+private enum Move: Codable, Hashable {
+  case by(Int, isFast: Bool)
+  case stay
+}
+private struct Spot: Codable, Hashable {
+  var x: Int
+  var id: UUID
+  var suit: Suit
+}
+
+/// Takes no example.
+private struct Code: Codable, Hashable {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+
+  init(from decoder: any Decoder) throws {
+    text = try decoder.singleValueContainer().decode(String.self)
+    guard text.utf8.count == 4 else {
+      throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "a code has four letters"))
+    }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}
+
+/// Objects by keys of all kinds.
+private struct Deck: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var byID: [UUID: City] = [:]
+  @MagicValue var byFlag: [Bool: City] = [:]
+  @MagicValue var byData: [Data: City] = [:]
+  @MagicValue var byList: [[Int]: City] = [:]
+  @MagicValue var bySet: [Set<String>: City] = [:]
+  @MagicValue var bySuit: [Suit: City] = [:]
+  @MagicValue var byRank: [Rank: City] = [:]
+  @MagicValue var byMove: [Move: City] = [:]
+  @MagicValue var bySpot: [Spot: City] = [:]
+  @MagicValue var byCode: [Code: City] = [:]
+  @OptionMagicValue var perhaps: [UUID?: City]?
+  @MagicValue var later: AsyncMagical<[UUID: City]> = AsyncMagical(value: [:])
+  @OptionMagicValue var laterPerhaps: AsyncMagical<[Move: City]>?
+  @MagicValue var list: [City] = []
+
+  init() {}
+  init(_ id: String) { self.id = id }
+
+  var handedOn: [UUID: City] { byID }
+  var codesHandedOn: [Code: City] { byCode }
+  var ofTrue: [Bool: City] { byFlag.filter(\.key) }
+  var near: [Spot: City] { bySpot.filter { $0.key.x < 5 } }
+  var oneSpot: [Spot: City] { Dictionary(uniqueKeysWithValues: bySpot.prefix(1).map { ($0.key, $0.value) }) }
+  var longCodes: [Code: City] { byCode.filter { $0.key.text.utf8.count > 3 } }
+  var listOrOne: [City] { list.isEmpty ? [City("none")] : list }
+  var firstByID: City { byID.values.first! }
 }

@@ -818,6 +818,39 @@ private final class Hoop: Circular {
     #expect(throws: DecodingError.self) { try JSONDecoder().decode(Page.self, from: Data("2".utf8)) }
   }
 
+  /// V-8: what is stored is read again, and an object is not.
+  @Test func aCodableValueThatHoldsAnObjectIsRefused() async throws {
+    struct Cover: MagicalCodable {
+      var page: Page?
+      var pages: [Page] = []
+    }
+    struct Folder: MagicObject {
+      @PrimaryMagicValue var id: String
+      @OptionMagicValue var cover: Cover?
+      @OptionMagicValue var file: MagicAsset<Cover>?
+      init() {}
+    }
+    let saved = Page("saved")
+    try await magic.update(saved)
+    for cover in [Cover(page: saved), Cover(page: Page("new")), Cover(pages: [saved])] {
+      let (holder, other) = (Folder(), Folder())
+      holder.cover = cover
+      other.file = MagicAsset(value: cover)
+      await #expect { try await magic.update(holder) } throws: { error in
+        (error as? MagicDataError)?.code == .value && "\(error)".contains("Folder.cover") && "\(error)".contains("holds a Page")
+      }
+      await #expect { try await magic.update(other) } throws: { error in
+        (error as? MagicDataError)?.code == .value && "\(error)".contains("Folder.file") && "\(error)".contains("holds a Page")
+      }
+    }
+    #expect(try await magic.count(of: Folder.self) == 0)
+    let bare = Folder()
+    bare.cover = Cover()
+    bare.file = MagicAsset(value: Cover())
+    try await magic.update(bare)
+    #expect(try await magic.object(of: Folder.self).map { $0.cover?.pages.count } == [0])
+  }
+
   @Test func relationsOfMoreThanOneLevelAreErrors() async throws {
     struct Deep: MagicObject {
       @MagicValue var pages: [[Page]]

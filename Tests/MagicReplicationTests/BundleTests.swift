@@ -76,26 +76,51 @@ import Testing
   @Test(arguments: [0o600, 0o660]) func aBundleKeepsItsPermissions(mode: Int) async throws {
     let (remote, bundle) = (FolderRemote(folder["remote"]), folder["a.magicbundle"])
     try await push(1)
-    try BundleFile.write(remote, to: bundle)
+    try await BundleFile.write(remote, to: bundle)
     let before = try Data(contentsOf: bundle)
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: bundle.path)
     try await push(2)
-    try BundleFile.write(remote, to: bundle)
+    try await BundleFile.write(remote, to: bundle)
     #expect(try Data(contentsOf: bundle) != before)
     #expect(BundleFile.permissions(of: bundle).map { Int($0) } == mode)
   }
 
-  /// B-4, F-21: a killed writer's part may be as long as the bundle.
-  @Test func whatKilledWritersOfABundleLeftGoesAfterADay() async throws {
+  /// B-4: a killed writer's part may be as long as the bundle. What is not this bundle's is somebody else's, who may be at it.
+  @Test func whatKilledWritersOfABundleLeftGoesWithTheNextOne() async throws {
     try await push(1)
-    let (old, recent) = (folder[".\(UUID().uuidString.lowercased()).tmp"], folder[".\(UUID().uuidString.lowercased()).tmp"])
-    let others = folder[".notes.tmp"]
-    for file in [old, recent, others] { try Data([1, 2, 3]).write(to: file) }
-    for file in [old, others] {
-      try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -90_000)], ofItemAtPath: file.path)
+    let id = UUID().uuidString.lowercased()
+    let others = [".\(id).tmp", ".b.magicbundle.\(id).tmp", ".a.magicbundle.b.magicbundle.\(id).tmp", ".a.magicbundle.tmp"]
+    for name in others + [".a.magicbundle.\(id).tmp"] {
+      try Data([1, 2, 3]).write(to: folder[name])
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSinceNow: -90_000)], ofItemAtPath: folder[name].path)
     }
-    try BundleFile.write(FolderRemote(folder["remote"]), to: folder["a.magicbundle"])
-    #expect([old, recent, others].map { FileManager.default.fileExists(atPath: $0.path) } == [false, true, true])
+    try await BundleFile.write(FolderRemote(folder["remote"]), to: folder["a.magicbundle"])
+    let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasSuffix(".tmp") }
+    #expect(left.sorted() == others.sorted())
+  }
+
+  /// F-11, H-41: what a database that was bound elsewhere meanwhile was about to add is in nobody's bundle.
+  @Test func whatCannotBeBoundIsNotPublished() async throws {
+    try await push(1)
+    let bundle = folder["a.magicbundle"]
+    try await BundleFile.write(FolderRemote(folder["remote"]), to: bundle)
+    let before = try Data(contentsOf: bundle)
+    let other = try Replica(folder["other"], folder["elsewhere"], world)
+    try await other.magic.update(Note("other", "theirs"))
+    try await other.replicator.push()
+    let c = try Replica(folder["c"], folder["elsewhere"], world)
+    try await c.magic.update(Note("c", "mine"))
+    let carried = FolderRemote(folder["carried"], isForTheTime: true)
+    try BundleFile.unpack(bundle, into: carried)
+    #expect(try await MagicReplicator(c.magic, remote: carried).push().transactions == 1)
+    try await c.replicator.push()
+    await #expect {
+      try await BundleFile.write(carried, to: bundle) { try await carried.settle(c.magic) }
+    } throws: { ($0 as? MagicDataError)?.code == .incompatible }
+    #expect(try Data(contentsOf: bundle) == before)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+    #expect(names.filter { $0.contains("magicbundle") } == ["a.magicbundle"])
   }
 
   /// B-1, M-8: a gap waits, and another bundle fills it.

@@ -215,6 +215,71 @@ import Testing
     #expect(report.gaps.map(\.sequences) == [3...6, 2...6] && Set(report.gaps.map(\.replica)).count == 2, "\(report)")
   }
 
+  /// F-20: a folder that is away, or cannot be listed, while it is read has gaps, and ends no reading.
+  @Test(arguments: geteuid() == 0 ? [true] : [true, false]) func aFolderThatGoesMeanwhileHasGaps(isAway: Bool) async throws {
+    let (names, segments, remote, away) = (try await pushOfTwo(), segments, folder["remote"], folder["away"])
+    defer { try? FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: segments.path) }
+    let (read, report) = try await transactions {
+      if isAway { return try FileManager.default.moveItem(at: remote, to: away) }
+      for name in names { try FileManager.default.removeItem(at: segments.appendingPathComponent(name)) }
+      try FileManager.default.setAttributes([.posixPermissions: 0o300], ofItemAtPath: segments.path)
+    }
+    #expect(read.count == 3, "\(read)")
+    #expect(report.gaps.map(\.sequences.count).reduce(0, +) == 9 && report.unread.isEmpty, "\(report)")
+  }
+
+  /// F-20: what is open is read to its end, though another compaction has deleted it.
+  @Test func aCheckpointThatGoesWhileItIsReadIsReadToItsEnd() async throws {
+    for number in 0..<3 {
+      world.advance(5)
+      let text = String(repeating: "\(number)", count: 100_000)
+      try await a.magic.update(contentsOf: (0..<30).map { Note("n\(number) \($0)", text) })
+    }
+    try await a.replicator.push()
+    try await a.replicator.compact()
+    let checkpoints = folder["remote/checkpoints"]
+    let (read, report) = try await transactions {
+      for name in try FileManager.default.contentsOfDirectory(atPath: checkpoints.path) {
+        try FileManager.default.removeItem(at: checkpoints.appendingPathComponent(name))
+      }
+    }
+    // Of two parts, of which the first one is in memory by then.
+    #expect(read.count >= 3 && report.isComplete, "\(read) \(report)")
+  }
+
+  /// The sequences of the last so many entries of the folder.
+  private func last(_ limit: Int) async throws -> (sequences: [UInt64], report: MagicReadReport) {
+    var selection = LogSelection()
+    selection.limit = limit
+    let found = Locked<[UInt64]>([])
+    let report = try await JournalSource.folder(FolderRemote(folder["remote"])).forEachEntry(selection) { _, transaction, _ in
+      found.withLock { $0.append(transaction.sequence) }
+    }
+    return (found.withLock(\.self), report)
+  }
+
+  /// H-28: in the place of what is missing among the last ones come those before them, and nothing is said of what is far before these.
+  @Test func theLastOnesThatCanBeReadAreShown() async throws {
+    try await push(9)
+    let names = try files().keys.sorted()
+    try #require(names.count == 9)
+    for index in [1, 7] { try FileManager.default.removeItem(at: segments.appendingPathComponent(names[index])) }
+    let (sequences, report) = try await last(3)
+    #expect(sequences == [6, 7, 9])
+    #expect(report.gaps.map(\.sequences) == [8...8] && report.unread.isEmpty, "\(report)")
+  }
+
+  /// The same of what is missing behind all that is there: nothing takes its place.
+  @Test func whatIsMissingAtTheEndHasNothingElseRead() async throws {
+    try await push(9)
+    let names = try files().keys.sorted()
+    try #require(names.count == 9)
+    for index in [1, 8] { try FileManager.default.removeItem(at: segments.appendingPathComponent(names[index])) }
+    let (sequences, report) = try await last(3)
+    #expect(sequences == [6, 7, 8])
+    #expect(report.gaps.map(\.sequences) == [9...9] && report.unread.isEmpty, "\(report)")
+  }
+
   /// F-18.
   @Test func twoMayTidyAtOnce() async throws {
     let b = try Replica(folder["b"], folder["remote"], world)

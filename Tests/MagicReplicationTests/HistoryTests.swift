@@ -192,6 +192,51 @@ import Testing
     }
   #endif
 
+  /// K-20: what a floor stands for stands beside under another id: it was told, and nothing is missing by that.
+  @Test func whatStandsBesideIsNotMissing() async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    for number in 0..<3 {
+      world.advance(5)
+      try await replica.magic.update(Note("n", "title \(number)"))
+    }
+    try await replica.replicator.push()
+    try await replica.replicator.compact()
+    let source = JournalSource.database(replica.magic)
+    let before = try await source.writeLines(LogSelection(), isJSON: true, atOnce: 1_000) { _ in }
+    try await replica.magic.store.write { [store = replica.magic.store] db in
+      try store.leaveReplica(from: 1, withFloor: true, db)
+    }
+    let after = try await source.writeLines(LogSelection(), after: before.told, isJSON: true, atOnce: 1_000) { _ in }
+    #expect(after.report.isComplete, "\(after.report)")
+  }
+
+  /// K-16: what a pull has taken as a checkpoint stays missing, also once another pull has taken one.
+  @Test func whatEachCheckpointStandsForStaysMissing() async throws {
+    let (a, b) = (try Replica(folder["a"], folder["remote"], world), try Replica(folder["b"], folder["remote"], world))
+    func push(_ count: Int) async throws {
+      for number in 0..<count {
+        world.advance(5)
+        try await a.magic.update(Note("n", "title \(number)"))
+      }
+      try await a.replicator.push()
+    }
+    try await push(1)
+    try await b.replicator.pull()
+    let source = JournalSource.database(b.magic)
+    var log = try await source.writeLines(LogSelection(), isJSON: true, atOnce: 1_000) { _ in }
+    var report = log.report
+    for _ in 0..<2 {
+      try await push(2)
+      try await a.replicator.compact()
+      try await b.replicator.pull()
+      try await push(1)
+      try await b.replicator.pull()
+      log = try await source.writeLines(LogSelection(), after: log.told, isJSON: true, atOnce: 1_000) { _ in }
+      report = report.followed(by: log.report, told: log.told)
+    }
+    #expect(report.gaps.map(\.sequences) == [2...3, 5...6], "\(report)")
+  }
+
   /// What nobody should ask for has an answer, and ends no program.
   @Test func oddQuestionsAreAnswered() async throws {
     let replica = try Replica(folder["a"], folder["remote"], world)

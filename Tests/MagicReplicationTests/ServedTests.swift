@@ -124,7 +124,7 @@ import Testing
   }
 
   /// F-16: a content in doubt is read once, however many ask for it, and again when another is in its place.
-  @Test func aDamagedContentIsReadOnce() async throws {
+  @Test func aContentInDoubtIsReadOnce() async throws {
     let remote = FolderRemote(folder["remote"])
     let digits = SHA256.hash(Array("right".utf8)).hexadecimal
     let file = remote.content(digits)
@@ -136,11 +136,54 @@ import Testing
     try await Task.sleep(for: .seconds(4))
     #expect(try await served.contents([digits]).isEmpty)
     #expect(served.state.withLock { $0.damagedContents[digits] } == OpenFile.State(of: file))
-    #expect(try await served.contents([digits]).isEmpty)
     try Data("right".utf8).write(to: file)
+    // What was read is known as the file that it was: this one would be found whole.
+    let state = OpenFile.State(of: file)
+    served.state.withLock { $0.damagedContents[digits] = state }
+    #expect(try await served.contents([digits]).isEmpty)
+    served.state.withLock { $0.damagedContents = [:] }
     #expect(try await served.contents([digits]) == [digits: file])
     #expect(served.state.withLock { $0.damagedContents.isEmpty })
     #expect(try remote.doubted().isEmpty)
+    // Of two who ask at once the second goes by what the first has found.
+    await served.doubt(content: digits)
+    try await served.checking.enter()
+    let asking = Task { try await served.contents([digits]) }
+    try await Task.sleep(for: .seconds(2))
+    remote.settleDoubt(digits)
+    try Data("wrong".utf8).write(to: file)
+    served.checking.leave()
+    #expect(try await asking.value == [digits: file])
+    // Who has gone meanwhile has nothing read.
+    await served.doubt(content: digits)
+    await #expect(throws: CancellationError.self) {
+      try await served.contents([digits], isThere: { throw CancellationError() })
+    }
+  }
+
+  /// W-14, H-38: contents of a session that ended before it settled get their names with the next one, whoever's it is. Those that cannot be read are in nobody's way.
+  @Test func contentsThatWereLeftGetTheirNames() async throws {
+    let a = try Replica(folder["a"], folder["remote"], world)
+    let served = try Replica(folder["served"], folder["remote"], world)
+    try await a.magic.update(contentsOf: [Photo("1", "one"), Photo("2", "two")])
+    try await a.replicator.push()
+    try FileManager.default.removeItem(at: folder["remote/assets"])
+    #expect(try await served.replicator.pull().missingAssets == 2)
+    let incoming = served.magic.store.assets.incoming
+    var files: [URL] = []
+    for id in ["1", "2"] {
+      let path = try #require(try await a.magic.object(of: Photo.self, primary: id).content?.path)
+      let digits = AssetContent.digits(of: URL(fileURLWithPath: path).lastPathComponent)
+      let content = try ArrivingContent(digits, in: incoming)
+      try Data(contentsOf: URL(fileURLWithPath: path)).withUnsafeBytes { try content.append($0) }
+      try content.finish()
+      files.append(incoming.content(digits))
+    }
+    try Data("damaged".utf8).write(to: files[1])
+    let dataSet = try await served.magic.store.read { db in try DatabaseState(db).dataSet }
+    try await ServedDatabase(served.magic).inbox(dataSet).settle([])
+    #expect(try await served.magic.object(of: Photo.self, primary: "1").content?.value == "one")
+    #expect(files.map { PieceReader.length(of: $0) } == [nil, 7])
   }
 
   /// H-38: what is another content than its name says goes; what could only not be read stays for another try.

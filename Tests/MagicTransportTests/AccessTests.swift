@@ -191,6 +191,52 @@ import Testing
     try await server.stop()
   }
 
+  /// W-4: what was delivered before it was refused is in the report, once.
+  @Test func whatCameBeforeARefusalIsReported() async throws {
+    let server = try await server("one a readwrite\ntwo b readwrite\n")
+    let (a, c) = (try await MagicData(path: folder["a"]), try await MagicData(path: folder["c"]))
+    var others: [(id: String, magic: MagicData)] = []
+    for name in ["x", "y"] {
+      let magic = try await MagicData(path: folder[name])
+      try await magic.update(Note(name, name))
+      others.append((try await magic.statistics().replica, magic))
+    }
+    // The lower one's are sent first.
+    others.sort { $0.id < $1.id }
+    let (free, taken) = (others[0].magic, others[1].magic)
+    func carry() async throws {
+      for magic in [free, taken] { try await MagicReplicator(magic, remote: FolderRemote(folder["side"])).push() }
+      try await MagicReplicator(a, remote: FolderRemote(folder["side"])).pull()
+    }
+    let (mine, looking) = (try replicator(a, server, "one"), try replicator(c, server, "one"))
+    let sent = Locked(0)
+    let events = mine.events
+    let listening = Task {
+      for await event in events { if case .sent(let report) = event { sent.withLock { $0 += report.transactions } } }
+    }
+    func isSent(_ count: Int) async throws -> Bool {
+      let latest = ContinuousClock.now + .seconds(40)
+      while sent.withLock({ $0 }) < count, .now < latest { try await Task.sleep(for: .milliseconds(50)) }
+      return sent.withLock { $0 } == count
+    }
+    try await carry()
+    let following = Task { try await mine.run(every: .milliseconds(20)) }
+    #expect(try await isSent(2))
+    // It brings nothing, and makes its id its token's.
+    #expect(try await replicator(taken, server, "two").sync().push.transactions == 0)
+    try await taken.update(Note("refused", "refused"))
+    try await free.update(Note("taken", "taken"))
+    try await carry()
+    #expect(try await isSent(3))
+    try await looking.pull()
+    #expect(try await c.object(of: Note.self).map(\.title).contains("taken"))
+    following.cancel()
+    try await following.value
+    listening.cancel()
+    #expect(sent.withLock { $0 } == 3)
+    try await server.stop()
+  }
+
   /// W-4: what two servers know of one file of tokens is the same.
   @Test func serversThatShareTokensShareOwners() async throws {
     let tokens = try secret("tokens", "one a readwrite\ntwo b readwrite\n")

@@ -204,14 +204,19 @@ import Testing
       return Replica(try await MagicData(path: folder[name]), try SocketRemote(server.address, options: options))
     }
     let (a, b) = (try await replica("a", "one"), try await replica("b", "two"))
-    try await a.magic.update(Note("1", "of a"))
+    try await a.magic.update(Note("1", (0..<6_000).map { _ in UUID().uuidString }.joined()))
     try await a.replicator.push()
     try await b.replicator.sync()
     try await b.magic.update(Note("2", "of b"))
     for replica in [b, a, b, a] { try await replica.replicator.sync() }
     #expect(try await a.magic.compact().entries == 2)
     for name in ["segments", "acks"] { try FileManager.default.removeItem(at: folder["hub/\(name)"]) }
-    await expectCode(.unauthorized, naming: "another token") { try await a.replicator.push() }
+    // Nor is it sent twice (W-4): a second connection has no room for it.
+    let proxy = try Proxy(to: server.port) { Proxy.Fate(cut: $0 == 0 ? nil : 50_000) }
+    var connection = SocketRemote.Options()
+    connection.token = folder["token-one"]
+    let through = Replica(a.magic, try SocketRemote("tcp://127.0.0.1:\(proxy.port)", options: connection))
+    await expectCode(.unauthorized, naming: "another token") { try await through.replicator.push() }
     #expect(((try? FileManager.default.contentsOfDirectory(atPath: folder["hub/checkpoints"].path)) ?? []).isEmpty)
     try await server.stop()
   }

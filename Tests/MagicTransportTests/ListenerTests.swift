@@ -83,6 +83,25 @@ import Testing
     try await second.stop()
   }
 
+  /// One that cannot be looked at for a while, as on a share, is not gone.
+  @Test func aServerWhoseSocketCannotBeLookedAtStays() async throws {
+    let (here, away) = (folder["here"], folder["away"])
+    try FileManager.default.createDirectory(at: here, withIntermediateDirectories: false)
+    let path = here.appendingPathComponent("s").path
+    let running = try await server("unix:\(path)")
+    #expect(rename(here.path, away.path) == 0)
+    // It leads nowhere, and nobody can tell what is behind it.
+    try FileManager.default.createSymbolicLink(atPath: here.path, withDestinationPath: here.path)
+    try await Task.sleep(for: .seconds(5))
+    #expect(unlink(here.path) == 0 && rename(away.path, here.path) == 0)
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.update(Note("1", "one"))
+    let replicator = MagicReplicator(magic, remote: try SocketRemote("unix:\(path)"))
+    #expect(try await replicator.push().transactions == 1)
+    try await running.stop()
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
   /// Nothing is made, or locked, where a link leads.
   @Test func aLinkIsNoLock() async throws {
     try FileManager.default.createSymbolicLink(at: folder[".s.lock"], withDestinationURL: folder["elsewhere"])

@@ -295,6 +295,25 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: path("stick")) == ["notes.magicbundle"])
   }
 
+  /// F-11, B-2: who cannot be bound to a bundle's data set gives nothing to it, or both would refuse each other from then on.
+  @Test func whoCannotBeBoundPublishesNoBundle() async throws {
+    try await write("from a", to: "a")
+    try await write("from b", to: "b")
+    try Tool.sync.run("push", path("b"), path("there.magicbundle"))
+    let before = try Data(contentsOf: folder["there.magicbundle"])
+    let file = try #require(
+      ReadOnly(folder["a/default.sqlite3"], isDeep: false), "neither permissions nor attributes hold this user off")
+    defer { file.end() }
+    for bundle in [path("new.magicbundle"), path("there.magicbundle"), "-"] {
+      let refused = try Tool.sync.run("push", path("a"), bundle)
+      #expect(refused.status == 6, "\(bundle): \(refused.errors)")
+      #expect(!refused.output.contains("MAGICEND"), "\(bundle)")
+    }
+    #expect(try Data(contentsOf: folder["there.magicbundle"]) == before)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+    #expect(names.filter { $0.contains("magicbundle") } == ["there.magicbundle"])
+  }
+
   /// B-1.
   @Test func aPipeCarriesABundle() async throws {
     try await write("x", to: "a")

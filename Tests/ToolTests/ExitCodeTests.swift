@@ -32,7 +32,8 @@ import Testing
 
   // MARK: 1
 
-  /// What is opened first would get the number of a file that is closed, and be read or written to in its place.
+  /// What is opened first would get the number of a file that is closed, and be read or written to in its place, or waited for without an end. What runs asynchronous code opens
+  /// files, too, and which come first is chance.
   @Test func aStandardFileThatIsClosedIsNoOtherFile() async throws {
     try await write(["a"], to: "a")
     func run(_ tool: Tool, _ redirection: String, _ arguments: String...) throws -> (status: Int32, errors: String) {
@@ -41,20 +42,44 @@ import Testing
         "/bin/sh", ["-c", "tool=$1; shift; exec \"$tool\" \"$@\" \(redirection)", "sh", tool.path.path] + arguments, in: nil,
         input: FileHandle.nullDevice, output: FileHandle.nullDevice, errors: errors,
         environment: ProcessInfo.processInfo.environment)
+      let deadline = ContinuousClock.now.advanced(by: .seconds(60))
+      while process.isRunning, ContinuousClock.now < deadline { usleep(10_000) }
+      if process.isRunning { kill(process.processIdentifier, SIGKILL) }
       let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
       return (process.terminationStatus, said)
     }
-    for (tool, arguments) in [(Tool.sync, ["clone", "-"]), (.replay, ["import", "-", "--into"])] {
-      let read = try run(tool, "<&-", arguments[0], arguments[1], arguments.count > 2 ? "--into=\(path("b"))" : path("b"))
-      #expect(read.status == 1 && read.errors.contains("standard input could not be read"), "\(read)")
-      #expect(!FileManager.default.fileExists(atPath: path("b")))
+    for _ in 0..<8 {
+      for (tool, arguments) in [(Tool.sync, ["clone", "-", path("b")]), (.replay, ["import", "-", "--into=\(path("b"))"])] {
+        let read = try run(tool, "<&-", arguments[0], arguments[1], arguments[2])
+        #expect(read.status == 1 && read.errors.contains("standard input could not be read: Bad file descriptor"), "\(read)")
+        #expect(!FileManager.default.fileExists(atPath: path("b")))
+      }
+      for redirection in [">&-", "<&- >&-"] {
+        let digest = try run(.sync, redirection, "digest", path("a"))
+        #expect(
+          digest.status == 1 && digest.errors.contains("standard output could not be written: Bad file descriptor"),
+          "\(digest)")
+      }
+      #expect(try run(.sync, "<&- >&- 2>&-", "digest", path("a")).status == 1)
+      // Remarks that nobody hears.
+      #expect(try run(.sync, "2>&-", "digest", path("a")).status == 0)
     }
-    let digest = try run(.sync, ">&-", "digest", path("a"))
-    #expect(digest.status == 1 && digest.errors.contains("standard output could not be written"), "\(digest)")
-    // Remarks that nobody hears.
-    #expect(try run(.sync, "2>&-", "digest", path("a")).status == 0)
     #expect(try run(.sync, "<&- >&- 2>&-", "push", path("a"), path("remote")).status == 1)
     #expect(try Tool.sync.run("status", path("a"), path("remote"), "--check").status == 0)
+    let served = try run(.sync, "<&-", "serve", path("a"), "--stdio")
+    #expect(served.status == 6 && served.errors.contains("pipes or sockets"), "\(served)")
+  }
+
+  /// A database's folder may hold anything beside it.
+  @Test func whatIsCalledAsAPartOfARemoteIsNotOne() throws {
+    for (name, part) in [("ml", "checkpoints"), ("video", "segments")] {
+      try FileManager.default.createDirectory(at: folder[name], withIntermediateDirectories: false)
+      try Data("x\n".utf8).write(to: folder["\(name)/\(part)"])
+      let made = try Tool.sync.run("init", path(name))
+      #expect(made.status == 0, "\(made)")
+      #expect(try Tool.replay.run("log", path(name)).status == 0)
+      #expect(try Data(contentsOf: folder["\(name)/\(part)"]) == Data("x\n".utf8))
+    }
   }
 
   // MARK: 5
@@ -227,6 +252,10 @@ import Testing
         #expect(result.errors.contains("the temporary folder \(path("tmp")) has no room"), "\(result.errors)")
         #expect(result.errors.contains("TMPDIR"), "\(result.errors)")
       }
+      let bundle = try FileHandle(forReadingFrom: folder["notes.magicbundle"])
+      let log = try Tool.replay.run("log", "-", input: bundle, environment: environment)
+      #expect(log.status == 9 && log.errors.contains("has no room for what standard input holds"), "\(log)")
+      #expect(log.errors.contains("the temporary folder \(path("tmp")) ") && log.errors.contains("TMPDIR"), "\(log)")
     }
 
     /// H-26, L-13, F-4, J-21: what others get is on this disk before they get it. Nothing here can cut the power, so the order of the calls has to show it.

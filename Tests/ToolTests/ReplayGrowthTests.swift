@@ -141,6 +141,29 @@ import Testing
     #expect(log.end() == 3)
   }
 
+  /// K-7: what could not be read for a while, and was no transaction, is not lacking in the end.
+  @Test func whatPassesIsNotLackingInTheEnd() async throws {
+    func write(_ title: String) async throws {
+      let magic = try await MagicData(path: folder["a"])
+      try await magic.update(Note("n", title))
+      try await magic.close()
+      try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    }
+    try await write("one")
+    try FileManager.default.moveItem(atPath: path("remote/acks"), toPath: path("away"))
+    try Data().write(to: folder["remote/acks"])
+    let log = try FollowingProcess([path("remote")])
+    #expect(log.prints(#""event":"unread""#, within: 60_000))
+    try FileManager.default.removeItem(atPath: path("remote/acks"))
+    try FileManager.default.moveItem(atPath: path("away"), toPath: path("remote/acks"))
+    // Once a reading tells what comes later, the one before it is through.
+    for title in ["two", "three"] {
+      try await write(title)
+      #expect(log.prints(#""title":"\#(title)""#, within: 60_000), "\(log.output)")
+    }
+    #expect(log.end() == 0, "\(log.output)")
+  }
+
   /// CRC-32, as zlib has it.
   private func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
     var sum = ~UInt32(0)

@@ -73,6 +73,50 @@ import Testing
     #expect(packed.status == 1 && packed.errors.contains("gunzip -c"), "\(packed)")
   }
 
+  /// The copy is nobody's file: what is told of it is told of what it is a copy of.
+  @Test func whatCameThroughAPipeIsCalledAsItCame() async throws {
+    try await damage("a.magicbundle")
+    func piped(_ arguments: String...) throws -> Tool.Result {
+      let bundle = try FileHandle(forReadingFrom: fixture.folder["a.magicbundle"])
+      return try Tool.replay.run(arguments: arguments, input: bundle)
+    }
+    for result in [try piped("log", "-"), try piped("apply", "-", "--into", path("made"))] {
+      #expect(result.status == 3 && result.errors.contains("standard input"), "\(result)")
+      #expect(!result.errors.contains("magic-scratch"), "\(result)")
+    }
+    let told = try piped("log", "-", "--json")
+    #expect(told.output.contains(#""path":"standard input""#) && !told.output.contains("magic-scratch"), "\(told.output)")
+    let followed = try piped("log", "-", "--follow")
+    #expect(followed.status == 64 && followed.errors.contains("standard input is a file that does not grow"), "\(followed)")
+    try Data("nothing of ours".utf8).write(to: fixture.folder["a.magicbundle"])
+    let other = try piped("log", "-", "--json")
+    #expect(other.status == 1 && other.errors.contains("standard input is no segment"), "\(other)")
+    #expect(other.output.contains("standard input is no segment") && !other.output.contains("magic-scratch"), "\(other)")
+  }
+
+  /// A pipe with a name is waited for until somebody writes to it, or who waits is interrupted.
+  @Test(.timeLimit(.minutes(2))) func aPipeWithANameIsWaitedFor() async throws {
+    try await fixture.write("fine", to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("a.magicbundle"))
+    try #require(mkfifo(path("pipe"), 0o600) == 0)
+    for address in [path("pipe"), "file://\(path("pipe"))"] {
+      let waiting = try Tool.replay.start(["log", address])
+      try await Task.sleep(for: .seconds(2))
+      #expect(waiting.isRunning)
+      kill(waiting.processIdentifier, SIGINT)
+      #expect(waiting.terminationStatus == 128 + SIGINT)
+      let output = Pipe()
+      let reading = try Tool.replay.start(["log", address], output: output)
+      let writer = try ChildProcess(
+        "/bin/sh", ["-c", "sleep 1; cat \"$1\" > \"$2\"", "sh", path("a.magicbundle"), path("pipe")], in: nil,
+        input: FileHandle.nullDevice, output: FileHandle.nullDevice, errors: FileHandle.nullDevice,
+        environment: ProcessInfo.processInfo.environment)
+      let read = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      #expect(reading.terminationStatus == 0 && writer.terminationStatus == 0)
+      #expect(try read == Tool.replay.run("log", path("a")).output, "\(address)")
+    }
+  }
+
   // MARK: Missing
 
   /// H-31, F-8: a service may bring the marker last. Until then the folder is a remote to whoever means one, and no database's place.
@@ -679,6 +723,7 @@ import Testing
     (["stats", ".", "--replica", "1a", "--replica", ""], "and not ''"),
     (["undo", ".", "--since", "1h ago", "--replica", ""], "and not ''"),
     (["apply", ".", "--into", "x", "--replica", ""], "and not ''"),
+    (["apply", "-", "-", "--into", "x"], "read once"), (["diff", "-", "-"], "read once"),
   ]
 
   /// They are refused before anything is looked at, with what would do.

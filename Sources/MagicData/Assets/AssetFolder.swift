@@ -120,6 +120,7 @@ package final class AssetFolder: Sendable {
 
   /// Gives files their names, within the transaction that names them.
   func place(_ files: [StagedAsset]) throws {
+    try finish()
     // From here on they may be there without a row: if it comes to a rollback.
     unsettled.withLock { $0.names.formUnion(files.map(\.name)) }
     for staged in files {
@@ -206,12 +207,41 @@ package final class AssetFolder: Sendable {
   /// In the folder of a database of which the file is yet to come: whoever is killed before that leaves nobody's only copies.
   static let unfinished = ".unfinished"
 
-  /// The assets that came here before a time, in milliseconds since 1970. Temporary files as old are taken away.
+  /// The database's file is here, so what lies here may be the only copies: whoever put it there may have been killed before he could say so.
+  func finish() throws {
+    let mark = file(AssetFolder.unfinished)
+    guard unlink(mark.path) == 0 || errno == ENOENT || errno == ENOTDIR else {
+      throw DurableFile.failure("could not be removed", mark)
+    }
+  }
+
+  /// The names of what lay here before the database was made, and no sweep takes away.
+  private static let others = ".others"
+
+  /// Before a database is made: what lies here may be the only copies of one that was moved away.
+  func noteOthers() throws {
+    // Where nothing may be written nothing is swept either, and what may not be listed is not.
+    guard !has(AssetFolder.unfinished), access(url.path, W_OK) == 0, let names = try? all(), !names.isEmpty else { return }
+    try DurableFile.write(Data(names.sorted().joined(separator: "\n").utf8), to: file(AssetFolder.others))
+  }
+
+  private func others() throws -> Set<String> {
+    do {
+      let names = try DurableFile.read(file(AssetFolder.others), atMost: .max)
+      return Set(String(decoding: names, as: UTF8.self).split(separator: "\n").map(String.init))
+    } catch let error as MagicDataError where error.code == .notFound {
+      return []
+    }
+  }
+
+  /// The assets that came here before a time, in milliseconds since 1970, and since the database was made. Temporary files as old are taken away.
   func old(before time: Int64) throws -> [String] {
     guard exists else { return [] }
+    let others = try others()
     return try FileManager.default.contentsOfDirectory(atPath: url.path).filter { name in
+      guard !others.contains(name) else { return false }
       let isAsset = AssetName.isValid(name)
-      guard isAsset || DurableFile.isTemporary(name) || name == AssetFolder.unfinished else { return false }
+      guard isAsset || DurableFile.isTemporary(name) else { return false }
       // What is gone by now was somebody's who writes.
       guard let seconds = DurableFile.lastPlaced(file(name)), seconds * 1_000 < Double(time) else { return false }
       if !isAsset { unlink(file(name).path) }

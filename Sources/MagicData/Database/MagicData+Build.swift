@@ -16,7 +16,7 @@ extension MagicData {
 
   /// The same in place of a database that is there: that one goes when the other is whole, and stays if `body` throws.
   ///
-  /// - Throws: also `busy` if somebody has the one that is there open, at the beginning or at the end.
+  /// - Throws: also `busy` if somebody has the one that is there open, at the beginning or at the end; `exists` if none is there, and assets of one are.
   package static func build<Result>(
     inPlaceOf location: DatabaseLocation, _ body: (MagicData) async throws -> Result
   ) async throws -> Result {
@@ -57,7 +57,9 @@ extension DatabaseLocation {
     replacing: Bool = false, _ body: (_ aside: DatabaseLocation) async throws -> Result
   ) async throws -> Result {
     try check()
-    if !replacing { try checkIsClear() }
+    // Where no database is, what lies there is not its.
+    let replaces = replacing && exists
+    if !replaces { try checkIsClear() }
     let isFolderNew = folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? false
     try makeFolder()
     let scratch = try ScratchFolder("database", in: file.deletingLastPathComponent())
@@ -69,10 +71,8 @@ extension DatabaseLocation {
       if isFolderNew, let folder { rmdir(folder.path) }
     }
     let result = try await body(aside)
-    if replacing, exists {
+    if replaces, exists {
       try alone(replaces: true) { try replace(with: aside) }
-    } else if replacing {
-      try replace(with: aside)
     } else {
       try checkIsClear()
       try take(aside)
@@ -81,6 +81,9 @@ extension DatabaseLocation {
     rename(aside.mark.path, mark.path)
     try DurableFile.sync(file.deletingLastPathComponent())
     if isFolderNew, let folder { try DurableFile.sync(folder.deletingLastPathComponent()) }
+    // Not before the file is on the disk.
+    unlink(unfinished.path)
+    try DurableFile.sync(assets)
     return result
   }
 
@@ -198,31 +201,26 @@ extension DatabaseLocation {
     }
   }
 
-  /// Who is killed before the file is here leaves assets that are marked as unfinished, and the next one puts his own among them.
+  /// Who fails, or is killed, before the file is here leaves assets that are marked as unfinished, and the next one puts his own among them. Nobody takes them back: another one's may be
+  /// among them by then.
   private func take(_ aside: DatabaseLocation) throws {
     guard !exists else { throw isTaken }
-    let isMoved = try takeAssets(aside)
+    try takeAssets(aside)
     do {
       try DurableFile.sync(assets.deletingLastPathComponent())
       try move(aside.file)
     } catch {
-      if exists {
-        // Somebody's that came meanwhile, who may use them by now.
-        unlink(unfinished.path)
-      } else if isMoved {
-        rename(assets.path, aside.assets.path)
-      }
+      // Somebody's that came meanwhile, who may use them by now.
+      if exists { unlink(unfinished.path) }
       throw error
     }
-    unlink(unfinished.path)
   }
 
-  /// - Returns: whether the folder has come as a whole.
-  private func takeAssets(_ aside: DatabaseLocation) throws -> Bool {
-    guard aside.hasAssets else { return false }
+  private func takeAssets(_ aside: DatabaseLocation) throws {
+    guard aside.hasAssets else { return }
     try DurableFile.write([UInt8](), to: aside.unfinished)
     // A folder takes the place of an empty one at most.
-    if rename(aside.assets.path, assets.path) == 0 { return true }
+    if rename(aside.assets.path, assets.path) == 0 { return }
     let number = errno
     guard number == ENOTEMPTY || number == EEXIST, !hasOthersAssets else {
       throw MagicDataError(
@@ -235,7 +233,6 @@ extension DatabaseLocation {
       try move(aside.assets.appendingPathComponent(name), to: assets.appendingPathComponent(name))
     }
     try DurableFile.sync(assets)
-    return false
   }
 
   private var isTaken: MagicDataError {

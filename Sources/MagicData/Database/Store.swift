@@ -99,6 +99,7 @@ package final class Store: Sendable {
       // A database that is there already is opened without waiting for whoever writes to it.
       isNew = try database.read(Store.name) == nil
       if isNew {
+        try assets.noteOthers()
         try database.write { [identity] db in
           try Store.prepare(db, surroundings)
           try identity.markNew(db)
@@ -108,6 +109,8 @@ package final class Store: Sendable {
       }
       id = try database.read { db in try DatabaseState(db).store }
       if !isNew { try database.read(assets.noteDropped) }
+      // Where it cannot be, nothing can be placed either, which says so.
+      if !isForReading { try? assets.finish() }
     } catch {
       throw MagicDataError(error, "the database could not be prepared")
     }

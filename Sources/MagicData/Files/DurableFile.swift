@@ -120,7 +120,7 @@ package enum DurableFile {
   /// - Returns: where it is now.
   package static func setAside(_ file: URL) throws -> URL {
     let temporary = temporary(beside: file)
-    // Under that name an old one would be what somebody killed has left.
+    // Under that name an old one would be what somebody killed has left. Of another user's file it may fail: then that is one from now on.
     utimes(file.path, nil)
     guard rename(file.path, temporary.path) == 0 else { throw failure("could not be renamed", file) }
     return temporary

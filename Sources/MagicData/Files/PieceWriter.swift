@@ -10,8 +10,13 @@ package final class PieceWriter {
   /// - Parameters:
   ///   - target: in whose folder it is.
   ///   - permissions: those that it gets, where the file system knows any, whatever the process's mask lets; without them those of any new file.
-  package init(beside target: URL, permissions: mode_t? = nil) throws {
-    temporary = DurableFile.temporary(beside: target)
+  package convenience init(beside target: URL, permissions: mode_t? = nil) throws {
+    try self.init(named: DurableFile.temporary(beside: target), permissions: permissions)
+  }
+
+  /// The same under a name that the caller knows to be nobody's.
+  package init(named temporary: URL, permissions: mode_t? = nil) throws {
+    self.temporary = temporary
     descriptor = open(temporary.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions ?? 0o666)
     guard descriptor >= 0 else { throw DurableFile.failure("could not be made", temporary) }
     if let permissions { _ = fchmod(descriptor, permissions) }

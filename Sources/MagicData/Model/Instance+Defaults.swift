@@ -4,27 +4,46 @@ internal import MagicJournal
 extension Instance {
   /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
   /// from that, nor one, or a memberwise one, that sets what has been another value from time to time.)
-  func isDefault(_ index: Int, _ state: Storage.Property) throws -> Bool {
+  func isDefault(_ index: Int, _ state: Storage.Property, _ fresh: FreshInstances) throws -> Bool {
     guard !state.isStored, state.edits == layout.initialEdits[index] else { return false }
     let property = layout.properties[index]
     if try property.isVolatile || property.initial == state.slot.value() { return true }
     // An `init` has set it, or the default is another one by now.
-    return property.mayVary && layout.varies { (try? $0.state(index).slot.value()) != property.initial }
+    return property.mayVary && mayBeHeld && layout.varies(fresh) { (try? $0.state(index).slot.value()) != property.initial }
   }
 
   /// Whether objects are those that `init()` puts in, of which nothing was set, saved or fetched since.
-  func isDefault(_ index: Int, _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]]) -> Bool {
-    guard let (first, second) = layout.properties[index].initialObjects else { return members.isEmpty }
-    guard !members.isEmpty else { return (try? relation.members(of: first))?.instances.isEmpty ?? false }
-    // They may hold this one.
-    var comparison = Comparison(seen: [identity])
-    guard Instance.areMade(relation, members, names, as: (first, second), &comparison) else { return false }
-    if !comparison.differs { return true }
-    return layout.varies { instance in
-      guard case .held(let later) = instance.state(index).slot else { return false }
+  func isDefault(
+    _ index: Int, _ relation: any RelationCodec, _ members: [Instance], _ names: [[UInt8]], _ fresh: FreshInstances
+  ) -> Bool {
+    func compare(_ pair: (Held, Held)) -> (isMade: Bool, isSame: Bool) {
+      // They may hold this one.
       var comparison = Comparison(seen: [identity])
-      return Instance.areMade(relation, members, names, as: (first, later), &comparison) && !comparison.differs
+      let isMade = Instance.areMade(relation, members, names, as: pair, &comparison)
+      return (isMade, isMade && !comparison.differs)
     }
+    let property = layout.properties[index]
+    var mayVary = property.mayVary
+    if let pair = property.initialObjects {
+      let (isMade, isSame) = compare(pair)
+      if isSame { return true }
+      if isMade { mayVary = true }
+    } else if members.isEmpty {
+      return true
+    }
+    return mayVary && mayBeHeld
+      && layout.varies(fresh) { instance in
+        guard case .held(let later) = instance.state(index).slot else { return false }
+        // By itself if there was none before, or another number of them.
+        return property.initialObjects.map { compare(($0.0, later)).isSame } ?? false || compare((later, later)).isSame
+      }
+  }
+
+  /// Whether there may be an object that a save is to update: what was set matters only then. A primary value that nobody has assigned is nobody else's.
+  private var mayBeHeld: Bool {
+    guard record == nil else { return true }
+    guard let primary = layout.primary else { return false }
+    return state(primary).edits > 0
   }
 
   private struct Comparison {
@@ -60,18 +79,24 @@ extension Instance {
       guard !state.isStored, state.edits == first.edits else { return false }
       // A primary value that nobody has assigned comes when it is asked for.
       if index == layout.primary, !first.slot.hasValue { continue }
-      if let relation = property.relation, case .held(let held) = state.slot {
+      if let relation = property.relation {
+        guard case .held(let held) = state.slot else {
+          guard !first.slot.hasValue, state.slot.isUnset == first.slot.isUnset else { return false }
+          continue
+        }
         guard case .held(let firstHeld) = first.slot, case .held(let secondHeld) = second.slot,
           let (members, names) = try? relation.members(of: held),
           Instance.areMade(relation, members, names, as: (firstHeld, secondHeld), &comparison)
         else { return false }
         continue
       }
-      guard let value = try? state.slot.value(), let firstValue = try? first.slot.value() else {
-        guard state.slot.isUnset, first.slot.isUnset else { return false }
-        continue
+      do {
+        let (value, firstValue) = (try state.slot.value(), try first.slot.value())
+        if try value != firstValue && second.slot.value() == firstValue { comparison.differs = true }
+      } catch {
+        // Its save says why it has no value.
+        return false
       }
-      if value != firstValue, (try? second.slot.value()) == firstValue { comparison.differs = true }
     }
     return true
   }

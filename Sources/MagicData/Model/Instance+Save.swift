@@ -3,9 +3,12 @@ internal import MagicJournal
 extension Instance {
   /// The values to be saved, and a mark that each carries until it is set anew, for `saved`.
   ///
-  /// - Parameter number: gives each object that this one holds its number in the graph that is saved.
   /// - Parameter database: where it is saved.
-  func save(in database: Store, _ number: (Instance) -> Int = { _ in 0 }) throws -> (ObjectSave, mark: UInt8) {
+  /// - Parameter fresh: for all that is saved with it.
+  /// - Parameter number: gives each object that this one holds its number in the graph that is saved.
+  func save(
+    in database: Store, _ fresh: FreshInstances, _ number: (Instance) -> Int = { _ in 0 }
+  ) throws -> (ObjectSave, mark: UInt8) {
     var object = ObjectSave.Content()
     object.values.reserveCapacity(layout.properties.count)
     let record = record
@@ -14,7 +17,7 @@ extension Instance {
       let (storage, slot) = property(index)
       if layout.relational.contains(index), let relation = layout.properties[index].relation {
         storage[slot].save = mark
-        try save(index, relation, storage, slot, into: &object, in: database, number)
+        try save(index, relation, storage, slot, into: &object, in: database, fresh, number)
         continue
       }
       let value = isTakenBack(index) ? nil : try value(index)
@@ -28,7 +31,7 @@ extension Instance {
         continue
       }
       object.present.insert(index)
-      let edit = try edit(of: index, isNew: record == nil)
+      let edit = try edit(of: index, isNew: record == nil, fresh)
       if edit.isEdited { object.edited.insert(index) }
       if edit.isChanged { object.changed.insert(index) }
       object.values.append(value)
@@ -47,7 +50,7 @@ extension Instance {
 
   private func save(
     _ index: Int, _ relation: any RelationCodec, _ storage: Storage, _ slot: Int, into object: inout ObjectSave.Content,
-    in database: Store, _ number: (Instance) -> Int
+    in database: Store, _ fresh: FreshInstances, _ number: (Instance) -> Int
   ) throws {
     object.values.append(.null)
     let state = storage[slot]
@@ -96,7 +99,7 @@ extension Instance {
     let isSet =
       try state.isEdited
       || held.links?.isEmpty ?? true && record != nil && !members.isEmpty
-        && !isDefault(index, relation, members, names)
+        && !isDefault(index, relation, members, names, fresh)
       || isKept && state.isStored && haveMoved(members, names, relation.kind, from: held.links ?? [], in: database)
     if !isSet, isKept, try isAsRecorded() || held.links?.isEmpty == false {
       // Nothing was put in since; what the database does not know any more was removed, or is another database's by now, and is not made again by the way.
@@ -112,7 +115,7 @@ extension Instance {
     }
     let isDefault =
       record == nil && !state.isStored && state.edits == layout.initialEdits[index]
-      && isDefault(index, relation, members, names)
+      && isDefault(index, relation, members, names, fresh)
     object.present.insert(index)
     if isSet, !isDefault {
       object.edited.insert(index)
@@ -199,9 +202,9 @@ extension Instance {
 
   /// Whether a value was set since the instance was fetched or saved, and whether it differs from what the database held then (L-7).
   @inline(__always)
-  func edit(of index: Int, isNew: Bool) throws -> (isEdited: Bool, isChanged: Bool) {
+  func edit(of index: Int, isNew: Bool, _ fresh: FreshInstances) throws -> (isEdited: Bool, isChanged: Bool) {
     let (storage, slot) = property(index)
-    guard storage[slot].isEdited, try !isNew || !isDefault(index, storage[slot]) else { return (false, false) }
+    guard storage[slot].isEdited, try !isNew || !isDefault(index, storage[slot], fresh) else { return (false, false) }
     // A content that has no name yet is compared when it has.
     guard storage[slot].isStored, !storage[slot].slot.isUnnamed else { return (true, true) }
     return (true, try storage.stored(at: slot)?.value() != storage[slot].slot.value())

@@ -17,7 +17,8 @@ final class Layout: Sendable {
     let formerKinds: [FormerKind]
     /// What an object shows that has no value for it.
     let fillIn: Value?
-    /// What `init()` leaves in it, and in how many assignments: an instance in which both are the same has not set it.
+    /// What `init()` leaves in it, of which a nil at the property is one as well, and in how many assignments: an instance in which both are the same has not
+    /// set it.
     let initial: Value?
     let initialEdits: UInt32
     /// Whether that stands at the property, where it may be another one later: a day, a setting, chance.
@@ -173,7 +174,7 @@ final class Layout: Sendable {
         let hasDefault = wrapper.property.hasValue || fillIn != nil
         let canBeAbsent = type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault)
         let hasInitial = type.role != .primary && relation == nil
-        let isDeclared = hasInitial && wrapper.property.isDeclaredWithValue && state.edits == 1
+        let isDeclared = type.role != .primary && wrapper.property.isDeclaredWithValue && state.edits == 1
         let initialObjects: (Held, Held)? =
           if relation != nil, case .held(let held) = state.slot, case .held(let second) = other.slot { (held, second) } else {
             nil
@@ -186,7 +187,7 @@ final class Layout: Sendable {
           formerKinds: declared.formerKinds(index), fillIn: fillIn,
           initial: hasInitial ? try state.slot.value() : nil, initialEdits: state.edits,
           mayVary: isDeclared && kind != .asset,
-          isVolatile: isDeclared ? try state.slot.value() != other.slot.value() : false,
+          isVolatile: isDeclared && hasInitial ? try state.slot.value() != other.slot.value() : false,
           initialObjects: initialObjects,
           reader: canBeAbsent || relation != nil
             ? nil : PropertyReader.number(type.codec, kind, former: declared.formerKinds(index)))
@@ -252,7 +253,7 @@ final class Layout: Sendable {
     self.offsets = offsets.map { Layout.forGood($0.enumerated().map { ($1, $0 < slots.count ? Int32(slots[$0]) : nil) }) }
     fetches = Layout.forGood(
       zip(properties, slots).map {
-        Fetch(codec: $0.codec, slot: $1, mayBeNull: $0.role == .optional && $0.initialEdits == 0 && $0.relation == nil)
+        Fetch(codec: $0.codec, slot: $1, mayBeNull: $0.role == .optional && $0.initial == nil && $0.relation == nil)
       })
     self.firstPlace = firstPlace
     isClass = type is AnyClass
@@ -312,7 +313,7 @@ final class Layout: Sendable {
 
   // MARK: Defaults that vary
 
-  /// Instances that `init()` has made otherwise than those for the layout, and how often others were made to find one.
+  /// Instances that `init()` has made otherwise than those for the layout, and how often some were made to find one.
   private struct Later {
     var instances: [Instance] = []
     var looks = 0
@@ -324,19 +325,25 @@ final class Layout: Sendable {
   private let later = Locked(Later())
 
   /// Whether `init()` makes an instance by now, or has made one at some time, that differs from those for the layout.
-  func varies(_ differs: (Instance) -> Bool) -> Bool {
-    let (known, looks) = later.withLock { later in
-      later.looks += 1
-      return (later.instances, later.looks)
-    }
+  func varies(_ fresh: FreshInstances, _ differs: (Instance) -> Bool) -> Bool {
+    let known = later.withLock { $0.instances }
     if known.contains(where: differs) { return true }
-    // Without the lock: `init()` is the app's. One that was made before the value would tell of no change between them.
-    for _ in 0..<(looks <= Later.manyLooks ? 4 : 1) {
-      guard let instance = try? fresh(self.type), differs(instance) else { continue }
-      later.withLock { if $0.instances.count < Later.most { $0.instances.append(instance) } }
-      return true
+    guard let instance = fresh.instances(of: self).first(where: differs) else { return false }
+    later.withLock { if $0.instances.count < Later.most { $0.instances.append(instance) } }
+    return true
+  }
+
+  /// Without the lock: `init()` is the app's.
+  fileprivate func freshInstances() -> [Instance] {
+    let looks = later.withLock { later in
+      later.looks += 1
+      return later.looks
     }
-    return false
+    var instances: [Instance] = []
+    for _ in 0..<(looks <= Later.manyLooks ? 4 : 1) {
+      if let instance = try? fresh(self.type) { instances.append(instance) }
+    }
+    return instances
   }
 
   private func fresh<Object: MagicObject>(_: Object.Type) throws -> Instance { try Instance(Object(), self) }
@@ -412,5 +419,19 @@ final class Layout: Sendable {
       }
       return names[first + slot].name
     }
+  }
+}
+
+/// What `init()` makes while objects are saved, if it may matter for one of them: once for all of a type. What was made before them would tell of no change
+/// since.
+final class FreshInstances {
+  private var made: [ObjectIdentifier: [Instance]] = [:]
+
+  func instances(of layout: Layout) -> [Instance] {
+    let type = ObjectIdentifier(layout.type)
+    if let made = made[type] { return made }
+    let instances = layout.freshInstances()
+    made[type] = instances
+    return instances
   }
 }

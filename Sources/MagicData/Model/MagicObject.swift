@@ -17,7 +17,7 @@ public import MagicJournal
 /// fetched it.
 ///
 /// Objects can be values of other objects' properties: one (`@MagicValue var author: Author`), or several in a ``MagicalSet``, an array
-/// or a dictionary. To a `Codable` value they are their z index, or null while they are not saved; they are never decoded.
+/// or a dictionary. To an encoder of the app's they are their z index, or null while they are not saved; they are never decoded, and a value that is stored can hold none.
 public protocol MagicObject: Magical, Codable {
   /// The name of the type in the database and on every replica. By default the type's own, without what it is nested in.
   static var magicName: String { get }
@@ -50,6 +50,11 @@ extension MagicObject {
 
   /// Encodes the z index that the object was saved or fetched under; null if it was not, or has another primary value since.
   public func encode(to encoder: any Encoder) throws {
+    // What is stored is read again, and an object is not.
+    guard !(encoder is CanonicalEncoder) else {
+      throw MagicDataError(
+        .value, "it holds a \(Self.magicName), and a value can hold no objects; give the model a property for that")
+    }
     var container = encoder.singleValueContainer()
     let instance = try Instance(of: self)
     if let record = instance.record, try instance.isAsRecorded() {

@@ -117,7 +117,9 @@ struct SavedRun: Sendable {
 
 extension Instance {
   /// Adds its values to a run; returns the mark that each of them carries until it is set anew. `nil` if the instance has to go its way alone.
-  func save(into run: inout ObjectRun) throws -> UInt8? {
+  ///
+  /// - Parameter fresh: for the whole run.
+  func save(into run: inout ObjectRun, _ fresh: FreshInstances) throws -> UInt8? {
     guard first.removed == nil else { return nil }
     let record = record
     guard try record.map({ try $0.database == run.database && isAsRecorded() }) ?? true else { return nil }
@@ -132,13 +134,13 @@ extension Instance {
       var object = ObjectRun.Object(key: key, place: record?.place)
       if let primary = layout.primary {
         settlePrimary(primary)
-        try save(primary, mark, into: &object) { try encode(primary, $0, to: &writer) }
+        try save(primary, mark, fresh, into: &object) { try encode(primary, $0, to: &writer) }
       } else if let birth = record?.birth {
         ObjectKey.birth(birth).encode(to: &writer)
       }
       object.fields = writer.count
       for (index, field) in type.inOrder {
-        try save(index, mark, into: &object) {
+        try save(index, mark, fresh, into: &object) {
           writer.varint(field)
           try encode(index, $0, to: &writer)
         }
@@ -154,7 +156,9 @@ extension Instance {
   }
 
   @inline(__always)
-  private func save(_ index: Int, _ mark: UInt8, into object: inout ObjectRun.Object, _ encode: (Slot) throws -> Void) throws {
+  private func save(
+    _ index: Int, _ mark: UInt8, _ fresh: FreshInstances, into object: inout ObjectRun.Object, _ encode: (Slot) throws -> Void
+  ) throws {
     let (storage, slot) = property(index)
     storage[slot].save = mark
     guard !storage[slot].slot.isUnset else {
@@ -164,7 +168,7 @@ extension Instance {
     try encode(storage[slot].slot)
     let bit = UInt64(1) << UInt64(index)
     object.present |= bit
-    let edit = try edit(of: index, isNew: object.place == nil)
+    let edit = try edit(of: index, isNew: object.place == nil, fresh)
     if edit.isEdited { object.edited |= bit }
     if edit.isChanged { object.changed |= bit }
   }

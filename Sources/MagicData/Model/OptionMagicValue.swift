@@ -18,7 +18,12 @@ public struct OptionMagicValue<Value: Magical> {
     _ type: StaticString = #function
   ) {
     property = PropertySlot(Place(file, line, column, type, hasValue: true))
-    if let wrappedValue { property.setDefault(wrappedValue) }
+    if let wrappedValue {
+      property.setDefault(wrappedValue)
+    } else {
+      // An assignment like any other, of a default that may be another one later. Nothing is there to be saved.
+      property.storage[property.index].edits = 1
+    }
   }
 
   /// The value; nil if it was not set and has no default.

@@ -1,6 +1,7 @@
-/// Makes a value of a coded type of nothing: every key is there, with 0, an empty text, `false` or nothing at all, and an array has one element.
+/// Makes a value of a coded type of nothing: every key is there, with 0, an empty text, `false` or nothing at all, or with an example of what takes none
+/// of these; an array has one element, and an enum with payloads is its first case.
 struct ExampleDecoder: Decoder {
-  /// In each array: none where the type holds itself in one.
+  /// In each array: none where the type holds itself in one. An enum is its second case then.
   let elements: Int
   var codingPath: [any CodingKey] = []
   var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -29,7 +30,12 @@ struct ExampleDecoder: Decoder {
     guard codingPath.count < ExampleDecoder.deepest else {
       throw DecodingError.dataCorrupted(.init(codingPath: codingPath, debugDescription: "it holds itself"))
     }
-    return try Coded(from: ExampleDecoder(elements: elements, codingPath: codingPath + [key ?? Index(intValue: 0)]))
+    do {
+      return try Coded(from: ExampleDecoder(elements: elements, codingPath: codingPath + [key ?? Index(intValue: 0)]))
+    } catch {
+      guard let example = Example.plain(type) else { throw error }
+      return example
+    }
   }
 
   private static func zero<Number: Numeric>(_: Number.Type) -> Number { .zero }
@@ -49,7 +55,12 @@ struct ExampleDecoder: Decoder {
 private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let decoder: ExampleDecoder
   var codingPath: [any CodingKey] { decoder.codingPath }
-  var allKeys: [Key] { [] }
+  /// The case of an enum with payloads. Of a single one the keys take no memory, as those of none do.
+  var allKeys: [Key] {
+    guard MemoryLayout<Key>.size == 1 else { return [] }
+    let cases = Example.cases(of: Key.self)
+    return (decoder.elements > 0 ? cases.first : cases.last).map { [$0] } ?? []
+  }
 
   func contains(_ key: Key) -> Bool { true }
   func decodeNil(forKey key: Key) -> Bool { true }

@@ -50,17 +50,6 @@ extension MagicColumn {
   /// Text is equal by its UTF-8 bytes, a coded value by its canonical bytes, an enum by its raw value.
   public static func == (column: Self, value: Compared) -> MagicPredicate { column.magicReference.condition(.equal, value) }
   public static func != (column: Self, value: Compared) -> MagicPredicate { !(column == value) }
-
-  /// Compares two properties of an object.
-  public static func == (left: Self, right: Self) -> MagicPredicate { pair(left, .equal, right) }
-  public static func != (left: Self, right: Self) -> MagicPredicate { !(left == right) }
-
-  fileprivate static func pair(_ left: Self, _ comparison: Comparison, _ right: Self) -> MagicPredicate {
-    MagicPredicate(left.magicReference.root) {
-      guard left.magicReference.root === right.magicReference.root else { throw MagicPredicate.isAboutOthers }
-      return .pair(try left.magicReference.route.get(), comparison, try right.magicReference.route.get())
-    }
-  }
 }
 
 extension MagicOptionColumn {
@@ -74,6 +63,20 @@ extension MagicOptionColumn {
 
   /// Behind an object that is not there, nothing is.
   private var isThere: MagicPredicate { magicReference.asks { .not(.isNil($0)) } }
+}
+
+extension MagicComparable {
+  /// Compares two properties of an object, of which both, or one, may be nil.
+  public static func == (left: Self, right: some MagicComparable<Compared>) -> MagicPredicate { left.pair(.equal, right) }
+  public static func != (left: Self, right: some MagicComparable<Compared>) -> MagicPredicate { !(left == right) }
+
+  fileprivate func pair(_ comparison: Comparison, _ other: some MagicComparable<Compared>) -> MagicPredicate {
+    let (left, right) = (magicReference, other.magicReference)
+    return MagicPredicate(left.root) {
+      guard left.root === right.root else { throw MagicPredicate.isAboutOthers }
+      return .pair(try left.route.get(), comparison, try right.route.get())
+    }
+  }
 }
 
 extension MagicColumn: MagicCondition where Compared == Bool {
@@ -103,9 +106,12 @@ extension MagicComparable where Compared: RawRepresentable, Compared.RawValue: M
   public static func >= (column: Self, value: Compared) -> MagicPredicate { column.asks(.greaterOrEqual, value) }
 }
 
-extension MagicColumn where Compared: MagicOrdered {
-  public static func < (left: Self, right: Self) -> MagicPredicate { pair(left, .less, right) }
-  public static func <= (left: Self, right: Self) -> MagicPredicate { pair(left, .lessOrEqual, right) }
-  public static func > (left: Self, right: Self) -> MagicPredicate { pair(left, .greater, right) }
-  public static func >= (left: Self, right: Self) -> MagicPredicate { pair(left, .greaterOrEqual, right) }
+/// Of two properties.
+extension MagicComparable where Compared: MagicOrdered {
+  public static func < (left: Self, right: some MagicComparable<Compared>) -> MagicPredicate { left.pair(.less, right) }
+  public static func <= (left: Self, right: some MagicComparable<Compared>) -> MagicPredicate { left.pair(.lessOrEqual, right) }
+  public static func > (left: Self, right: some MagicComparable<Compared>) -> MagicPredicate { left.pair(.greater, right) }
+  public static func >= (left: Self, right: some MagicComparable<Compared>) -> MagicPredicate {
+    left.pair(.greaterOrEqual, right)
+  }
 }

@@ -132,7 +132,7 @@ private struct Reading {
   static func isOptional(_ path: AnyKeyPath) -> Bool { type(of: path).valueType is any ExpressibleByNilLiteral.Type }
 
   static func refusal(of readings: [Reading], _ type: String) -> MagicDataError {
-    if readings[0].isDoubtful, let name = readings[0].names.first {
+    if let last = readings.last, last.isDoubtful, let name = last.names.first {
       return MagicDataError(.query, "write $0.$\(name) in place of $0.\(name) to ask for \(type).\(name)")
     }
     let names = readings.map(\.names).max { $0.count < $1.count } ?? []

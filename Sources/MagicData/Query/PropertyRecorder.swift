@@ -67,7 +67,7 @@ final class PropertyRecorder {
       return nil
     }
     if let object = made.object { objects.append(object) }
-    reads.append(Read(property: property, standIn: value, isTelling: made.isTelling))
+    reads.append(Read(property: property, standIn: value, isTelling: true))
     return value
   }
 
@@ -86,7 +86,7 @@ final class PropertyRecorder {
 ///
 /// A getter of the app's runs on them, and there is no way out of one that stops the program. So the first ones are those that hardly any getter
 /// cannot bear, a 1 or an array of one element, and what works a value out is told by them before it gets to 0, to large numbers or to nothing.
-private enum Example {
+enum Example {
   static func values<Wrapped: Magical>(of type: Wrapped.Type) -> [Wrapped] {
     // Most types take some of these; which, they say themselves.
     var read = candidates(Wrapped.magicKind).compactMap { try? Wrapped(magicValue: $0) }
@@ -109,7 +109,7 @@ private enum Example {
     // A UUID takes the last two.
     case .text:
       [
-        .text("aB"), .text("hTTp://User@Host.example:8080/a/../b/?q=1#f"), .text(" aB\u{e9}e\u{301} /?\n"),
+        .text("aB"), .text("hTTp://User:Pw@Host.example:8080/a/../b.Ext/?q=1#f"), .text(" aB\u{e9}e\u{301} /?\n"),
         .text("zY\t\u{1f469}\0 "), .text(""),
         .text(String(repeating: "Ab ", count: 400)),
         .text("5bD1e995-27d4-4B2f-9b97-f4A7c15a0001"),
@@ -127,10 +127,36 @@ private enum Example {
     }
   }
 
+  /// Keys for a dictionary's stand-ins: so many, if the type takes texts or whole numbers; else as many as there are examples.
+  static func keys<Key: Codable>(_ count: Int, of type: Key.Type) -> [Key] {
+    let texts: [(Int) -> String] = [{ "\"\($0)\"" }, { "\($0)" }]
+    for text in texts {
+      let keys = (0..<count).compactMap { try? CanonicalJSON.read(type, from: .coded(Array(text($0).utf8))) }
+      if keys.count == count { return keys }
+    }
+    if let magical = type as? any Magical.Type {
+      let keys = values(of: magical, as: type)
+      if !keys.isEmpty { return keys }
+    }
+    return ExampleDecoder.value(of: type).map { [$0] } ?? cases(of: type)
+  }
+
+  /// One of a type that a decoder makes of no text or number that is empty: a UUID, a URL, an enum.
+  static func plain<Coded>(_ type: Coded.Type) -> Coded? {
+    if let magical = type as? any Magical.Type, [.integer, .real, .text, .bytes].contains(magical.magicKind) {
+      return values(of: magical, as: type).first
+    }
+    return cases(of: type).first
+  }
+
+  private static func values<Wrapped: Magical, Wanted>(of type: Wrapped.Type, as _: Wanted.Type) -> [Wanted] {
+    values(of: type).compactMap { $0 as? Wanted }
+  }
+
   /// The first two cases of an enum whose raw values cannot be guessed. In memory an enum without payloads, or with one that fits the same
   /// byte, is the number of its case, from 0; one of a single case takes no memory (Swift's ABI/TypeLayout.rst, "Multi-payload enums" and
   /// "Empty enums").
-  private static func cases<Wrapped>(of type: Wrapped.Type) -> [Wrapped] {
+  static func cases<Wrapped>(of type: Wrapped.Type) -> [Wrapped] {
     guard _isPOD(type), MemoryLayout<Wrapped>.size <= 1, Mirror(reflecting: number(0, as: type)).displayStyle == .enum else {
       return []
     }

@@ -168,11 +168,10 @@ extension QueryText {
     _ left: PropertyRoute, _ comparison: Comparison, _ right: PropertyRoute, of subject: Subject
   ) {
     let isReal = end(of: left, from: subject.type).map { $0.layout.properties[left.property].kind == .real } ?? false
-    // Behind an object that is not there, both may be nil, and equal.
-    let mayBeNil = comparison == .equal && !(left.hops + right.hops).isEmpty
     add("(")
     appendExpression(left, of: subject)
-    add(mayBeNil ? " IS " : " \(comparison.rawValue) ")
+    // Both may be nil, and equal.
+    add(comparison == .equal ? " IS " : " \(comparison.rawValue) ")
     appendExpression(right, of: subject)
     if isReal {
       for route in [left, right] {

@@ -29,18 +29,15 @@ enum StandIn {
     let value: any Magical
     /// If the property holds one: what can be read on from there.
     var object: ProbedObject?
-    /// Whether another round gives others.
-    var isTelling = true
   }
 
   static func objects(of type: any Magical.Type, round: Int, for property: PropertySlot) -> Objects? {
     if let object = type as? any MagicObject.Type { return one(object, property) }
     if let many = type as? any (RelationMembers & Magical).Type { return self.many(many, round) }
-    guard let asked = type as? any AsyncProperty.Type, var objects = objects(of: asked.wrapped, round: round, for: property),
+    guard let asked = type as? any AsyncProperty.Type, let objects = objects(of: asked.wrapped, round: round, for: property),
       let value = asked.holding(objects.value)
     else { return nil }
-    objects = Objects(value: value, object: objects.object, isTelling: objects.isTelling)
-    return objects
+    return Objects(value: value, object: objects.object)
   }
 
   private static func one<Object: MagicObject>(_: Object.Type, _ property: PropertySlot) -> Objects {
@@ -48,20 +45,19 @@ enum StandIn {
     return Objects(value: object, object: ProbedObject(object, for: property))
   }
 
-  /// Of some members other numbers from round to round, many of them in the end, so that a part of them is told from all.
+  /// How many members there are in each round: none in one, for what is put in place of nothing, and many in the end, so that a part of them is told from all.
+  private static let counts = [1, 3, 5, 2, 4, 0, 3, 64]
+
   private static func many<Members: RelationMembers & Magical>(_: Members.Type, _ round: Int) -> Objects? {
-    let members = (0...(round == PropertyRecorder.rounds.upperBound - 1 ? 63 : round * 2 % 5)).map { _ in
+    let members = (0..<counts[round]).map { _ in
       let member = Members.Target()
       _ = ProbedObject(member)
       return member
     }
-    // Keys of a dictionary, of which a type takes these or those.
-    let keys: [(Int) -> String] = [{ "\"\($0)\"" }, { "\($0)" }, { "\"5BD1E995-27D4-4B2F-9B97-F4A7C15A000\($0)\"" }]
-    for key in keys {
-      guard let made = try? Members(members: members, names: members.indices.map { Array(key($0).utf8) }) else { continue }
-      return Objects(value: made)
+    if let keyed = Members.self as? any KeyedMembers.Type {
+      return (keyed.init(standingIn: members) as? any Magical).map { Objects(value: $0) }
     }
-    return (try? Members(members: [], names: [])).map { Objects(value: $0, isTelling: false) }
+    return (try? Members(members: members, names: [])).map { Objects(value: $0) }
   }
 
   // MARK: Telling them
@@ -73,7 +69,9 @@ enum StandIn {
       return mirror.displayStyle == .optional && mirror.children.isEmpty
     }
     guard let value = value as? any Magical, type(of: value) == type(of: standIn) else { return false }
-    if type(of: standIn).magicKind.isRelation { return parts(of: value) == parts(of: standIn) }
+    if type(of: standIn).magicKind.isRelation {
+      return parts(of: value) == parts(of: standIn) && memory(of: value) == memory(of: standIn)
+    }
     return (try? value.magicValue) == (try? standIn.magicValue)
   }
 
@@ -86,6 +84,11 @@ enum StandIn {
   private static func parts<Members: RelationMembers>(of many: Members) -> [Part] {
     guard let members = try? many.members, let names = try? many.names else { return [] }
     return members.enumerated().map { Part($1, name: names.isEmpty ? [] : names[$0]) }
+  }
+
+  private static func memory(of value: any Magical) -> UInt? {
+    if let keyed = value as? any KeyedMembers { return keyed.memory }
+    return (value as? any AsyncProperty)?.held.flatMap(memory)
   }
 
   private struct Part: Equatable {
@@ -102,6 +105,25 @@ enum StandIn {
   static func hop(_ property: Int, _ type: any Magical.Type) -> Hop? {
     Codec.relation(of: type).map { Hop(property: property, isMany: $0.kind.isLinked, target: $0.target) }
   }
+}
+
+/// A dictionary of objects: what its keys are may leave it with one member, or with none.
+private protocol KeyedMembers {
+  /// With as many of the objects as there are keys for.
+  init<Object: MagicObject>(standingIn members: [Object])
+  /// Where it lies: a copy lies there as well, and what was made of it, as a part of it, does not.
+  var memory: UInt { get }
+}
+
+extension Dictionary: KeyedMembers where Key: Codable, Value: MagicObject {
+  fileprivate init<Object: MagicObject>(standingIn members: [Object]) {
+    // With no room, all empty ones lie in one place.
+    self.init(minimumCapacity: 1)
+    for (key, member) in zip(Example.keys(members.count, of: Key.self), members) { self[key] = member as? Value }
+  }
+
+  /// It is a single reference (the standard library's Dictionary.swift).
+  fileprivate var memory: UInt { withUnsafeBytes(of: self) { $0.loadUnaligned(as: UInt.self) } }
 }
 
 extension Codec {

@@ -12,6 +12,7 @@ struct ObjectGraph {
   private(set) var save = GraphSave()
   private var numbers: [InstanceIdentity: Int] = [:]
   private let database: Store
+  private let fresh = FreshInstances()
 
   /// Deep graphs are walked without recursion.
   ///
@@ -47,7 +48,7 @@ struct ObjectGraph {
       throw MagicDataError(.failed, "the type \(instance.layout.name) found no place in the database")
     }
     var parts: [Instance] = []
-    let (object, mark) = try instance.save(in: database) { part in
+    let (object, mark) = try instance.save(in: database, fresh) { part in
       parts.append(part)
       return number(part)
     }

@@ -7,7 +7,7 @@ extension Scope {
 
   /// An instance whose type holds no others.
   private func saving(_ instance: Instance, as type: MappedType) throws -> ObjectWrite<SavedObject, Int> {
-    let (save, mark) = try instance.save(in: store)
+    let (save, mark) = try instance.save(in: store, FreshInstances())
     return ObjectWrite(assets: try instance.assets(of: save, in: store)) { transaction, assets in
       try transaction.save(assets.naming(save), as: type)
     } finish: { saved, assets in
@@ -30,10 +30,11 @@ extension Scope {
   private func savingPacked(_ instances: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<SavedRun, Void>? {
     guard var run = ObjectRun(of: type, in: store.id) else { return nil }
     var marks: [UInt8] = []
+    let fresh = FreshInstances()
     run.reserve(instances.count)
     marks.reserveCapacity(instances.count)
     for instance in instances {
-      guard let mark = try instance.save(into: &run) else { return nil }
+      guard let mark = try instance.save(into: &run, fresh) else { return nil }
       marks.append(mark)
     }
     return ObjectWrite { [run] transaction, _ in
@@ -57,10 +58,11 @@ extension Scope {
   private func savingApart(_ instances: ArraySlice<Instance>, as type: MappedType) throws -> ObjectWrite<SavedRun, Void> {
     var objects: [ObjectSave] = []
     var marks: [UInt8] = []
+    let fresh = FreshInstances()
     objects.reserveCapacity(instances.count)
     marks.reserveCapacity(instances.count)
     for instance in instances {
-      let (object, mark) = try instance.save(in: store)
+      let (object, mark) = try instance.save(in: store, fresh)
       objects.append(object)
       marks.append(mark)
     }

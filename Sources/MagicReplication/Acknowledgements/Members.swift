@@ -182,18 +182,20 @@ struct Members {
 
   /// The same of one that keeps the floor down.
   func isBeyondMemory(_ held: Frontier) -> Bool {
-    others(held).contains { member in
+    let replicas = held.replicas
+    return others(held).contains { member in
       let said = member.acknowledged?.frontier
-      return isBeyondMemory(member.replica, held) && held.replicas.contains { said?[$0]?.sequence ?? 0 < held[$0] }
+      return isBeyondMemory(member.replica, held) && replicas.contains { said?[$0]?.sequence ?? 0 < held[$0] }
     }
   }
 
-  /// How many transactions of what is held a member has not acknowledged, of those that have said what they have.
+  /// How many transactions of what is held above the floor a member has not acknowledged, of those that have said what they have.
   func behind(_ held: Frontier) -> [ReplicaID: UInt64] {
     var behind: [ReplicaID: UInt64] = [:]
+    let ends = held.replicas.map { (replica: $0, floor: floor[$0], end: held[$0]) }
     for member in others(held) {
       guard let said = member.acknowledged?.frontier else { continue }
-      let lacking = held.replicas.map { held[$0] - min(said[$0]?.sequence ?? 0, held[$0]) }.clampedSum
+      let lacking = ends.map { $0.end - min(max(said[$0.replica]?.sequence ?? 0, $0.floor), $0.end) }.clampedSum
       if lacking > 0 { behind[member.replica] = lacking }
     }
     return behind

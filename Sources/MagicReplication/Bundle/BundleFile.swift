@@ -17,6 +17,13 @@ package enum BundleFile {
 
   /// Writes all files of a folder remote that count.
   package static func write(_ remote: FolderRemote, _ write: (Data) throws -> Void) throws {
+    try write(writeParts(of: remote, write))
+  }
+
+  /// The same but for the end.
+  ///
+  /// - Returns: the end, without which nobody takes what was written (B-2).
+  package static func writeParts(of remote: FolderRemote, _ write: (Data) throws -> Void) throws -> Data {
     let dataSet = try remote.dataSet()
     let listing = try FolderListing(remote, dataSet: dataSet)
     try write(Data(header(dataSet)))
@@ -48,7 +55,7 @@ package enum BundleFile {
     writer.fixed(counts.segments)
     writer.fixed(counts.contents)
     writer.fixed(Zlib.checksum(writer.bytes[...]))
-    try write(Data(writer.bytes))
+    return Data(writer.bytes)
   }
 
   private struct Counts: Equatable {
@@ -84,23 +91,43 @@ package enum BundleFile {
     }
   }
 
-  /// Puts a folder's bundle in the place of a file, or makes it: as a whole, and on the disk.
-  package static func write(_ remote: FolderRemote, to file: URL) throws {
+  /// Puts a folder's bundle in the place of a file, or makes it: as a whole, and on the disk. The caller holds its lock, if there can be one (B-4).
+  ///
+  /// - Parameter bind: runs when all is on the disk and nobody sees it yet; if it throws, everything is as it was.
+  package static func write(_ remote: FolderRemote, to file: URL, _ bind: () async throws -> Void = {}) async throws {
     let target = place(file)
-    tidy(beside: target)
-    try DurableFile.write(to: target, permissions: permissions(of: target)) { append in try write(remote, append) }
+    let (folder, prefix) = (target.deletingLastPathComponent(), ".\(target.lastPathComponent).")
+    tidy(folder, prefix)
+    let writer = try PieceWriter(
+      named: folder.appendingPathComponent("\(prefix)\(UUID().uuidString.lowercased())\(suffix)"),
+      permissions: permissions(of: target))
+    func append(_ part: Data) throws { try part.withUnsafeBytes { try writer.append($0) } }
+    try append(writeParts(of: remote, append))
+    let temporary = try writer.finish()
+    do {
+      try await bind()
+    } catch {
+      unlink(temporary.path)
+      throw error
+    }
+    guard rename(temporary.path, target.path) == 0 else {
+      throw DurableFile.failure("could not be written", target, removing: temporary)
+    }
+    try DurableFile.sync(folder)
   }
 
-  /// Takes away what writers have left who were killed: each may be as long as the bundle. What cannot be looked at, or removed, is in nobody's way.
-  private static func tidy(beside file: URL) {
-    let folder = file.deletingLastPathComponent()
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path))?.filter(DurableFile.isTemporary) ?? []
-    guard !names.isEmpty, let now = try? DurableFile.clock(of: folder) else { return }
-    for name in names {
-      let left = folder.appendingPathComponent(name)
-      if let written = DurableFile.lastWritten(left), now - written.seconds > FolderRemote.age { unlink(left.path) }
+  /// Takes away what writers of the bundle have left who were killed: each may be as long as it is. Who writes holds the lock, so nobody is at it. What cannot be looked at, or removed, is in
+  /// nobody's way.
+  private static func tidy(_ folder: URL, _ prefix: String) {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    for name in names where name.hasPrefix(prefix) && name.hasSuffix(suffix) {
+      // Of a bundle with a longer name something else is in between.
+      guard UUID(uuidString: String(name.dropFirst(prefix.count).dropLast(suffix.count))) != nil else { continue }
+      unlink(folder.appendingPathComponent(name).path)
     }
   }
+
+  private static let suffix = ".tmp"
 
   /// Those of a file that is there, for what takes its place.
   package static func permissions(of file: URL) -> mode_t? {

@@ -142,10 +142,20 @@ struct CheckpointReader: Sendable {
   private var offset: Int
   private var (entries, parts) = (0, 0)
   private var last: Transaction?
+  /// From the first part on: one that a compaction deletes meanwhile is read to its end.
+  private var open: OpenFile?
+  private let staysOpen: Bool
 
-  init(_ file: CheckpointFile) {
-    self.file = file
+  /// - Parameter staysOpen: not for who reads so many at once that a process would have no descriptors left.
+  init(_ file: CheckpointFile, staysOpen: Bool = true) {
+    (self.file, self.staysOpen) = (file, staysOpen)
     offset = file.header.bytes.count
+  }
+
+  private mutating func bytes(at offset: Int, _ count: Int) throws -> [UInt8] {
+    let opened = try open ?? OpenFile(file.url)
+    if staysOpen { open = opened }
+    return try opened.bytes(at: offset, count)
   }
 
   /// `nil` after the last one.
@@ -161,10 +171,9 @@ struct CheckpointReader: Sendable {
     do {
       let left = end - offset
       guard left >= CheckpointPartHeader.length else { throw JournalError(.damaged, "a part is cut short") }
-      let head = try CheckpointPartHeader(try DurableFile.part(of: url, at: offset, CheckpointPartHeader.length))
+      let head = try CheckpointPartHeader(try bytes(at: offset, CheckpointPartHeader.length))
       guard left >= CheckpointPartHeader.length + head.storedLength else { throw JournalError(.damaged, "a part is cut short") }
-      part = try CheckpointPart(
-        head, try DurableFile.part(of: url, at: offset + CheckpointPartHeader.length, head.storedLength))
+      part = try CheckpointPart(head, try bytes(at: offset + CheckpointPartHeader.length, head.storedLength))
       if let last, let first = part.transactions.first, !CheckpointPart.rises(last, first) {
         throw JournalError(.damaged, "a checkpoint's transactions do not rise")
       }

@@ -69,10 +69,16 @@ extension FolderRemote {
     return delivery
   }
 
-  /// Binds a database to the data set of what was here for the time, and was packed: from then on somebody may have it (F-11).
+  /// Binds a database to the data set of what was here for the time, before anybody may have it (F-11).
+  ///
+  /// - Throws: `MagicDataError` with `incompatible` if somebody has bound it to another meanwhile.
   package func settle(_ magic: MagicData) async throws {
     let dataSet = try dataSet()
-    guard try await !magic.store.readBriefly({ db in try DatabaseState(db).isSettled }) else { return }
+    let isBound = try await magic.store.readBriefly { db in
+      let state = try DatabaseState(db)
+      return state.isSettled && state.dataSet == dataSet
+    }
+    guard !isBound else { return }
     try await magic.store.write { db in try DatabaseState.settle(dataSet, db) }
   }
 }

@@ -36,7 +36,7 @@ struct FolderListing: Sendable {
   private let beyond: Frontier
   /// Whether a file was gone when it was read: another has taken its place, or will (F-20).
   var hasVanished = false
-  private var looks = 0
+  var looks = 0
   /// Checkpoints that do not come to what they say, however whole their bytes are.
   var falseCheckpoints: Set<URL> = []
 

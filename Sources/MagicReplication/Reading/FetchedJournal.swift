@@ -34,8 +34,10 @@ package final class FetchedJournal: Sendable {
           }
           do {
             try await replicator.keepPulling { report in
+              // What could not be sent may have passed.
+              let wasComplete = self.report.isComplete
               note(report)
-              if report.transactions > 0 || !report.isComplete { continuation.yield(.grown) }
+              if report.transactions > 0 || !report.isComplete || !wasComplete { continuation.yield(.grown) }
             }
             continuation.finish()
           } catch {

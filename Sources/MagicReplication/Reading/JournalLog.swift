@@ -1,4 +1,5 @@
 internal import Foundation
+internal import MagicData
 package import MagicJournal
 
 /// What of a journal is listed.
@@ -82,19 +83,33 @@ extension JournalSource {
           reached: Reached(before))
         return try journal.readAll(reader, taker, checkCancelled)
       }
+      let known = journal.troubles.report
       var reader = try reading()
-      if let last = window.last, last > 0, !journal.troubles.report.isComplete {
-        // Some of the last so many may be what could not be read, and nothing is handed on yet: those before them take their places.
-        window.last = nil
+      // Some of the last so many may be what could not be read, and nothing is handed on yet: those before them take their places.
+      while let limit = selection.limit, let last = window.last,
+        journal.hasLeftOut(window, for: limit, reader.reached.counts, beyond: known)
+      {
+        // A moment bounds what is read as well.
+        window.last = window.since == nil ? last * 2 : nil
         reader = try reading()
       }
       try reader.finish()
       var told = reader.reached.told
+      told.note(journal.heldFloor)
+      if window.until != nil { told.pass(journal.heldEnd) }
       // A wide reading that goes on asks checkpoints for claims alone.
       let kept = after != nil && reader.isWide ? [] : journal.checkpoints.filter { window.hasKept(of: $0) }
       told.lack(journal.troubles, kept, after: after)
       // Also those that are not needed any more.
-      for checkpoint in journal.countedCheckpoints where !told.lacks(below: checkpoint) { journal.troubles.settle(checkpoint) }
+      let counted = journal.countedCheckpoints
+      let settled = counted.filter { !told.lacks(below: $0) }
+      for checkpoint in settled { journal.troubles.settle(checkpoint) }
+      // One that could not be read and is gone has another in its place.
+      if journal.saysAllAgain, journal.troubles.report.isComplete, told.holes.isEmpty, settled.count == counted.count,
+        told.awaitedCheckpoints.isEmpty || !counted.isEmpty
+      {
+        journal.troubles.settleAll()
+      }
       return (told, reader.count)
     }
     return (report, told, count)
@@ -102,6 +117,26 @@ extension JournalSource {
 }
 
 extension OpenJournal {
+  /// Whether a reading of the last transactions alone has met what could not be read, and of a replica fewer than are wanted, while there are others before them.
+  ///
+  /// - Parameters:
+  ///   - counts: how many it has met of each replica.
+  ///   - known: what was said before it.
+  fileprivate func hasLeftOut(
+    _ window: JournalWindow, for limit: Int, _ counts: [ReplicaID: Int], beyond known: MagicReadReport
+  ) -> Bool {
+    guard let last = window.last, last > 0 else { return false }
+    let report = troubles.report
+    // Of branches one alone is read, however far back.
+    let isUnread = report.unread.contains { $0.code != .fork && !known.unread.contains($0) }
+    guard isUnread || report.gaps.contains(where: { !known.gaps.contains($0) }) else { return false }
+    let (end, floor) = (end, floor.frontier)
+    return end.replicas.contains { replica in
+      window.has(replica) && counts[replica, default: 0] < limit && end[replica] > floor[replica]
+        && end[replica] - floor[replica] > UInt64(last)
+    }
+  }
+
   /// - Parameter taker: makes one that works beforehand.
   /// - Returns: the reader after the last part of what it wants.
   fileprivate func readAll<Taker>(
@@ -193,6 +228,9 @@ private struct EntryCaller: EntryTaker {
 private struct Reached {
   private var settled: Told
   private var current: (replica: ReplicaID, sequence: UInt64, name: TransactionName)?
+  /// Of each replica, but for `count` of the current one.
+  private var settledCounts: [ReplicaID: Int] = [:]
+  private var count = 0
 
   init(_ before: Told) {
     settled = before
@@ -204,8 +242,19 @@ private struct Reached {
       guard transaction.sequence > current.sequence else { return }
     } else if let current {
       settled.add(current.sequence, current.name, of: current.replica)
+      settledCounts[current.replica, default: 0] += count
+      count = 0
     }
+    // What compaction has kept has no sequence.
+    if transaction.sequence > 0 { count += 1 }
     current = (transaction.replica, transaction.sequence, transaction.name)
+  }
+
+  /// How many transactions of each replica.
+  var counts: [ReplicaID: Int] {
+    var counts = settledCounts
+    if let current { counts[current.replica, default: 0] += count }
+    return counts
   }
 
   var told: Told {

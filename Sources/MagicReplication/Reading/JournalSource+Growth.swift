@@ -23,13 +23,13 @@ extension JournalSource {
   package func growth(after told: Locked<Told>) -> AsyncThrowingStream<JournalGrowth, any Error> {
     if case .fetched(let journal) = self { return journal.growth() }
     // Who comes back late has missed nothing: what is there is compared with what was.
-    let known = Locked<(mark: Mark?, backOff: BackOff, pause: Duration)>((nil, BackOff(from: .seconds(1)), .zero))
+    let known = Locked(Known())
     return AsyncThrowingStream {
       while !Task.isCancelled {
         // After what was told of last, or nothing.
         try await Task.sleep(for: known.withLock(\.pause))
         do {
-          let mark = try await mark(told)
+          let mark = try await mark(told, known)
           let isNew = known.withLock { known in
             defer { known.mark = mark }
             known.backOff.reset()
@@ -56,13 +56,20 @@ extension JournalSource {
   /// Between two looks: short for people, long for a disk.
   private static let pause = Duration.milliseconds(200)
 
+  private struct Known {
+    var mark: Mark?
+    var backOff = BackOff(from: .seconds(1))
+    var pause = Duration.zero
+    var acknowledgements: Acknowledgements?
+  }
+
   private enum Mark: Equatable {
     case row(Int64)
     /// Files by their names, which never change once they count (F-2), and what those are like that do not yet, and acknowledgements.
     case files(Set<String>, [URL: OpenFile.State])
   }
 
-  private func mark(_ told: Locked<Told>) async throws -> Mark {
+  private func mark(_ told: Locked<Told>, _ known: Locked<Known>) async throws -> Mark {
     switch self {
     case .database(let magic):
       // Nothing comes any more to one that was replaced.
@@ -70,22 +77,41 @@ extension JournalSource {
       return .row(try await magic.store.readBriefly { try DatabaseState($0).lastRow })
     case .folder(let remote):
       let names = try Set(remote.listing(of: remote.segments) + remote.listing(of: remote.checkpoints))
-      let acknowledgements = JournalSource.acknowledgements(in: remote)
+      let acknowledgements = Acknowledgements(in: remote, after: known.withLock(\.acknowledgements))
+      known.withLock { $0.acknowledgements = acknowledgements }
       // One that is away by now was not listed whole.
       try remote.check()
-      var rested: [URL: OpenFile.State] = [:]
-      for file in told.withLock({ $0.awaited.union($0.awaitedCheckpoints) }).union(acknowledgements) {
-        rested[file] = JournalSource.rested(file)
-      }
+      var rested = acknowledgements.rested
+      for file in told.withLock({ $0.awaited.union($0.awaitedCheckpoints) }) { rested[file] = JournalSource.rested(file) }
       return .files(names, rested)
     case .segment, .bundle, .export, .fetched: return .row(0)
     }
   }
 
-  /// They say what else was put there, and what ids are closed. None if they cannot be listed, which is said by who reads them.
-  private static func acknowledgements(in remote: FolderRemote) -> [URL] {
-    guard remote.isOwnFolder(remote.acks), let names = try? remote.listing(of: remote.acks) else { return [] }
-    return names.filter { AckFile.replica(ofName: $0) != nil }.map { remote.acks.appendingPathComponent($0) }
+  /// What the acknowledgements in a folder are like: they say what else was put there, and what ids are closed. Each is renamed into its place (F-4), which changes
+  /// the folder that they are in, so that of many none is looked at until then.
+  private struct Acknowledgements {
+    private let folder: OpenFile.State?
+    /// Whether what is renamed into the folder later has another time, and nobody is writing a file in its place.
+    private let isRested: Bool
+    private(set) var rested: [URL: OpenFile.State] = [:]
+
+    init(in remote: FolderRemote, after last: Acknowledgements?) {
+      folder = OpenFile.State(of: remote.acks)
+      if let last, last.isRested, last.folder == folder {
+        (isRested, rested) = (true, last.rested)
+        return
+      }
+      let now = Date()
+      var (files, isListed) = ([URL](), false)
+      // If they cannot be listed, that is said by who reads them.
+      if remote.isOwnFolder(remote.acks), let names = try? remote.listing(of: remote.acks) {
+        isListed = true
+        files = names.filter { AckFile.replica(ofName: $0) != nil }.map { remote.acks.appendingPathComponent($0) }
+      }
+      for file in files { rested[file] = JournalSource.rested(file) }
+      isRested = isListed && rested.count == files.count && folder?.isOlder(than: now) == true
+    }
   }
 
   /// A file that nobody is writing: with each look another part of it would be there, and the folder would be read for it. `nil` if somebody is, or it is gone.

@@ -39,7 +39,10 @@ package enum JournalSource: Sendable {
     } else if head.starts(with: [0x1f, 0x8b]) {
       throw MagicDataError(
         .notADatabase,
-        "\(url.path) is compressed with gzip; unpack it first (gunzip -c FILE | magic-replay import - --into DB)")
+        """
+        \(url.path) is compressed with gzip; unpack it first. What is no database may come through a pipe, \
+        as in gunzip -c FILE | magic-replay COMMAND -
+        """)
     } else {
       // What is asked for is a journal, so it is not told how a database's file is called alone.
       guard DatabaseLocation(url).folder == nil else {
@@ -100,7 +103,14 @@ extension DatabaseLocation {
   ///
   /// - Throws: `MagicDataError` with `busy`.
   package func checkIsNoRest() throws {
-    if let folder, !exists { try FolderRemote(folder).checkIsNoRest(of: nil) }
+    guard let folder, !exists else { return }
+    let remote = FolderRemote(folder)
+    guard !remote.isThere else { return }
+    do {
+      try remote.checkIsNoRest(of: nil)
+    } catch let error as MagicDataError where error.code != .busy {
+      // Anybody's folder may hold a file that is called as a remote's folder, or what may not be listed.
+    }
   }
 }
 

@@ -14,6 +14,8 @@ public struct MagicReadReport: Sendable, Equatable {
 
   /// Paths of checkpoints that can be read, and below whose floors nothing is left to be told.
   var settled: Set<String> = []
+  /// Whether nothing is lacking any more of a source that says at each reading what is: troubles that are not said again have passed.
+  var isAllTold = false
 
   /// Whether everything was read.
   public var isComplete: Bool { unread.isEmpty && gaps.isEmpty }
@@ -62,8 +64,9 @@ public struct MagicReadReport: Sendable, Equatable {
     first.gaps.removeAll { gap in ReplicaID(gap.replica).map { !told.lacks(gap.sequences, of: $0) } ?? false }
     first.unread.removeAll { file in
       if next.settled.contains(file.path) { return true }
-      guard let name = SegmentFileName(URL(fileURLWithPath: file.path).lastPathComponent) else { return false }
-      return !told.lacks(name.first...name.last, of: name.replica)
+      guard let name = SegmentFileName(URL(fileURLWithPath: file.path).lastPathComponent) else { return next.isAllTold }
+      // What lies beyond where an id was closed is told under another one.
+      return !told.lacks(name.first...name.last, of: name.replica) || file.code == .fork && next.isAllTold
     }
     // What this reading lacked may be given up before the next one.
     for file in next.unread { first.add(file) }
@@ -137,6 +140,8 @@ final class Troubles {
   func awaits(checkpoint: URL) { awaitedCheckpoints.insert(checkpoint) }
 
   func settle(_ checkpoint: CheckpointFile) { report.settled.insert(checkpoint.url.path) }
+
+  func settleAll() { report.isAllTold = true }
 
   /// What is kept below a floor was read to its end.
   func readKept(_ floor: Frontier, isWhole: Bool) {

@@ -211,15 +211,34 @@ package final class OpenJournal {
     return floor
   }
 
+  /// The last transactions of databases alone.
+  var heldEnd: Frontier {
+    var end = Frontier()
+    for part in parts { if case .database(let database) = part { end.raise(to: database.frontier) } }
+    return end
+  }
+
+  /// Whether each reading says anew all that is still the matter. A database's damaged rows that were passed over are not read again.
+  var saysAllAgain: Bool {
+    parts.allSatisfy { part in
+      switch part {
+      case .folder: true
+      case .database(let database): database.isFetched
+      case .segment, .export: false
+      }
+    }
+  }
+
   /// What a database has given up that is beyond what a window begins after, as when a pull has taken a checkpoint in its place: it cannot be told any more.
   func sayGivenUp(_ window: JournalWindow) {
     let floor = heldFloor
     for replica in floor.replicas where window.has(replica) {
       guard let end = floor[replica], end.sequence > window.after[replica] else { continue }
-      // What is later than all that is wanted was never told.
-      if let until = window.until, end.name.stamp > until { continue }
+      // K-20: it stands beside for what was there under another id.
+      if end.sequence == 1, window.told.knows(end.name) { continue }
       let sequences = window.after[replica] + 1...end.sequence
-      troubles.lack([Told.Hole(sequences: sequences, before: nil)], of: replica)
+      let before = window.told.holes[replica] ?? []
+      troubles.lack(before + [Told.Hole(sequences: sequences, before: nil)], of: replica)
       troubles.add(.init(replica: replica.description, sequences: sequences))
     }
   }
@@ -306,6 +325,8 @@ package final class OpenJournal {
 
   /// Few enough for a cache of the machine, and many enough that a change of threads costs nothing.
   private static let entriesAtOnce = 1_024
+  /// Of checkpoints, of which a folder has one or two. macOS lets a process have 256 files open.
+  private static let mostOpenFiles = 32
 
   private func cursors(_ window: JournalWindow) throws -> [any TransactionCursor] {
     try parts.flatMap { part -> [any TransactionCursor] in
@@ -325,7 +346,9 @@ package final class OpenJournal {
         sayOrphans(listing, window)
         var old = window
         old.since = window.since ?? window.sinceInHoles
-        let kept = checkpoints.filter { window.hasKept(of: $0) }.map { CheckpointCursor($0, old, troubles) }
+        let told = checkpoints.filter { window.hasKept(of: $0) }
+        let staysOpen = told.count <= OpenJournal.mostOpenFiles
+        let kept = told.map { CheckpointCursor($0, old, troubles, staysOpen: staysOpen) }
         let looks = FolderLooks(listing)
         return kept
           + listing.replicas.filter(window.has).map { replica in

@@ -21,6 +21,9 @@ package struct Told: Sendable {
   /// Checkpoints of which nothing could be told, for the same reason.
   private(set) var awaitedCheckpoints: Set<URL> = []
 
+  /// The names that floors of databases have ended with.
+  private var ends: Set<TransactionName> = []
+
   /// The moments that are asked for, as they were found first: a compaction may give up what they are named by.
   private(set) var since: Stamp?
   private(set) var until: Stamp?
@@ -50,6 +53,19 @@ package struct Told: Sendable {
     last[replica] = sequence
     names[replica] = name
   }
+
+  /// What a database holds was told, or left out on purpose, and does not come later.
+  mutating func pass(_ end: Frontier) {
+    for replica in end.replicas where end[replica] > last[replica] { (last[replica], names[replica]) = (end[replica], nil) }
+  }
+
+  /// After a reading of databases with such a floor.
+  mutating func note(_ floor: NamedFrontier) {
+    for replica in floor.replicas { if let end = floor[replica] { ends.insert(end.name) } }
+  }
+
+  /// Whether a floor has ended with that transaction, or it was told last: then what led to it is not lacking, whatever id it is under by now (K-20).
+  func knows(_ name: TransactionName) -> Bool { ends.contains(name) || names.values.contains(name) }
 
   /// What a checkpoint has kept was told; if that is all of it, it stands for what lies at and below the floor.
   private mutating func add(_ checkpoint: CheckpointFile, isWhole: Bool) {

@@ -50,7 +50,7 @@ package protocol Served: Sendable {
   func inbox(_ dataSet: DataSetID) async throws -> any Inbox
 
   /// Of contents, by the digits of their hashes, the files of those that are here.
-  func contents(_ digits: Set<String>) async throws -> [String: URL]
+  func contents(_ digits: Set<String>, isThere: Presence) async throws -> [String: URL]
 
   /// The file of a content does not hold what its name says.
   func doubt(content digits: String) async

@@ -189,7 +189,7 @@ package final class ServedDatabase: Served {
 
   package func inbox(_ dataSet: DataSetID) throws -> any Inbox { try DatabaseInbox(magic, dataSet, mostReplicas) }
 
-  package func contents(_ digits: Set<String>) async throws -> [String: URL] {
+  package func contents(_ digits: Set<String>, isThere: Presence = {}) async throws -> [String: URL] {
     let assets = magic.store.assets
     return try await magic.store.read { db in
       var files: [String: URL] = [:]
@@ -276,8 +276,8 @@ private final class DatabaseInbox: Inbox {
   private let spool: Spool
   /// Contents that are to be given their names.
   private let arrived = Locked(Set<String>())
-  /// Whether there is something to merge.
-  private let isFilled = Locked(false)
+  /// Whether there is something to merge, as contents of a session that ended before it settled may be, to which a row has come.
+  private let isFilled = Locked(true)
 
   init(_ magic: MagicData, _ dataSet: DataSetID, _ mostReplicas: Int) throws {
     (self.magic, self.dataSet, self.mostReplicas) = (magic, dataSet, mostReplicas)
@@ -299,12 +299,30 @@ private final class DatabaseInbox: Inbox {
     for run in runs { held[run.replica] = run.last }
     let report = try await MagicReplicator(magic, over: folder).merge(
       Arrivals(folder, held: held, replicasAtMost: mostReplicas), of: dataSet, contents: contents)
-    // What there is no room for (J-15) is not held, which the standing says.
-    if let file = report.unread.first(where: { $0.code != .tooLarge }) { throw MagicDataError(file.code, file.message) }
+    // What there is no room for (J-15) is not held, which the standing says. What cannot be read of contents is no fault of the rows: who brings it again replaces it.
+    if let file = report.unread.first(where: { $0.code != .tooLarge && !$0.path.hasPrefix(contents.folder.path) }) {
+      throw MagicDataError(file.code, file.message)
+    }
+    try await forgetNamed()
+  }
+
+  /// Of contents that came before, those that have their names by now. What cannot be looked at stays.
+  private func forgetNamed() async throws {
+    let (contents, assets) = (contents, magic.store.assets)
+    let left = try await offPool { (try? contents.contents()) ?? [] }
+    guard !left.isEmpty else { return }
+    let named = try await magic.store.read { db in
+      let schema = try StoredSchema(db)
+      return try left.filter { digits in
+        let names = try schema.assetNames(of: digits, db)
+        return !names.isEmpty && assets.lacking(names).isEmpty
+      }
+    }
+    try await offPool { for digits in named { contents.forget(digits) } }
   }
 
   func settle(_ runs: [HeldRun]) async throws {
-    // After contents alone there is nothing, and what it takes to find that grows with the database.
+    // After contents alone there is nothing more, and what it takes to find that grows with the database.
     if isFilled.withLock({ $0 }) { try await merge(runs) }
     isFilled.withLock { $0 = false }
     let store = magic.store

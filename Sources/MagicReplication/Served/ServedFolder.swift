@@ -14,7 +14,7 @@ package final class ServedFolder: Served {
   /// One reads files for names at a time, whoever asks.
   private let inflating = Gate(places: 1)
   /// The same of contents in doubt.
-  private let checking = Gate(places: 1)
+  let checking = Gate(places: 1)
 
   /// Of what is read for the names of one answer, as it lies and inflated: twice the largest file, or thousands of such as replicas mostly have.
   private static let inflatedBytes = 8 * Limits.segmentCut
@@ -293,8 +293,8 @@ package final class ServedFolder: Served {
     return FolderInbox(self, remote)
   }
 
-  package func contents(_ digits: Set<String>) async throws -> [String: URL] {
-    let (files, inDoubt) = try await offPool { [remote] in
+  package func contents(_ digits: Set<String>, isThere: Presence = {}) async throws -> [String: URL] {
+    let (found, inDoubt) = try await offPool { [remote] in
       var (files, inDoubt) = ([String: URL](), [String]())
       let doubted = (try? remote.doubted()) ?? []
       for digits in digits where remote.checkWay(to: digits) == nil {
@@ -306,13 +306,15 @@ package final class ServedFolder: Served {
       }
       return (files, inDoubt.filter { !self.isKnownDamaged($0) })
     }
-    guard !inDoubt.isEmpty else { return files }
-    // However many ask, it takes one thread.
-    try await checking.enter()
-    defer { checking.leave() }
-    return try await offPool { [self] in
-      try inDoubt.reduce(into: files) { files, digits in files[digits] = try wholeContent(digits) }
+    var files = found
+    for digits in inDoubt {
+      // However many ask, it takes one thread; and one who has few waits for none who has many.
+      try await checking.enter()
+      defer { checking.leave() }
+      try isThere()
+      files[digits] = try await offPool { [self] in try wholeContent(digits) }
     }
+    return files
   }
 
   /// Whether a content is the file that was read and is damaged. Another copy may have taken its place.
@@ -326,6 +328,9 @@ package final class ServedFolder: Served {
     // Somebody else may have looked meanwhile.
     guard !isKnownDamaged(digits) else { return nil }
     let file = remote.content(digits)
+    guard PieceReader.length(of: remote.doubts.appendingPathComponent(digits)) != nil else {
+      return PieceReader.length(of: file).map { _ in file }
+    }
     let before = OpenFile.State(of: file)
     let fault = try AssetContent.check(file, digits) {}
     state.withLock { state in

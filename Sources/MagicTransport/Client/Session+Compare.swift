@@ -15,8 +15,27 @@ extension Session {
   /// The server does not take what the client may write: what it has told of other tokens' ids may be so no more (W-4).
   struct Refused: Error {
     let error: MagicDataError
-    /// Whether nothing was delivered in the session before, so that what it has told was told just now.
-    let isFirst: Bool
+    let attempt: Attempt
+  }
+
+  /// What a push is about to send, and what it has sent.
+  struct Attempt: Sendable {
+    /// Whose transactions, none of which the server has told to be another token's.
+    var replicas: Set<ReplicaID> = []
+    var sent: [Sent] = []
+  }
+
+  /// A segment that was sent.
+  struct Sent: Sendable {
+    let replica: ReplicaID
+    let run: ClosedRange<UInt64>
+    let report: PushReport
+
+    /// Whether a server holds it that stands so.
+    func isHeld(_ there: Standing) -> Bool {
+      there.parts.contains { $0.held.replica == replica && !$0.isClosed }
+        && there.holes(of: replica, through: run.upperBound).allSatisfy { !$0.overlaps(run) }
+    }
   }
 
   /// Both sides, after their names were compared (W-6).

@@ -46,7 +46,11 @@ extension Session {
         let unread = try reading { () throws(WireError) in try frame.texts() }.map {
           UnreadFile(path: text, code: .damaged, message: "\(text): \($0)")
         }
-        return isNothing && unread.isEmpty ? notSent(there, after: held) : unread
+        guard isNothing, unread.isEmpty else { return unread }
+        let notSent = notSent(there, after: held)
+        // What it has told is so no more: the push asks anew.
+        if !notSent.isEmpty { compared.withLock { $0 = nil } }
+        return notSent
       }
       isNothing = false
       if frame.kind == .checkpoint {

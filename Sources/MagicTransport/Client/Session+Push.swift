@@ -5,29 +5,29 @@ internal import MagicReplication
 /// What the database has and the server lacks, on its way there (W-8).
 extension Session {
   func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> Delivery {
-    var delivery = Delivery()
+    var (delivery, attempt) = (Delivery(), Attempt())
     do {
       // What was found before the push may not have been so any more: then it is asked for, once.
-      if try await !deliver(magic, dataSet, events, compareForPush(magic), &delivery) {
-        _ = try await deliver(magic, dataSet, events, compare(magic), &delivery)
+      if try await !deliver(magic, dataSet, events, compareForPush(magic), &delivery, &attempt) {
+        _ = try await deliver(magic, dataSet, events, compare(magic), &delivery, &attempt)
       }
-    } catch let error as MagicDataError where error.code == .unauthorized && welcome.rights.contains(.write) {
-      throw Refused(error: error, isFirst: !hasDelivered.withLock { $0 })
+    } catch let error as MagicDataError where error.code == .unauthorized && !attempt.replicas.isEmpty {
+      throw Refused(error: error, attempt: attempt)
     }
-    hasDelivered.withLock { $0 = true }
     return delivery
   }
 
   /// - Returns: `false` if the server lacks what it was remembered to have.
   private func deliver(
-    _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource, _ compared: Compared, _ delivery: inout Delivery
+    _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource, _ compared: Compared, _ delivery: inout Delivery,
+    _ attempt: inout Attempt
   ) async throws -> Bool {
     if !compared.isSure {
       try await arrivalsNow(for: magic, dataSet).part(magic, from: compared.suspects, dataSet, events)
       if !compared.isBranch {
         let compared = try await compare(magic)
         guard compared.suspects.isEmpty else { throw forkError }
-        return try await deliver(magic, dataSet, events, compared, &delivery)
+        return try await deliver(magic, dataSet, events, compared, &delivery, &attempt)
       }
     }
     let (held, there, store) = (compared.held, compared.there, magic.store)
@@ -38,6 +38,13 @@ extension Session {
       return (try DatabaseState(db), try JournalIndex(db).floor().frontier)
     }
     guard state.replica == replica else { throw ReplicaChanged() }
+    let closed = Set(there.parts.filter(\.isClosed).map(\.held.replica))
+    if let refused = refused.withLock({ $0.take() }) {
+      attempt.sent = refused.attempt.sent.filter { $0.isHeld(there) }
+      for sent in attempt.sent { delivery.report.add(sent.report) }
+      // What is no other's by now either would be refused again.
+      guard !closed.isDisjoint(with: refused.attempt.replicas) else { throw refused.error }
+    }
     // From here on something may flow, so both sides stand for one data set.
     if !state.isSettled { try await store.write { db in try DatabaseState.settle(dataSet, db) } }
     let lacksCheckpoint = floor.replicas.contains { !there.holes(of: $0, through: floor[$0]).isEmpty }
@@ -56,7 +63,9 @@ extension Session {
       throw MagicDataError(
         .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
     }
-    var settledBytes = delivery.report.bytes
+    attempt.replicas = Set(holes.map(\.0))
+    if lacksCheckpoint { attempt.replicas.formUnion(Set(floor.replicas).subtracting(closed)) }
+    var (settledBytes, settledAt, mostBytes) = (delivery.report.bytes, ContinuousClock.now, WireLimits.unsettledBytes)
     if lacksCheckpoint { try await sendCheckpoint(magic, dataSet, &delivery.report) }
     let meter = ProgressMeter(events, .push, of: holes.reduce(0) { $0 + $1.1.count })
     for (replica, hole) in holes {
@@ -69,12 +78,17 @@ extension Session {
         try await send(.segment(cut.name, cut.bytes[..<SegmentHeader.length]))
         try await send(cut.bytes[SegmentHeader.length...])
         delivery.report.count(cut)
+        attempt.note(cut, of: replica)
         try meter.moved(changes: cut.changes, transactions: cut.run.count)
         first = cut.run.upperBound + 1
         // What a hub has whole stays; what a peer has not merged goes with the session.
-        if welcome.replica != nil, delivery.report.bytes - settledBytes >= WireLimits.unsettledBytes {
-          settledBytes = delivery.report.bytes
+        if welcome.replica != nil, delivery.report.bytes - settledBytes >= mostBytes {
+          let asked = ContinuousClock.now
           try await settle(held)
+          // What each settle costs grows with the database: where that takes longer than the link does, there is less to lose by a break.
+          let settled = ContinuousClock.now
+          if settled - asked > asked - settledAt { mostBytes *= 2 }
+          (settledBytes, settledAt) = (delivery.report.bytes, settled)
         }
       }
     }
@@ -190,5 +204,23 @@ extension Session {
     let frontier = there.frontier
     frontierThere.withLock { $0 = frontier }
     if frontier.replicas.contains(where: { frontier[$0] > max(before[$0], held[$0]) }) { changes.tell() }
+  }
+}
+
+extension Session.Attempt {
+  fileprivate mutating func note(_ cut: SegmentCutter.Cut, of replica: ReplicaID) {
+    var report = PushReport()
+    report.count(cut)
+    sent.append(Session.Sent(replica: replica, run: cut.run, report: report))
+  }
+}
+
+extension PushReport {
+  fileprivate mutating func add(_ other: PushReport) {
+    segments += other.segments
+    transactions += other.transactions
+    changes += other.changes
+    bytes += other.bytes
+    inflatedBytes += other.inflatedBytes
   }
 }

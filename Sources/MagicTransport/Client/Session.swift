@@ -20,8 +20,8 @@ final class Session: Sendable {
   let frontierThere = Locked(Frontier())
   /// What a pull has found, for the push that follows it, and then for the next exchange, if both sides were in step.
   let compared = Locked<Compared?>(nil)
-  /// Whether a push went well.
-  let hasDelivered = Locked(false)
+  /// Of a push in the session before, which the next one takes up.
+  let refused: Locked<Refused?>
   /// When it was last said what this database has, and whether there is more to say.
   let acknowledged = Locked((at: ContinuousClock.Instant?.none, isOwed: false))
   /// Whether the server is told the names of what is held. It ends the session if it holds others, and which is then found without.
@@ -29,9 +29,9 @@ final class Session: Sendable {
 
   init(
     _ text: String, _ hello: Hello, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox,
-    _ changes: ChangeSignal, _ room: Deadline, tellsNames: Bool
+    _ changes: ChangeSignal, _ room: Deadline, tellsNames: Bool, after refused: Locked<Refused?>
   ) async throws {
-    self.tellsNames = Locked(tellsNames)
+    (self.tellsNames, self.refused) = (Locked(tellsNames), refused)
     (self.text, self.outbound, self.mailbox, self.changes, self.room) = (text, outbound, mailbox, changes, room)
     try await Session.send(hello.frame, outbound, mailbox, room)
     let answer = try await mailbox.take()

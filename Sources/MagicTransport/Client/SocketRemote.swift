@@ -73,6 +73,7 @@ extension SocketRemote: Remote {
     let token = try options.token.map { try SecretFile.token($0) } ?? []
     // So often it comes to terms with branches of somebody's id, its own among them.
     var (forks, tellsNames, isRefused) = (SocketRemote.maxForks, true, false)
+    let refused = Locked(Session.Refused?.none)
     while true {
       do {
         try await magic.store.assureReplica()
@@ -81,7 +82,7 @@ extension SocketRemote: Remote {
         let (channel, program) = try await connect()
         defer { program?.end() }
         do {
-          return try await talk(hello, channel, tellsNames: tellsNames, body)
+          return try await talk(hello, channel, tellsNames: tellsNames, after: refused, body)
         } catch let error as MagicDataError where error.code == .unreachable {
           throw await program?.refusal(text, error) ?? error
         }
@@ -96,10 +97,11 @@ extension SocketRemote: Remote {
       } catch let forked as Session.Forked {
         guard forks > 0 else { throw forked.error }
         (forks, tellsNames) = (forks - 1, false)
-      } catch let refused as Session.Refused {
-        // It comes again and asks anew. What is refused then stays so.
-        guard !isRefused || !refused.isFirst else { throw refused.error }
+      } catch let error as Session.Refused {
+        // It comes again and asks anew. Several ids may become others' one after the other.
+        if isRefused { try await Task.sleep(for: .seconds(1)) }
         isRefused = true
+        refused.withLock { $0 = error }
       }
     }
   }
@@ -107,7 +109,8 @@ extension SocketRemote: Remote {
   private static let maxForks = 8
 
   private func talk<Result: Sendable>(
-    _ hello: Hello, _ channel: NIOAsyncChannel<Frame, Frame>, tellsNames: Bool, _ body: (any OpenRemote) async throws -> Result
+    _ hello: Hello, _ channel: NIOAsyncChannel<Frame, Frame>, tellsNames: Bool, after refused: Locked<Session.Refused?>,
+    _ body: (any OpenRemote) async throws -> Result
   ) async throws -> Result {
     let (mailbox, changes, silence, room) = (Mailbox(), ChangeSignal(), Deadline(), Deadline())
     let (text, connection) = (text, channel.channel)
@@ -125,7 +128,8 @@ extension SocketRemote: Remote {
             }
           }
           defer { group.cancelAll() }
-          return try await body(Session(text, hello, outbound, mailbox, changes, room, tellsNames: tellsNames))
+          return try await body(
+            Session(text, hello, outbound, mailbox, changes, room, tellsNames: tellsNames, after: refused))
         }
       }
     } catch let error as MagicDataError {

@@ -66,12 +66,13 @@ struct Listener: Sendable {
         if case .terminated = continuation.yield(channel) { return channel.close() }
         return channel.eventLoop.makeSucceededVoidFuture()
       }
-    let channel: any Channel
+    let found: (channel: any Channel, socket: FileIdentity?)
     do {
       switch endpoint {
       case .tcp(let host, let port), .tls(let host, let port):
-        channel = try await bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1).bind(host: host, port: port).get()
-      case .unix(let path): channel = try await bind(path, bootstrap)
+        let bootstrap = bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+        found = (try await bootstrap.bind(host: host, port: port).get(), nil)
+      case .unix(let path): found = try await bind(path, bootstrap)
       case .ssh: throw MagicDataError(.notFound, "\(endpoint.text) cannot be listened at")
       }
     } catch let error as MagicDataError {
@@ -79,11 +80,11 @@ struct Listener: Sendable {
     } catch {
       throw Listener.refusal(endpoint.text, error)
     }
+    let channel = found.channel
     channel.closeFuture.whenComplete { _ in continuation.finish() }
-    let socket = if case .unix(let path) = endpoint { FileIdentity(of: URL(fileURLWithPath: path)) } else { FileIdentity?.none }
     return Bound(
-      endpoint: endpoint.with(port: channel.localAddress?.port), channel: channel, socket: socket, connections: connections,
-      fault: fault, tls: tls)
+      endpoint: endpoint.with(port: channel.localAddress?.port), channel: channel, socket: found.socket,
+      connections: connections, fault: fault, tls: tls)
   }
 
   static func refusal(_ address: String, _ error: any Error) -> MagicDataError {
@@ -93,7 +94,9 @@ struct Listener: Sendable {
   }
 
   /// In a folder of its own, which nobody else may enter, until it has its mode: there is no moment at which others could connect.
-  private func bind(_ path: String, _ bootstrap: ServerBootstrap) async throws -> any Channel {
+  private func bind(
+    _ path: String, _ bootstrap: ServerBootstrap
+  ) async throws -> (channel: any Channel, socket: FileIdentity?) {
     let file = URL(fileURLWithPath: path)
     let folder = file.deletingLastPathComponent().appendingPathComponent(".s\(UInt32.random(in: 0 ... .max))")
     guard mkdir(folder.path, 0o700) == 0 else { throw DurableFile.failure("could not be made", file) }
@@ -110,13 +113,13 @@ struct Listener: Sendable {
       )
     }
     let channel = try await bootstrap.bind(unixDomainSocketPath: first.path).get()
-    guard chmod(first.path, 0o600) == 0, rename(first.path, path) == 0 else {
+    guard chmod(first.path, 0o600) == 0, let socket = FileIdentity(of: first), rename(first.path, path) == 0 else {
       let failure = DurableFile.failure("could not be made", file)
       unlink(first.path)
       try? await channel.close()
       throw failure
     }
-    return channel
+    return (channel, socket)
   }
 
   /// A socket at which nobody answers was left by who was killed.
@@ -161,8 +164,10 @@ struct Bound: Sendable {
   var text: String { endpoint.text }
 
   func close() async {
-    // As long as this listens nobody else takes the path, unless somebody has removed the file.
-    if case .unix(let path) = endpoint, FileIdentity(of: URL(fileURLWithPath: path)) == socket { unlink(path) }
+    // As long as this listens nobody else takes the path, unless somebody has removed the file; afterwards another's file may have got its number.
+    if case .unix(let path) = endpoint, channel.isActive, FileIdentity(of: URL(fileURLWithPath: path)) == socket {
+      unlink(path)
+    }
     try? await channel.close()
   }
 
@@ -174,10 +179,15 @@ struct Bound: Sendable {
   /// Closes it once nobody can come any more: the socket's file was removed, or another is in its place.
   private func watchSocket() async {
     guard case .unix(let path) = endpoint, let socket else { return }
-    while FileIdentity(of: URL(fileURLWithPath: path)) == socket {
+    let file = URL(fileURLWithPath: path)
+    var looks = 0
+    // Twice in a row, for who moves it away and back.
+    while looks < 2 {
       guard (try? await Task.sleep(for: .seconds(1))) != nil else { return }
+      // A share that does not answer for a moment says nothing of it.
+      let isGone = FileIdentity(of: file).map { $0 != socket } ?? (PieceReader.hindrance(to: file) == nil)
+      looks = isGone ? looks + 1 : 0
     }
-    guard !Task.isCancelled else { return }
     fault.withLock { $0 = "its file was removed or replaced" }
     try? await channel.close()
   }

@@ -128,7 +128,8 @@ extension Visit {
   // MARK: Contents
 
   func give(_ digits: String, from offset: Int, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
-    guard let file = try await house.served.contents([digits])[digits], let length = PieceReader.length(of: file) else {
+    let found = try await house.served.contents([digits], isThere: { try checkIsThere() })
+    guard let file = found[digits], let length = PieceReader.length(of: file) else {
       return try await send(.length(.content, nil), outbound)
     }
     try await send(.length(.content, length), outbound)
@@ -152,8 +153,10 @@ extension Visit {
       do {
         let content = try ArrivingContent(digits, in: inbox.contents)
         guard hasWaited else { return content }
-        let file = try await house.served.contents([digits])[digits] ?? (inbox.isDurable ? nil : inbox.contents.content(digits))
-        guard let file, PieceReader.length(of: file) == length else { return content }
+        let file = try await house.served.contents([digits], isThere: { try checkIsThere() })[digits]
+        var isHere = file.map { PieceReader.length(of: $0) == length } ?? false
+        if !isHere { isHere = try await isWaiting(digits, length, in: inbox) }
+        guard isHere else { return content }
         content.abandon()
         return nil
       } catch let error as MagicDataError where error.code == .busy && ContinuousClock.now - start < WireLimits.sameContent {
@@ -164,12 +167,18 @@ extension Visit {
     }
   }
 
+  /// Whether a content came whole that is not settled, of a session that has ended or of another one. What cannot be read, or is another, is sent anew.
+  private func isWaiting(_ digits: String, _ length: Int, in inbox: any Inbox) async throws -> Bool {
+    guard !inbox.isDurable else { return false }
+    let file = inbox.contents.content(digits)
+    return try await offPool { try PieceReader.length(of: file) == length && AssetContent.check(file, digits, {}) == nil }
+  }
+
   func receive(
     _ digits: String, _ length: Int, into inbox: any Inbox,
     _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async throws {
-    // What came whole, and was not settled before its session ended. Its hash is compared when it gets its name.
-    let isThere = !inbox.isDurable && PieceReader.length(of: inbox.contents.content(digits)) == length
+    let isThere = try await isWaiting(digits, length, in: inbox)
     guard !isThere, let content = try await arriving(digits, length, into: inbox) else {
       // Or somebody else has brought it meanwhile.
       inbox.received(digits)

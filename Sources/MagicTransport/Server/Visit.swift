@@ -99,9 +99,7 @@ final class Visit: Sendable {
   ) async throws -> ByteBuffer {
     deadline.set(WireLimits.silence)
     // Who is there and sends nothing holds up others that have the same.
-    guard let frame = try await next(&iterator, pongsCount: false) else {
-      throw WireError(.protocolViolation, "it ended within bytes")
-    }
+    guard let frame = try await next(&iterator, pongsCount: false) else { throw Gone() }
     deadline.clear()
     guard frame.kind == .data, 1...count ~= frame.body.readableBytes else {
       throw WireError(.protocolViolation, "\(count) bytes were to come, and a frame of kind \(frame.kind) did")
@@ -242,7 +240,7 @@ final class Visit: Sendable {
         await tellChange(outbound)
       case .which:
         let digits = try frame.which()
-        let files = try await house.served.contents(Set(digits))
+        let files = try await house.served.contents(Set(digits), isThere: { try checkIsThere() })
         try await send(.have(digits.map { digits in files[digits].flatMap { PieceReader.length(of: $0) } }), outbound)
       case .fetch:
         let (digits, offset) = try frame.content()

@@ -70,6 +70,7 @@ struct Apply: Command {
 
   func validate() throws {
     guard !sources.isEmpty else { throw ValidationError("name a source at least.") }
+    try checkInput(of: sources)
     guard seed == nil || isShuffled else { throw ValidationError("--seed goes with --shuffle.") }
     guard !sources.contains(where: { CommandDatabase.areSame($0, target.into) }) else {
       throw ValidationError("--into names a source, which is read until the end; name another path.")

@@ -47,6 +47,7 @@ struct Diff: Command {
     guard (other == nil) == (from != nil), other == nil || to == nil else {
       throw ValidationError("name either two sources, or one and --from with or without --to.")
     }
+    try checkInput(of: [source.address, other ?? ""])
   }
 
   func perform() async throws -> Outcome {

@@ -60,7 +60,8 @@ struct Log: Command {
       operation: (op ?? Twin.choice("OP"))?.listed)
     let listing = EntryListing(output)
     guard !follow || source.grows else {
-      throw ValidationError("\(source.path) is a file that does not grow; follow a database, a folder or a server.")
+      throw ValidationError(
+        "\(ShownName.text(source.path)) is a file that does not grow; follow a database, a folder or a server.")
     }
     let first = try await listing.print(source, selection)
     var report = first.report

@@ -154,9 +154,10 @@ struct Compact: Command {
         }
         for replica in database.waitsFor {
           // Who is expired is remembered, and heard once it pushes again.
-          let remedy = database.isBeyondMemory ? "nothing that is remembered; expire it" : "nothing; let it push, or expire it"
+          let nothing = database.isBeyondMemory ? "nothing that is remembered" : "nothing"
           lines.append(
-            "waits for replica \(replica), which has acknowledged \(remedy): magic-sync peers DB --expire \(replica)")
+            "waits for replica \(replica), which has acknowledged \(nothing); let it push, or expire it: magic-sync peers DB --expire \(replica)"
+          )
         }
         for (replica, transactions) in database.behind.sorted(by: { $0.key < $1.key }).prefix(Content.mostBehind) {
           lines.append(

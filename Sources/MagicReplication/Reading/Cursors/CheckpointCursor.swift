@@ -13,9 +13,10 @@ final class CheckpointCursor: TransactionCursor {
   private var isOver = false
   private var isBegun = false
 
-  init(_ file: CheckpointFile, _ window: JournalWindow, _ troubles: Troubles) {
+  /// - Parameter staysOpen: see `CheckpointReader`.
+  init(_ file: CheckpointFile, _ window: JournalWindow, _ troubles: Troubles, staysOpen: Bool) {
     (self.file, self.window, self.troubles) = (file, window, troubles)
-    reader = CheckpointReader(file)
+    reader = CheckpointReader(file, staysOpen: staysOpen)
   }
 
   func next() throws -> (transaction: Transaction, schema: SourceSchema)? {

@@ -213,8 +213,10 @@ import Testing
   /// K-16: what a pull has taken as a checkpoint stays missing, also once another pull has taken one.
   @Test func whatEachCheckpointStandsForStaysMissing() async throws {
     let (a, b) = (try Replica(folder["a"], folder["remote"], world), try Replica(folder["b"], folder["remote"], world))
+    var number = 0
     func push(_ count: Int) async throws {
-      for number in 0..<count {
+      for _ in 0..<count {
+        number += 1
         world.advance(5)
         try await a.magic.update(Note("n", "title \(number)"))
       }

@@ -95,7 +95,7 @@ import Testing
   }
 
   /// A pipe with a name is waited for until somebody writes to it, or who waits is interrupted.
-  @Test(.timeLimit(.minutes(2))) func aPipeWithANameIsWaitedFor() async throws {
+  @Test func aPipeWithANameIsWaitedFor() async throws {
     try await fixture.write("fine", to: "a", id: "n")
     try Tool.sync.run("push", path("a"), path("a.magicbundle"))
     try #require(mkfifo(path("pipe"), 0o600) == 0)

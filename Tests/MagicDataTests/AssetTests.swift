@@ -523,18 +523,26 @@ struct Film: MagicObject {
     let world = World(start: Int64(Date().timeIntervalSince1970 * 1_000) + 2 * 86_400_000)
     let location = DatabaseLocation(folder["papers.db"])
     try FileManager.default.createDirectory(at: location.assets, withIntermediateDirectories: false)
-    func leave(_ text: String) throws { try Data("?".utf8).write(to: location.assets.appendingPathComponent(name(text))) }
-    func write(_ text: String) async throws {
+    func leave(_ text: String) throws { try Data(text.utf8).write(to: location.assets.appendingPathComponent(name(text))) }
+    func work(_ body: (MagicData) async throws -> Void) async throws {
       let magic = MagicData(store: try Store(.file(location, mustExist: false), world.surroundings()))
-      try await magic.update(Paper(text, text))
+      try await body(magic)
       try await magic.close()
     }
+    func write(_ text: String) async throws { try await work { try await $0.update(Paper(text, text)) } }
+    func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: location.assets.path).sorted() }
     try leave("another")
     try await write("a")
     try leave("orphan")
     try await write("b")
-    let names = try FileManager.default.contentsOfDirectory(atPath: location.assets.path)
-    #expect(names.sorted() == [".others", name("another"), name("a"), name("b")].sorted())
+    #expect(try names() == [".others", name("another"), name("a"), name("b")].sorted())
+    // Nor once an object has named it and is gone.
+    try await write("another")
+    try await work { try await $0.removeAll(of: Paper.self) }
+    #expect(try names() == [".others", name("another")].sorted())
+    _ = try await MagicData.build(inPlaceOf: location) { try await $0.update(Paper("built", "built")) }
+    let hidden = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasPrefix(".magic-replaced") }
+    #expect(try hidden.map { try folder.contents()["\($0)/\(name("another"))"] } == [Data("another".utf8)])
   }
 
   // MARK: What goes away

@@ -410,6 +410,7 @@ import Testing
   private struct Page: MagicObject {
     @OptionMagicValue var mood: String? = Mood.now
     @MagicValue var number: Int = 1
+    @MagicValue var code: UUID = UUID()
     init() {}
   }
 
@@ -421,6 +422,7 @@ import Testing
     @MagicValue var page: Page = Page()
     @OptionMagicValue var last: Page? = Mood.now == nil ? nil : Page()
     @MagicValue var pages: [Page] = Mood.now == nil ? [] : [Page()]
+    @OptionMagicValue var more: [Page]? = nil
   }
 
   /// L-7: a default that is nil when its type is met, and a value later, is one all the same, in a default object as well.
@@ -432,6 +434,7 @@ import Testing
     first.last = Page()
     first.last?.number = 3
     first.pages = [Page(), Page()]
+    first.more = [Page()]
     try await magic.update(first)
     Mood.now = "merry"
     let second = Diary(name: "two")
@@ -439,16 +442,16 @@ import Testing
     try await magic.update(second)
     var stored = try await magic.object(of: Diary.self, primary: "d")
     #expect(stored.name == "two" && stored.mood == "calm" && stored.note == "n" && stored.page.mood == "dull")
-    #expect(stored.last?.number == 3 && stored.pages.count == 2)
-    #expect(try await magic.count(of: Page.self) == 4)
+    #expect(stored.last?.number == 3 && stored.pages.count == 2 && stored.more?.count == 1)
+    #expect(try await magic.count(of: Page.self) == 5)
     // What is set is, and what a memberwise `init` is given where the default is always nil.
-    let third = Diary(note: "m")
+    let third = Diary(note: "m", more: [])
     (third.id, third.mood) = ("d", "merry")
     third.page.number = 8
     try await magic.update(third)
     stored = try await magic.object(of: Diary.self, primary: "d")
     #expect(stored.note == "m" && stored.mood == "merry" && stored.page.number == 8 && stored.page.mood == "merry")
-    #expect(stored.last?.number == 3 && stored.pages.count == 2)
+    #expect(stored.last?.number == 3 && stored.pages.count == 2 && stored.more == nil)
     // A new object has all of them.
     let other = Diary()
     other.id = "e"

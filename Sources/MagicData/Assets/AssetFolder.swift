@@ -216,16 +216,16 @@ package final class AssetFolder: Sendable {
   }
 
   /// The names of what lay here before the database was made, and no sweep takes away.
-  private static let others = ".others"
+  static let others = ".others"
 
   /// Before a database is made: what lies here may be the only copies of one that was moved away.
   func noteOthers() throws {
     // Where nothing may be written nothing is swept either, and what may not be listed is not.
-    guard !has(AssetFolder.unfinished), access(url.path, W_OK) == 0, let names = try? all(), !names.isEmpty else { return }
+    guard access(url.path, W_OK) == 0, let names = try? all(), !names.isEmpty else { return }
     try DurableFile.write(Data(names.sorted().joined(separator: "\n").utf8), to: file(AssetFolder.others))
   }
 
-  private func others() throws -> Set<String> {
+  func others() throws -> Set<String> {
     do {
       let names = try DurableFile.read(file(AssetFolder.others), atMost: .max)
       return Set(String(decoding: names, as: UTF8.self).split(separator: "\n").map(String.init))

@@ -61,7 +61,8 @@ extension Store {
   private func settle(_ names: [String], _ db: Database) throws {
     // Where a file system ignores case, names that differ in that are of one file.
     let (schema, unsent) = (try StoredSchema(db), Set(try UnsentAssets(db).names.map { $0.lowercased() }))
-    let unnamed = Set(try names.filter { try !unsent.contains($0.lowercased()) && !schema.names($0, db) })
+    let kept = unsent.union(try assets.others().map { $0.lowercased() })
+    let unnamed = Set(try names.filter { try !kept.contains($0.lowercased()) && !schema.names($0, db) })
     func forget(_ name: String) throws {
       var delete = try SQL(db, Statements.deleteDroppedAsset)
       try delete.bind(name)

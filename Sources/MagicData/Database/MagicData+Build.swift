@@ -190,7 +190,9 @@ extension DatabaseLocation {
   /// What cannot be removed stays hidden, and nobody is harmed.
   private func removeAll() {
     for suffix in ["-wal", "-journal"] { unlink(beside(suffix).path) }
-    if hasAssets { try? FileManager.default.removeItem(at: assets) }
+    // Those of one that was moved away may be among them, and stay hidden.
+    guard hasAssets, access(assets.appendingPathComponent(AssetFolder.others).path, F_OK) != 0 else { return }
+    try? FileManager.default.removeItem(at: assets)
   }
 
   var hasAssets: Bool { FileManager.default.fileExists(atPath: assets.path) }

@@ -6,6 +6,8 @@ extension Instance {
   /// from that, nor one, or a memberwise one, that sets what has been another value from time to time.)
   func isDefault(_ index: Int, _ state: Storage.Property, _ fresh: FreshInstances) throws -> Bool {
     guard !state.isStored, state.edits == layout.initialEdits[index] else { return false }
+    // A content that has no name yet is compared when it has.
+    guard !state.slot.isUnnamed else { return false }
     let property = layout.properties[index]
     if try property.isVolatile || property.initial == state.slot.value() { return true }
     // An `init` has set it, or the default is another one by now.
@@ -28,14 +30,17 @@ extension Instance {
       let (isMade, isSame) = compare(pair)
       if isSame { return true }
       if isMade { mayVary = true }
-    } else if members.isEmpty {
-      return true
     }
     return mayVary && mayBeHeld
       && layout.varies(fresh) { instance in
         guard case .held(let later) = instance.state(index).slot else { return false }
-        // By itself if there was none before, or another number of them.
-        return property.initialObjects.map { compare(($0.0, later)).isSame } ?? false || compare((later, later)).isSame
+        if let pair = property.initialObjects, compare((pair.0, later)).isSame { return true }
+        // By itself if there was none before, or another number of them; beside one more what is another value each time shows.
+        return compare((later, later)).isSame
+          || fresh.instances(of: layout).contains { instance in
+            guard case .held(let other) = instance.state(index).slot else { return false }
+            return compare((later, other)).isSame
+          }
       }
   }
 

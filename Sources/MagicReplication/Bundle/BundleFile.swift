@@ -96,7 +96,7 @@ package enum BundleFile {
   /// - Parameter bind: runs when all is on the disk and nobody sees it yet; if it throws, everything is as it was.
   package static func write(_ remote: FolderRemote, to file: URL, _ bind: () async throws -> Void = {}) async throws {
     let target = place(file)
-    let (folder, prefix) = (target.deletingLastPathComponent(), ".\(target.lastPathComponent).")
+    let (folder, prefix) = (target.deletingLastPathComponent(), prefix(target.lastPathComponent))
     tidy(folder, prefix)
     let writer = try PieceWriter(
       named: folder.appendingPathComponent("\(prefix)\(UUID().uuidString.lowercased())\(suffix)"),
@@ -128,6 +128,13 @@ package enum BundleFile {
   }
 
   private static let suffix = ".tmp"
+
+  /// Of the temporary names of a bundle. A name may have 255 bytes.
+  private static func prefix(_ name: String) -> String {
+    var start = ""
+    for character in name where start.utf8.count < 160 { start.append(character) }
+    return ".\(start)."
+  }
 
   /// Those of a file that is there, for what takes its place.
   package static func permissions(of file: URL) -> mode_t? {

@@ -95,13 +95,17 @@ extension JournalSource {
     /// Whether what is renamed into the folder later has another time, and nobody is writing a file in its place.
     private let isRested: Bool
     private(set) var rested: [URL: OpenFile.State] = [:]
+    private let looked: ContinuousClock.Instant
+    /// Not every file system tells of a change within a folder.
+    private static let trust = Duration.seconds(10)
 
     init(in remote: FolderRemote, after last: Acknowledgements?) {
       folder = OpenFile.State(of: remote.acks)
-      if let last, last.isRested, last.folder == folder {
-        (isRested, rested) = (true, last.rested)
+      if let last, last.isRested, last.folder == folder, ContinuousClock.now - last.looked < Acknowledgements.trust {
+        (isRested, rested, looked) = (true, last.rested, last.looked)
         return
       }
+      looked = ContinuousClock.now
       let now = Date()
       var (files, isListed) = ([URL](), false)
       // If they cannot be listed, that is said by who reads them.

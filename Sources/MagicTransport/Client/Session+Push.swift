@@ -87,7 +87,7 @@ extension Session {
           try await settle(held)
           // What each settle costs grows with the database: where that takes longer than the link does, there is less to lose by a break.
           let settled = ContinuousClock.now
-          if settled - asked > asked - settledAt { mostBytes *= 2 }
+          if settled - asked > asked - settledAt { mostBytes = min(2 * mostBytes, WireLimits.mostUnsettledBytes) }
           (settledBytes, settledAt) = (delivery.report.bytes, settled)
         }
       }

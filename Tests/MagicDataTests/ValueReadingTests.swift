@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What reads a value runs within a read of its database, and cannot ask that for anything.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct ValueReadingTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct ValueReadingTests {
   private enum Old {
     struct Shell: MagicObject {
       @PrimaryMagicValue var id: String

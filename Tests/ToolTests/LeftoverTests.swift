@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(15))) func whatIsNoFileIsNoBundle() async throws {
+  @Test func whatIsNoFileIsNoBundle() async throws {
     try await write(1)
     let pipe = folder["p.magicbundle"].path
     try #require(mkfifo(pipe, 0o600) == 0)

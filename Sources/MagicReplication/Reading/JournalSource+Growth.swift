@@ -89,7 +89,7 @@ extension JournalSource {
   }
 
   /// What the acknowledgements in a folder are like: they say what else was put there, and what ids are closed. Each is renamed into its place (F-4), which changes
-  /// the folder that they are in, so that of many none is looked at until then.
+  /// the folder that they are in, so that of many none is looked at until then, or until they were not for a while.
   private struct Acknowledgements {
     private let folder: OpenFile.State?
     /// Whether what is renamed into the folder later has another time, and nobody is writing a file in its place.

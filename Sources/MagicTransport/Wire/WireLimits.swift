@@ -22,8 +22,9 @@ enum WireLimits {
   static let textBytes = 1_024
   /// Bytes of one that are read, and of an error's words that are shown.
   static let readTextBytes = 4 * textBytes
-  /// Bytes that a client sends to a peer before it has them settled: what a break costs, and more than the question does; and where settling takes longer than sending.
+  /// Bytes that a client sends to a peer before it has them settled: what a break costs, and more than the question does.
   static let unsettledBytes = 1 << 23
+  /// The most of them, where settling takes longer than sending.
   static let mostUnsettledBytes = 1 << 26
   /// Contents that are asked about at a time.
   static let contents = 10_000

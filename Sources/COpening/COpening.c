@@ -3,17 +3,44 @@
 #include "COpening.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #ifdef __APPLE__
 #include <malloc/malloc.h>
+#include <sys/attr.h>
+#include <sys/mount.h>
+#include <unistd.h>
 #else
+#include <fcntl.h>
 #include <malloc.h>
+#include <sys/vfs.h>
 #endif
 
 static _Thread_local COpenings openings;
 
 COpenings *c_openings(void) { return &openings; }
+
+static pthread_once_t watching = PTHREAD_ONCE_INIT;
+static pthread_key_t watched;
+static void (*_Nullable let_go)(COpenings *_Nonnull);
+
+static void end_thread(void *of_thread) {
+  COpenings *ended = of_thread;
+  // What is let go of may open others.
+  ended->isWatched = false;
+  let_go(ended);
+}
+
+static void watch(void) { pthread_key_create(&watched, end_thread); }
+
+void c_watch_end(COpenings *of_thread, void (*end)(COpenings *)) {
+  __atomic_store_n(&let_go, end, __ATOMIC_RELEASE);
+  pthread_once(&watching, watch);
+  of_thread->isWatched = pthread_setspecific(watched, of_thread) == 0;
+}
 
 size_t c_allocation_size(const void *start) {
 #ifdef __APPLE__
@@ -25,6 +52,9 @@ size_t c_allocation_size(const void *start) {
 
 // Other systems' preprocessors do not read the second condition.
 #ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 28)
+#define HAS_BIRTH
+#endif
 #if __GLIBC_PREREQ(2, 34)
 #define HAS_CLOSE_FROM
 #endif
@@ -38,4 +68,30 @@ int c_close_from(void *actions, int first) {
   (void)first;
   return ENOSYS;
 #endif
+}
+
+static uint64_t nanoseconds(int64_t seconds, int64_t rest) { return (uint64_t)seconds * 1000000000 + (uint64_t)rest; }
+
+bool c_file_birth(const char *path, uint64_t *born, uint64_t *volume) {
+  *born = *volume = 0;
+  struct statfs mounted;
+  if (statfs(path, &mounted) != 0) return false;
+#ifdef __APPLE__
+  // What statfs calls the volume is the number of the device there.
+  struct attrlist wanted = {.bitmapcount = ATTR_BIT_MAP_COUNT, .volattr = ATTR_VOL_INFO | ATTR_VOL_UUID};
+  struct __attribute__((packed)) {
+    uint32_t length;
+    uint64_t halves[2];
+  } found = {0};
+  if (getattrlist(mounted.f_mntonname, &wanted, &found, sizeof found, 0) == 0) *volume = found.halves[0] ^ found.halves[1];
+  struct stat status;
+  if (stat(path, &status) != 0) return false;
+  *born = nanoseconds(status.st_birthtimespec.tv_sec, status.st_birthtimespec.tv_nsec);
+#elif defined(HAS_BIRTH)
+  memcpy(volume, &mounted.f_fsid, sizeof *volume);
+  struct statx status;
+  if (statx(AT_FDCWD, path, 0, STATX_BTIME, &status) != 0 || !(status.stx_mask & STATX_BTIME)) return false;
+  *born = nanoseconds(status.stx_btime.tv_sec, status.stx_btime.tv_nsec);
+#endif
+  return *born != 0;
 }

@@ -22,11 +22,18 @@ package protocol Command: AsyncParsableCommand, Sendable {
   var output: OutputOptions { get }
   /// Whether standard output carries something else than results, which then go to standard error.
   var isOutputTaken: Bool { get }
+  /// What people are told of what it did, where it is interrupted.
+  var afterInterruption: String { get }
   func perform() async throws -> Outcome
 }
 
 extension Command {
   package var isOutputTaken: Bool { false }
+
+  package var afterInterruption: String {
+    LineWriter.hasWritten
+      ? "what was printed may be cut off, and all else is whole" : "everything is whole, and the next run begins anew"
+  }
 
   package func run() async throws {
     let name = Self.configuration.commandName ?? Self._commandName
@@ -41,7 +48,7 @@ extension Command {
       if outcome.status != .success { throw outcome.status }
     } catch  where error is Interrupted || error is CancellationError {
       let status = ExitCode(128 + ((error as? Interrupted)?.signal ?? SIGINT))
-      if !output.quiet { Terminal.say("interrupted; everything is whole, and the next run goes on from here") }
+      if !output.quiet { Terminal.say("interrupted; \(afterInterruption)") }
       output.failure(name, "cancelled", "interrupted", status, isOutputTaken)
       throw status
     } catch let error as MagicDataError {

@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import Foundation
+package import Foundation
 package import MagicData
 internal import MagicJournal
 package import MagicReplication
@@ -10,19 +10,45 @@ package struct CommandDatabase {
   private let location: DatabaseLocation
 
   package init(_ path: String) throws {
-    guard !path.isEmpty else { throw ValidationError("the database's path is empty.") }
-    location = DatabaseLocation(URL(fileURLWithPath: RemoteAddress.absolute(path)))
+    location = DatabaseLocation(try CommandDatabase.url(of: path))
     try location.checkIsNoRest()
+  }
+
+  /// Where an argument leads: a path, or a `file:` URL.
+  package static func url(of argument: String) throws -> URL {
+    guard !argument.isEmpty else { throw ValidationError("the database's path is empty.") }
+    do {
+      let path = try RemoteAddress.databasePath(argument)
+      if !argument.lowercased().hasPrefix("file:") { try checkIsNoScheme(argument) }
+      return URL(fileURLWithPath: path)
+    } catch let error as MagicDataError {
+      throw ValidationError(error.message + ".")
+    }
+  }
+
+  /// Who wrote a URL, or another machine's folder, would get a folder of that name here.
+  private static func checkIsNoScheme(_ argument: String) throws {
+    let first = String(argument.prefix { $0 != "/" })
+    let word = first.prefix { $0.isASCII && $0.isLetter }
+    guard word.count > 1, first.dropFirst(word.count).hasPrefix(":"), !FileManager.default.fileExists(atPath: first) else {
+      return
+    }
+    throw ValidationError(
+      "there is no \(first) here, and \(word): is no kind of database. A name with a colon is written ./\(argument).")
   }
 
   package var path: String { location.file.path }
 
+  /// Throws if the path cannot be a database's, whatever is there.
+  package func check() throws { try location.check() }
+
   /// Whether two paths mean one database, as far as names tell.
   package static func areSame(_ path: String, _ other: String) -> Bool {
+    // What can be no database's path is no other one's either.
     let files = [path, other].map { path in
-      DatabaseLocation(URL(fileURLWithPath: RemoteAddress.absolute(path))).file.resolvingSymlinksInPath()
+      (try? url(of: path)).map { url in DatabaseLocation(url).file.resolvingSymlinksInPath() }
     }
-    return files[0] == files[1]
+    return files[0] != nil && files[0] == files[1]
   }
 
   /// Whether there is a file; whether it is a database shows when it is opened.

@@ -48,17 +48,66 @@ package struct ConnectionOptions: ParsableArguments {
     guard (certificate == nil) == (key == nil) else { throw ValidationError("--cert and --key go together.") }
   }
 
-  package var options: SocketRemote.Options {
-    var options = SocketRemote.Options()
-    func file(_ path: String?, _ twin: String) -> URL? {
-      (path ?? Twin.text(twin)).map { URL(fileURLWithPath: RemoteAddress.absolute($0)) }
+  package var options: SocketRemote.Options { options(keeping: [:]) }
+
+  /// What a remote's name is to keep: what was given, with paths from the root. What the environment says goes on being asked for each time.
+  package var kept: [String: String] {
+    let given = given
+    let names = ConnectionOptions.groups.filter { group in group.contains { given[$0] != nil } }.joined()
+    return values([:]).filter { names.contains($0.key) }
+  }
+
+  /// An option of the command line that means nothing to a remote that is no server.
+  package var optionForServer: String? {
+    let given = given
+    return ConnectionOptions.groups.joined().first { $0 != "insecure" && given[$0] != nil }.map { "--\($0)" }
+  }
+
+  /// What counts together, by the names of options: how the server is known, and so on.
+  private static let groups = [["token-file"], ["ca", "fingerprint"], ["cert", "key"], ["insecure"]]
+
+  /// Of the command line.
+  private var given: [String: String] {
+    var given: [String: String?] = ["fingerprint": fingerprint, "insecure": isInsecure ? "" : nil]
+    for (name, path) in [("token-file", tokenFile), ("ca", authority), ("cert", certificate), ("key", key)] {
+      given[name] = path.map(RemoteAddress.absolute)
     }
-    options.token = file(tokenFile, "TOKEN_FILE")
-    options.authority = file(authority, "CA")
-    options.isInsecure = isInsecure || Twin.flag("INSECURE")
-    options.fingerprint = fingerprint ?? Twin.text("FINGERPRINT")
-    options.certificate = file(certificate, "CERT")
-    options.key = file(key, "KEY")
+    return given.compactMapValues { $0 }
+  }
+
+  /// Of the environment.
+  private static var twins: [String: String] {
+    var twins: [String: String?] = [
+      "fingerprint": Twin.text("FINGERPRINT"), "insecure": Twin.flag("INSECURE") ? "" : nil,
+    ]
+    for (name, twin) in [("token-file", "TOKEN_FILE"), ("ca", "CA"), ("cert", "CERT"), ("key", "KEY")] {
+      twins[name] = Twin.text(twin).map(RemoteAddress.absolute)
+    }
+    return twins.compactMapValues { $0 }
+  }
+
+  /// The command line goes before what a name keeps, and that before the environment, which may be meant for another server.
+  private func values(_ kept: [String: String]) -> [String: String] {
+    let (given, twins) = (given, ConnectionOptions.twins)
+    var values: [String: String] = [:]
+    for group in ConnectionOptions.groups {
+      let isKept = !group.contains { given[$0] != nil } && group.contains { kept[$0] != nil }
+      for name in group { values[name] = isKept ? kept[name] : given[name] ?? twins[name] }
+    }
+    return values
+  }
+
+  /// - Parameter kept: what the remote's name keeps.
+  package func options(keeping kept: [String: String]) -> SocketRemote.Options {
+    let values = values(kept)
+    var options = SocketRemote.Options()
+    func file(_ name: String) -> URL? { values[name].map { URL(fileURLWithPath: $0) } }
+    options.token = file("token-file")
+    options.authority = file("ca")
+    options.isInsecure = values["insecure"] != nil
+    options.fingerprint = values["fingerprint"]
+    options.certificate = file("cert")
+    options.key = file("key")
     // As git has it, and the same for every tool: the program that connects, and what it runs there.
     let environment = ProcessInfo.processInfo.environment
     func program(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }

@@ -29,6 +29,11 @@ package final class LineWriter: Sendable {
     try LineWriter.write(pending, to: STDOUT_FILENO)
   }
 
+  private static let written = Locked(false)
+
+  /// Whether there is anything on standard output.
+  static var hasWritten: Bool { written.withLock { $0 } }
+
   /// Writes all of `bytes`; where there is no room for them, that has its exit code. Where there will be, as in a pipe that somebody else has made non-blocking,
   /// it waits until there is, or the task is cancelled.
   package static func write(_ bytes: some ContiguousBytes, to descriptor: Int32) throws {
@@ -39,6 +44,7 @@ package final class LineWriter: Sendable {
         let number = errno
         if count > 0 {
           written += count
+          if descriptor == STDOUT_FILENO { LineWriter.written.withLock { $0 = true } }
         } else if number == EPIPE || number == EIO && LineWriter.isTerminal(descriptor) {
           // What goes beside the results ends nothing.
           guard descriptor != STDERR_FILENO else { return }

@@ -65,10 +65,17 @@ extension Program {
   }
 
   private static func checkCommand() throws {
-    let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
     var words = CommandLine.arguments.dropFirst()
     if words.first == "help" { words = words.dropFirst() }
-    guard let word = words.first, !word.hasPrefix("-"), !names.contains(word) else { return }
-    throw ValidationError("there is no command '\(word)'; the commands are \(names.joined(separator: ", ")).")
+    var (commands, above) = (Self.configuration.subcommands, "")
+    while let word = words.popFirst(), !word.hasPrefix("-"), !commands.isEmpty {
+      if let command = commands.first(where: { $0.configuration.commandName == word }) {
+        (commands, above) = (command.configuration.subcommands, "\(above)\(word) ")
+      } else {
+        let names = commands.compactMap { $0.configuration.commandName } + (above.isEmpty ? ["help"] : [])
+        guard !names.contains(word) else { return }
+        throw ValidationError("there is no command '\(above)\(word)'; the commands are \(names.joined(separator: ", ")).")
+      }
+    }
   }
 }

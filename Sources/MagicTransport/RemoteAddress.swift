@@ -18,7 +18,10 @@ public enum RemoteAddress: Sendable {
     if RemoteAddress.isServer(address) {
       self = .server(try RemoteAddress.reachable(address, options))
     } else {
-      let path = try RemoteAddress.path(of: address, "remote", "folder, a server (tcp:, tls:, unix:, ssh:)")
+      // Foundation takes ~ for a user's folder. The tools leave that to the shell.
+      let path =
+        address.hasPrefix("~")
+        ? address : try RemoteAddress.path(of: address, "remote", "folder, a server (tcp:, tls:, unix:, ssh:)")
       self = .folder(FolderRemote(URL(fileURLWithPath: path, isDirectory: true)))
     }
   }
@@ -36,7 +39,10 @@ public enum RemoteAddress: Sendable {
     return try path(of: address, "source", "database, a file, a folder")
   }
 
-  /// The same, or what a server has, which is fetched into a temporary database.
+  /// The path that is meant by a path or a `file:` URL of a database.
+  package static func databasePath(_ address: String) throws -> String { try path(of: address, "database", "path") }
+
+  /// The same as `source(at:)`, or what a server has, which is fetched into a temporary database.
   ///
   /// - Throws: also what a pull throws.
   package static func source(at address: String, options: SocketRemote.Options) async throws -> JournalSource {
@@ -56,10 +62,10 @@ public enum RemoteAddress: Sendable {
   }
 
   /// A path from the root, which the system follows as it would have followed this one: `..` behind a link is above what that leads to. `URL(fileURLWithPath:)`
-  /// would strike both out of a path that does not begin at the root.
+  /// would strike both out of a path that does not begin at the root, and take `~` for somebody's folder.
   package static func absolute(_ path: String) -> String {
     let working = FileManager.default.currentDirectoryPath
-    guard path.utf8.first != UInt8(ascii: "/"), !path.hasPrefix("~"), working.hasPrefix("/") else { return path }
+    guard path.utf8.first != UInt8(ascii: "/"), working.hasPrefix("/") else { return path }
     // There are no links in where a process works.
     var folders = working.split(separator: "/")
     var parts = path.split(separator: "/").filter { $0 != "." }

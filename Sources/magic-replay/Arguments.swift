@@ -108,11 +108,14 @@ extension [String] {
   /// What was given, or the twin of the option.
   func or(_ twin: String) -> [String] { isEmpty ? Twin.text(twin).map { [$0] } ?? [] : self }
 
-  /// The same of how ids of replicas begin. All of them begin with an empty text, as an unset variable of the shell gives it.
-  func replicas(or twin: String) throws -> [String] {
-    let replicas = or(twin).map { $0.lowercased() }
-    guard !replicas.contains("") else {
-      throw ValidationError("--replica takes a replica's id, or how that begins, and not ''.")
+  /// The same of how ids of replicas begin.
+  func replicas(or twin: String) throws -> [String] { try or(twin).replicas() }
+
+  /// How ids of replicas begin. All of them begin with an empty text, as an unset variable of the shell gives it, and none with what is no digit of one.
+  func replicas() throws -> [String] {
+    let replicas = map { $0.lowercased() }
+    for id in replicas where !(1...32 ~= id.utf8.count && id.allSatisfy { $0.isASCII && $0.isHexDigit }) {
+      throw ValidationError("--replica takes a replica's id, or how that begins, in hexadecimal digits, and not '\(id)'.")
     }
     return replicas
   }

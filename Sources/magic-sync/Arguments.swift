@@ -3,7 +3,6 @@ import Console
 import Foundation
 import MagicData
 import MagicReplication
-import MagicTransport
 
 struct RemoteArgument: ParsableArguments {
   @Argument(
@@ -17,13 +16,16 @@ struct RemoteArgument: ParsableArguments {
 
   var isPipe: Bool { address == "-" }
 
-  func place(in database: CommandDatabase, _ options: SocketRemote.Options) async throws -> RemotePlace {
-    try await RemotePlace.meant(by: address, in: database, options)
+  /// - Parameter isMade: whether the database is made if it is not there.
+  func place(
+    in database: CommandDatabase, _ connection: ConnectionOptions, isMade: Bool = false
+  ) async throws -> RemotePlace {
+    try await RemotePlace.meant(by: address, in: database, connection, isMade: isMade)
   }
 
   /// The same; `nil` if none is named, and the database knows none.
-  func placeIfAny(in database: CommandDatabase, _ options: SocketRemote.Options) async throws -> RemotePlace? {
-    try await RemotePlace.ifAny(meantBy: address, in: database, options)
+  func placeIfAny(in database: CommandDatabase, _ connection: ConnectionOptions) async throws -> RemotePlace? {
+    try await RemotePlace.ifAny(meantBy: address, in: database, connection)
   }
 }
 
@@ -68,33 +70,42 @@ struct AnewOption: ParsableArguments {
 extension RemotePlace {
   /// A name means what the database calls so; anything else is an address.
   static func meant(
-    by address: String?, in database: CommandDatabase, _ options: SocketRemote.Options = .init()
+    by address: String?, in database: CommandDatabase, _ connection: ConnectionOptions? = nil, isMade: Bool = false
   ) async throws -> RemotePlace {
-    guard let place = try await ifAny(meantBy: address, in: database, options) else {
-      throw MagicDataError(
-        .notFound, "no remote is named, and the database knows none; name one, or add it: magic-sync remote add DB origin URL")
+    guard let place = try await ifAny(meantBy: address, in: database, connection, isMade: isMade) else {
+      throw RemotePlace.noneIsNamed
     }
     return place
   }
 
+  static var noneIsNamed: MagicDataError {
+    MagicDataError(
+      .notFound, "no remote is named, and the database knows none; name one, or add it: magic-sync remote add DB origin URL")
+  }
+
   fileprivate static func ifAny(
-    meantBy address: String?, in database: CommandDatabase, _ options: SocketRemote.Options
+    meantBy address: String?, in database: CommandDatabase, _ connection: ConnectionOptions?, isMade: Bool = false
   ) async throws -> RemotePlace? {
     // What has a part above it, or a scheme, is no name.
     if let address, address == "-" || address.contains(where: { "/:".contains($0) }) {
-      return try RemotePlace(address, options)
+      return try RemotePlace(address, connection)
     }
-    guard database.exists else {
+    // One that has to be there says so itself.
+    if isMade, !database.exists {
+      try database.check()
       guard let address else {
         throw MagicDataError(
-          .notFound, "there is no database at \(database.path), which could have a remote with a name; name one")
+          .notFound,
+          "there is no database at \(database.path); check the path, or name the remote that one is to be made of")
       }
-      return try RemotePlace(address, options)
+      return try RemotePlace(address, connection)
     }
     let remotes = try await database.look { magic in try await magic.remotes() }
     if let address {
-      if let remote = remotes.first(where: { $0.name == address }) { return try RemotePlace(remote.address, options) }
-      let place = try RemotePlace(address, options)
+      if let remote = remotes.first(where: { $0.name == address }) {
+        return try RemotePlace(remote.address, connection, keeping: remote.options)
+      }
+      let place = try RemotePlace(address, connection)
       // A name that was mistyped is no folder to be made.
       if case .folder(let folder) = place, !remotes.isEmpty, !FileManager.default.fileExists(atPath: folder.folder.path) {
         throw MagicDataError(
@@ -113,6 +124,6 @@ extension RemotePlace {
         "the database knows several remotes (\(remotes.map(\.name).joined(separator: ", "))) and none of them is origin; name one"
       )
     }
-    return try RemotePlace(remote.address, options)
+    return try RemotePlace(remote.address, connection, keeping: remote.options)
   }
 }

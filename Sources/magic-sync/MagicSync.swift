@@ -8,7 +8,7 @@ struct MagicSync: Program {
     commandName: "magic-sync",
     abstract: "Keeps MagicData databases on several machines in step.",
     discussion: """
-      DB is a folder that holds a database, or a database file whose name ends in .sqlite, .sqlite3 or .db.
+      DB is a folder that holds a database, or a database file whose name ends in .sqlite, .sqlite3 or .db, as a path or a file: URL.
       REMOTE is a folder that all replicas reach, as a path or a file: URL; a server, as tcp://host:port, tls://host:port, unix:/path or ssh://host/path; a \
       .magicbundle file; - for a pipe; or a name that `remote add` gave.
 

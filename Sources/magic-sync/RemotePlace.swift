@@ -13,14 +13,22 @@ enum RemotePlace: Sendable {
   /// Standard input or output.
   case pipe
 
-  init(_ address: String, _ options: SocketRemote.Options) throws {
+  /// - Parameters:
+  ///   - connection: how a server is reached.
+  ///   - kept: what the remote's name keeps of that.
+  init(_ address: String, _ connection: ConnectionOptions? = nil, keeping kept: [String: String] = [:]) throws {
+    if let option = connection?.optionForServer, !RemoteAddress.isServer(address) {
+      throw ValidationError("\(option) is for a server, and \(address) is none.")
+    }
     guard address != "-" else {
       self = .pipe
       return
     }
     let meant: RemoteAddress
     do {
-      meant = try RemoteAddress(address, options: options)
+      // A shell has put a user's folder in the place of a ~ that stands for one.
+      let path = address.hasPrefix("~") ? "./\(address)" : address
+      meant = try RemoteAddress(path, options: connection?.options(keeping: kept) ?? SocketRemote.Options())
     } catch let error as MagicDataError where [.notFound, .value].contains(error.code) {
       // Nothing was looked for yet: it is no address, or no fingerprint.
       throw ValidationError(error.message)

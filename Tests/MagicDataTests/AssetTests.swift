@@ -432,6 +432,47 @@ struct Film: MagicObject {
     }
   }
 
+  /// All that belongs to a database is where its file is, also if that is yet to come: what lay beside the link, nobody would find by the file's own name.
+  @Test func aLinkToWhatIsNotThereYetIsTheDatabaseThatIsMadeThere() async throws {
+    for name in ["links", "real"] {
+      try FileManager.default.createDirectory(at: folder[name], withIntermediateDirectories: false)
+    }
+    for name in ["one.db", "two.db"] {
+      try FileManager.default.createSymbolicLink(atPath: folder["links/" + name].path, withDestinationPath: "../real/" + name)
+    }
+    let magic = try await MagicData(path: folder["links/one.db"])
+    try await magic.update(Paper("a", "x"))
+    let replica = try await magic.statistics().replica
+    try await magic.backup(to: folder["links/two.db"])
+    try await magic.close()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder["links"].path).sorted() == ["one.db", "two.db"])
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder["real"].path)
+    for name in ["one.db", "two.db"] {
+      #expect(names.contains(name + "-replica") && names.contains(name + ".files"), "\(names)")
+      #expect(DatabaseLocation(folder["real/" + name]).hasClearLog)
+    }
+    let real = try await MagicData(path: folder["real/one.db"])
+    #expect(try await real.object(of: Paper.self, primary: "a").text.value == "x")
+    #expect(try await real.statistics().replica == replica)
+    let copy = try await MagicData(path: folder["real/two.db"])
+    #expect(try await copy.object(of: Paper.self, primary: "a").text.value == "x")
+  }
+
+  /// An app and its extension start for the first time: what the one has placed by then is nobody's rest, and is cleared up one day.
+  @Test func whatIsPlacedWhileOthersOpenANewDatabaseIsItsOwn() async throws {
+    for round in 0..<20 {
+      let path = folder["new\(round)"]
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 0..<4 {
+          group.addTask { _ = try await MagicData(path: path).update(Paper("\(number)", "\(round) \(number)")) }
+        }
+        try await group.waitForAll()
+      }
+      #expect(try files("new\(round)").filter(AssetName.isValid).count == 4)
+      #expect(access(path.appendingPathComponent("files/" + AssetFolder.others).path, F_OK) != 0)
+    }
+  }
+
   /// Who named the file had them beside it.
   @Test func assetsOfAFormerVersionAreFoundWhereItKeptThem() async throws {
     try FileManager.default.createDirectory(at: folder["papers/default.sqlite3.files"], withIntermediateDirectories: true)

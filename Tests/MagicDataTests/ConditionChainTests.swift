@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -41,6 +42,66 @@ import Testing
       return
     }
     #expect((more.count, all.count) == (2, 3))
+  }
+
+  /// Within each other, so that no chain takes them together.
+  private static func nested(_ levels: Int, in column: MagicColumn<String>) -> MagicPredicate {
+    (0..<levels).reduce(column == "a") { (inner: MagicPredicate, level: Int) in
+      level % 2 == 0 ? inner && column != "b" : inner || column == "c"
+    }
+  }
+
+  /// What walks conditions goes down by calls: on Apple's systems a thread's stack has 512 KB.
+  @Test(arguments: [30, 98, 500, 10_000, 100_000]) func whatIsTooDeepIsRefused(levels: Int) async throws {
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(Book("a"))
+    let count: Result<Int, any Error> = await withCheckedContinuation { continuation in
+      let thread = Thread {
+        let query = magic.query(of: Book.self).where { ConditionChainTests.nested(levels, in: $0.title) }
+        continuation.resume(returning: Result { try magic.blocking.count(query) })
+      }
+      thread.stackSize = 512 * 1_024
+      thread.start()
+    }
+    switch count {
+    case .success(let count):
+      // SQLite's parser takes the first, and with some builds the second.
+      #expect(levels < MagicPredicate.deepest && count == 1)
+    case .failure(let error):
+      #expect(levels > 30 && (error as? MagicDataError)?.code == .tooLarge, "\(error)")
+    }
+  }
+
+  @Test func whatIsAskedOfMembersIsWithinTheRest() throws {
+    let fields = MagicFields<Work>()
+    let taken = fields.tags.contains { ConditionChainTests.nested(90, in: $0.name) }
+    _ = try taken.condition(on: fields.magicRoot)
+    let refused: [MagicPredicate] = [
+      fields.tags.contains { ConditionChainTests.nested(98, in: $0.name) },
+      fields.tags.allSatisfy { ConditionChainTests.nested(97, in: $0.name) },
+    ]
+    for predicate in refused {
+      let error = #expect(throws: MagicDataError.self) { try predicate.condition(on: fields.magicRoot) }
+      #expect(error?.code == .tooLarge)
+    }
+    // What is turned round twice is as it was.
+    let turned = (0..<1_000).reduce(taken) { (inner: MagicPredicate, _: Int) in !inner }
+    _ = try turned.condition(on: fields.magicRoot)
+  }
+
+  @Test(arguments: [8, 10_000]) func aWayLeadsOverEightRelationsAtLeast(relations: Int) async throws {
+    let magic = try await MagicData(path: folder["db"])
+    try await magic.update(Work("a", Writer("W")))
+    let query = magic.query(of: Work.self).where { work -> MagicPredicate in
+      var last = work
+      for _ in 0..<relations { last = last.sequel }
+      return last.title == "a"
+    }
+    guard relations > 8 else {
+      #expect(try await query.count() == 0)
+      return
+    }
+    await #expect { try await query.count() } throws: { ($0 as? MagicDataError)?.code == .tooLarge }
   }
 
   /// Two chains that go on from one have nothing of each other.

@@ -79,8 +79,16 @@ import Testing
       try db.execute(sql: "CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)")
     }
     try Data("x".utf8).write(to: folder["file"])
+    // SQLite keeps some texts otherwise there, and orders them otherwise (V-6).
+    var wide = Configuration()
+    wide.prepareDatabase { db in try db.execute(sql: "PRAGMA encoding = 'UTF-16le'") }
+    let encoding = try await DatabaseQueue(path: folder["wide.db"].path, configuration: wide).write { db in
+      try db.execute(sql: "CREATE TABLE theirs (a); DROP TABLE theirs")
+      return try String.fetchOne(db, sql: "PRAGMA encoding")
+    }
+    #expect(encoding == "UTF-16le")
     let before = try folder.contents()
-    for name in ["letter.db", "other.sqlite", "file"] {
+    for name in ["letter.db", "other.sqlite", "file", "wide.db"] {
       await #expect { _ = try await MagicData(path: folder[name]) } throws: { error in
         (error as? MagicDataError)?.code == .notADatabase && "\(error)".contains(name)
       }
@@ -94,6 +102,18 @@ import Testing
     await #expect { _ = try await MagicData(path: folder["db.sqlite"]) } throws: {
       ($0 as? MagicDataError)?.code == .incompatible
     }
+  }
+
+  /// What was changed by hand ends nothing.
+  @Test(arguments: [Int.min, -1, 0, Int.max]) func theBytesOfALookMayBeAny(bytes: Int) async throws {
+    let magic = try await MagicData(path: folder["db"])
+    let isDue = try await magic.store.write { db in
+      try DigestSchedule.looked(at: 0, hasDiffered: false, db)
+      let before = try DigestSchedule.isDue(at: 1, db)
+      try db.execute(sql: "UPDATE magic_look SET bytes = ?", arguments: [bytes])
+      return try [before, DigestSchedule.isDue(at: 1, db)]
+    }
+    #expect(isDue == [false, bytes < Int.max])
   }
 
   @Test func placesThatAreNoDatabasesAreNamed() async throws {

@@ -306,6 +306,61 @@ import Testing
     #expect(try await reopened.count(of: Settings.self) == 2)
   }
 
+  private struct Essay: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var title: String = ""
+    @MagicValue var made: UUID = UUID()
+    @MagicValue var stars: Int = 0
+    @MagicValue var themes: [Theme] = []
+  }
+
+  private struct Poster: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var title: String = ""
+    @MagicValue var cover: MagicAsset<String> = MagicAsset(value: UUID().uuidString)
+  }
+
+  /// L-7: what a database has held is set, though it is equal to a default: a remove makes a default of nothing.
+  @Test(arguments: [false, true]) func whatWasRemovedIsNoDefault(isRolledBack: Bool) async throws {
+    let made = Essay(title: "one")
+    made.id = "p"
+    try await magic.update(made)
+    let fetched = try await magic.object(of: Essay.self, primary: "p")
+    try await magic.remove(fetched)
+    let other = Essay(title: "two", stars: 5)
+    (other.id, other.themes) = ("p", [Theme("a")])
+    try await magic.update(other)
+    if isRolledBack {
+      struct Stop: Error {}
+      let magic = magic
+      await #expect(throws: Stop.self) {
+        try await magic.transaction { tx in
+          try await tx.update(fetched)
+          throw Stop()
+        }
+      }
+    }
+    try await magic.update(fetched)
+    let stored = try await magic.object(of: Essay.self, primary: "p")
+    #expect(stored.title == "one" && stored.made == made.made && stored.stars == 0 && stored.themes.isEmpty)
+  }
+
+  /// L-7.
+  @Test func aContentThatIsAnotherOneEachTimeIsForNewObjects() async throws {
+    let first = Poster(title: "one")
+    first.id = "p"
+    try await magic.update(first)
+    let second = Poster(title: "two")
+    second.id = "p"
+    try await magic.update(second)
+    let stored = try await magic.object(of: Poster.self, primary: "p")
+    #expect(stored.title == "two" && stored.cover.value == first.cover.value)
+    let third = Poster()
+    (third.id, third.cover) = ("p", MagicAsset(value: "set"))
+    try await magic.update(third)
+    #expect(try await magic.object(of: Poster.self, primary: "p").cover.value == "set")
+  }
+
   private struct Entry: MagicObject {
     /// A day, a setting: equal in instances that are made one after the other, and another one later.
     nonisolated(unsafe) static var today = 1

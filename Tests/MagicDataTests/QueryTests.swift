@@ -495,6 +495,18 @@ import Testing
     #expect(try await query.where { $0.bytes == content && $0.address == link }.count() == 1)
   }
 
+  /// Of an enum without cases there is no example.
+  @Test func listsOfWhatHasNoValueAreRefusedAsOthersAre() async throws {
+    let vacant = Vacant()
+    vacant.id = "v"
+    try await magic.update(vacant)
+    let query = magic.query(of: Vacant.self)
+    await #expect { try await query.sorted(by: \.nobody).count() } throws: { error in
+      (error as? MagicDataError)?.code == .query && "\(error)".contains("$0.$nobody")
+    }
+    #expect(try await query.where { $0.$nobody == [] }.count() == 1)
+  }
+
   @Test func rangesWithOneEndAreAsked() async throws {
     try await shelve([Book("a", pages: 10), Book("b", pages: 20), Book("c", pages: 30)])
     let query = magic.query(of: Book.self).sorted(by: \.title)
@@ -650,5 +662,19 @@ private struct Touchy: MagicObject {
   var unless0: Int { a == 0 ? 5 : a }
   var atMost: Int { min(a, 1_000) }
   var atLeast: Int { max(a, 10) }
+  init() {}
+}
+
+private enum Nobody: Codable {
+  init(from decoder: any Decoder) throws {
+    throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "there is nobody"))
+  }
+
+  func encode(to encoder: any Encoder) throws {}
+}
+
+private struct Vacant: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var nobody: [Nobody] = []
   init() {}
 }

@@ -19,6 +19,16 @@ import Testing
     #expect(try Zlib.deflate(bytes) == packed, "the same bytes, whichever thread was first")
   }
 
+  /// One at a time has threads beside its own; what those who come meanwhile write is the same.
+  @Test func whoPacksBesideOthersWritesTheSame() async throws {
+    let bytes = (0..<4 * ZlibTests.block).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) }
+    let alone = try Zlib.deflate(bytes)
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      for _ in 0..<6 { group.addTask { try Zlib.deflate(bytes) == alone } }
+      for try await isSame in group { #expect(isSame) }
+    }
+  }
+
   /// The end of a stream is told from one that was cut there, wherever a block ends.
   @Test func aStreamOfBlocksThatIsCutIsRefused() throws {
     let bytes = (0..<2 * ZlibTests.block).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) }

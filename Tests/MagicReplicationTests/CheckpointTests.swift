@@ -252,19 +252,20 @@ import Testing
     }
   }
 
-  /// Names below a floor are gone; what they come to is not, and shows that what is held is not all covered.
-  @Test func whoHoldsACopysTransactionsBelowTheFloorKeepsThem() async throws {  // L-11, L-20, L-25
+  /// Names below a floor are gone; what they come to is not, and shows that what is held is not all covered: of short entries, and of those that are read twice.
+  @Test(arguments: [1, 300_000])
+  func whoHoldsACopysTransactionsBelowTheFloorKeepsThem(length: Int) async throws {  // L-11, L-20, L-25
     let (a, b) = try await twoWithHistory(3)
     try await a.magic.close()
     try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
     try claimMark(of: folder["copy"])
     let copy = try replica("copy", "elsewhere")
-    try await copy.magic.update(Note("x", "of the copy"))
+    for number in 0..<4 { try await copy.magic.update(Note("x", "\(number)" + String(repeating: "x", count: length))) }
     try await copy.replicator.push()
     let c = try replica("c", "elsewhere")
     try await c.replicator.pull()
     let again = try replica("a")
-    for number in 0..<5 { try await write(again, "later \(number)") }
+    for number in 0..<8 { try await write(again, "later \(number)") }
     try await again.replicator.sync()
     try await b.replicator.sync()
     try await again.replicator.compact()

@@ -323,6 +323,48 @@ import Testing
     #expect(try await a.magic.statistics().entries == 2 + 5)
   }
 
+  /// K-2, K-3: entries that come to more than a mebibyte are read twice, and others held for the second look.
+  @Test func asMuchIsKeptOfALongHistoryAsOfAShortOne() async throws {
+    var kept: [[Int]] = []
+    for length in [1, 300_000] {
+      let remote = folder["remote-\(length)"]
+      let a = try Replica(folder["a-\(length)"], remote, world)
+      func write(_ numbers: Range<Int>, stars: Int? = nil) async throws {
+        for number in numbers {
+          let note = Note("n", "\(number)" + String(repeating: "x", count: length))
+          if let stars { note.stars = stars }
+          try await a.magic.update(note)
+        }
+      }
+      let note = Note("n", "first")
+      note.mood = "calm"
+      try await a.magic.update(contentsOf: [note, Note("short", "stays")])
+      try await write(1..<4)
+      try await a.magic.remove(Note("n", ""))
+      try await write(4..<6)
+      try await write(6..<7, stars: 3)
+      try await write(7..<10)
+      world.advance(100_000)
+      try await write(10..<13)
+      let before = try await (Dump(a.magic), a.magic.digest())
+      let planned = try await a.magic.compact(keeping: .seconds(60), isDryRun: true)
+      let report = try await a.magic.compact(keeping: .seconds(60))
+      #expect((planned.entries, planned.keptEntries) == (report.entries, report.keptEntries))
+      #expect(planned.keptBytes == report.keptBytes)
+      kept.append([report.entries, report.keptEntries])
+      #expect(try await a.magic.statistics().entries == report.keptEntries + 3)
+      #expect(try await Dump(a.magic) == before.0)
+      #expect(try await a.magic.digest() == before.1)
+      #expect(try await DatabaseCheck(a.magic).faults == [])
+      #expect(try await a.replicator.push().checkpoints == 1)
+      let b = try Replica(folder["b-\(length)"], remote, world)
+      #expect(try await b.replicator.pull().checkpoints == 1)
+      try await expectEqual([a, b])
+    }
+    #expect(kept[0][0] == 2 + 3 + 1 + 6)
+    #expect(kept[0] == kept[1])
+  }
+
   /// A late edit by who did not know of a remove brings the object back with everything, also where its history was given up (L-6, L-17, H-11, K-4).
   @Test func aLateEditFindsEverythingOfARemovedObject() async throws {
     let (a, b, c) = (try replica("a"), try replica("b"), try replica("c"))

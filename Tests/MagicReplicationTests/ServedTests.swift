@@ -161,6 +161,70 @@ import Testing
     }
   }
 
+  /// W-14: who asks for many contents and goes has only a part of them looked for.
+  @Test func whoHasGoneHasNoMoreContentsLookedFor() async throws {
+    let remote = FolderRemote(folder["remote"])
+    let digits = (0..<1_200).map { SHA256.hash(Array("\($0)".utf8)).hexadecimal }
+    let there = stride(from: 0, to: digits.count, by: 100).map { digits[$0] }
+    for digits in there {
+      let file = remote.content(digits)
+      try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data("content".utf8).write(to: file)
+    }
+    let served = ServedFolder(remote)
+    #expect(try await Set(served.contents(Set(digits)).keys) == Set(there))
+    let asked = Locked(0)
+    await #expect(throws: CancellationError.self) {
+      try await served.contents(
+        Set(digits),
+        isThere: {
+          let count = asked.withLock { count in
+            count += 1
+            return count
+          }
+          if count == 2 { throw CancellationError() }
+        })
+    }
+    #expect(asked.withLock { $0 } == 2)
+  }
+
+  /// H-32, W-7: however many take a large segment of a peer, and however slowly, it is one file, of which nothing is left behind; a small one is each client's own.
+  @Test func aLargeSegmentIsOneFileForAllWhoTakeIt() async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    try await replica.magic.update(Note("1", (0..<20_000).map { _ in UUID().uuidString }.joined()))
+    try await replica.magic.update(Note("2", "small"))
+    let (dataSet, own, anew) = try await replica.magic.store.read { db in
+      let state = try DatabaseState(db)
+      let cutter = SegmentCutter(dataSet: state.dataSet, writer: state.replica, journal: try JournalReader(db))
+      return (state.dataSet, state.replica, try cutter.cutNow(state.replica, 1...2))
+    }
+    let served = ServedDatabase(replica.magic)
+    func taken(after frontier: Frontier) async throws -> [ServedSegment] {
+      let all = Locked<[ServedSegment]>([])
+      _ = try await served.segments(dataSet, after: frontier) { segment in all.withLock { $0.append(segment) } }
+      return all.withLock { $0 }
+    }
+    func file(of segments: [ServedSegment]) -> OpenFile? {
+      guard segments.count == 1, case .file(let file) = segments[0].body else { return nil }
+      return file
+    }
+    let (first, second) = (try await taken(after: Frontier()), try await taken(after: Frontier()))
+    let one = try #require(file(of: first))
+    #expect(file(of: second) === one)
+    let bytes = try one.bytes(at: 0, one.length)
+    #expect(bytes == anew?.bytes)
+    #expect(first[0].name == anew?.name && first[0].header == Array(bytes[..<SegmentHeader.length]))
+    #expect(!FileManager.default.fileExists(atPath: one.url.deletingLastPathComponent().path))
+    var frontier = Frontier()
+    frontier[own] = 1
+    let small = try await taken(after: frontier)
+    #expect(small.count == 1 && file(of: small) == nil)
+    // Who has gone while others were served has nothing made.
+    await #expect(throws: CancellationError.self) {
+      try await served.segments(dataSet, after: Frontier(), isThere: { throw CancellationError() }, { _ in })
+    }
+  }
+
   /// W-14, H-38: contents of a session that ended before it settled get their names with the next one, whoever's it is. Those that cannot be read are in nobody's way.
   @Test func contentsThatWereLeftGetTheirNames() async throws {
     let a = try Replica(folder["a"], folder["remote"], world)

@@ -453,6 +453,84 @@ import Testing
     #expect(shown.withLock { $0 } == [2])
   }
 
+  /// F-10, J-33: who has not heard that an id is closed goes on under it. What of that nobody has taken yet is no part of what is shown without a database, which is said; and it waits to be pulled.
+  @Test func whatNobodyHasTakenOfAClosedIdIsSaid() async throws {
+    let (original, copy) = try await makeBranches()
+    let third = try open("third", "side")
+    try await third.replicator.pull()
+    let remote = FolderRemote(folder["remote"])
+    let other = MagicReplicator(third.magic, remote: remote)
+    try await other.sync()
+    let before = try segments(of: "side")
+    try await write("late", by: copy)
+    try await copy.replicator.push()
+    let late = try Set(segments(of: "side")).subtracting(before)
+    try #require(late.count == 1)
+    for name in late {
+      try FileManager.default.copyItem(at: folder["side/segments/" + name], to: folder["remote/segments/" + name])
+    }
+    func rebuilt() async throws -> (report: RebuildReport, notes: Int) {
+      let magic = try await MagicData(type: .temporary)
+      let report = try await magic.rebuild(from: [.folder(remote)], RebuildPlan())
+      return (report, try await magic.object(of: Note.self).count)
+    }
+    let (lacking, notes) = try await rebuilt()
+    #expect(notes == 7)
+    #expect(lacking.read.unread.map(\.code) == [.fork] && !lacking.holdsAll, "\(lacking)")
+    #expect(lacking.read.unread.allSatisfy { file in late.contains { file.path.hasSuffix($0) } }, "\(lacking)")
+    let check = try FolderCheck(remote)
+    #expect(check.damaged.isEmpty && check.gaps.count == 1, "\(check)")
+    let waiting = try await other.status()
+    #expect(waiting.inBranches == 1 && !waiting.isInStep)
+    // Once somebody has taken it, it stands under another id.
+    try await other.sync()
+    #expect(try await other.status().inBranches == 0)
+    let (whole, all) = try await rebuilt()
+    #expect(all == 8)
+    #expect(whole.read.isComplete, "\(whole)")
+    #expect(try FolderCheck(remote).gaps.isEmpty)
+    // Also where a checkpoint stands for it, beside all files of the branch.
+    for name in try Set(segments(of: "side")).subtracting(segments(of: "remote")) {
+      try FileManager.default.copyItem(at: folder["side/segments/" + name], to: folder["remote/segments/" + name])
+    }
+    for _ in 0..<3 {
+      for magic in [original.magic, copy.magic, third.magic] { try await MagicReplicator(magic, remote: remote).sync() }
+    }
+    try await other.compact()
+    let (kept, left) = try await rebuilt()
+    #expect(left == 8)
+    #expect(kept.read.isComplete, "\(kept)")
+  }
+
+  /// F-22: who has not taken a branch that ends where its id was closed deletes no content that it alone names.
+  @Test func contentsOfABranchThatNobodyHasTakenStay() async throws {
+    let replica = try #require(ReplicaID(try await makeOriginal()))
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    let (original, copy, third) = try (open("a"), open("copy", "side"), open("third"))
+    world.advance(5)
+    try await copy.magic.update(Photo("p", "x"))
+    try await copy.replicator.push()
+    try await write("first", by: original)
+    for _ in 0..<2 {
+      try await settle([original, third])
+      for replica in [original, third] { try await replica.magic.compact() }
+    }
+    let floor = try await third.magic.store.read { db in try JournalReader(db).floor()[replica]?.sequence }
+    try #require(floor == 3)
+    try await third.magic.store.write { [store = third.magic.store] db in try store.close([replica: 3], db) }
+    for name in try FileManager.default.subpathsOfDirectory(atPath: folder["side"].path)
+    where name.hasSuffix(".segment") || name.hasPrefix("assets/") && name.utf8.count > 64 {
+      let file = folder["remote/" + name]
+      try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try FileManager.default.copyItem(at: folder["side/" + name], to: file)
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSinceNow: -40 * 86_400)], ofItemAtPath: file.path)
+    }
+    #expect(try await third.replicator.compact().folder.contents == 0)
+    try await third.replicator.pull()
+    #expect(try await third.magic.object(of: Photo.self, primary: "p").content?.load() == "x")
+  }
+
   /// K-6, J-31: what another process has moved to another id meanwhile is not acknowledged where it was, but with the next push.
   @Test func whatWasMovedMeanwhileIsNotAcknowledged() async throws {
     let a = try open("a")

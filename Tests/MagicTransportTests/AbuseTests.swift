@@ -193,6 +193,47 @@ import Testing
     try await place.stop()
   }
 
+  /// H-32, W-7: many who take a large segment of a peer, and do not read, hold up nobody who comes, and get the same bytes.
+  @Test func manyWhoTakeALargeSegmentHoldUpNobody() async throws {
+    let place = try await Place(.peer)
+    let text = (0..<200_000).map { _ in UUID().uuidString }.joined()
+    let served = try #require(place.served)
+    try await served.update(Note("1", text))
+    let port = try #require(place.server).port
+    func greeted(_ number: UInt8) async throws -> RawSocket {
+      let socket = try RawSocket(port: port)
+      socket.send(RawSocket.hello(replica: number))
+      let welcome = try #require(await socket.frame())
+      #expect(welcome.kind == 0x81)
+      return socket
+    }
+    let start = ContinuousClock.now
+    var pulling: [RawSocket] = []
+    for number in 1...12 {
+      pulling.append(try await greeted(UInt8(number)))
+      pulling[number - 1].send(RawSocket.frame(4, [0]))
+    }
+    let last = try await greeted(13)
+    #expect(ContinuousClock.now - start < .seconds(40))
+    func segment(_ socket: RawSocket) async -> [UInt8] {
+      var bytes: [UInt8] = []
+      while let frame = await socket.frame(), frame.kind != 0x84 {
+        // PING may come between any two.
+        if frame.kind != 0x8d { bytes += frame.body }
+      }
+      return bytes
+    }
+    let first = await segment(pulling[0])
+    let header = try SegmentHeader(Array(first.dropFirst(16).prefix(SegmentHeader.length)))
+    #expect(header.storedLength > 1 << 20 && first.count == 16 + SegmentHeader.length + header.storedLength)
+    for socket in pulling.dropFirst() {
+      let isSame = await segment(socket) == first
+      #expect(isSame)
+    }
+    withExtendedLifetime(last) {}
+    try await place.stop()
+  }
+
   /// Those who say nothing are let go of before those who want something.
   @Test func manySilentConnectionsKeepNobodyOut() async throws {
     let place = try await Place(.hub)

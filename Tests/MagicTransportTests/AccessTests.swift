@@ -21,6 +21,12 @@ import Testing
     return folder[name]
   }
 
+  /// Another file in the place of one, as `mv` puts it there.
+  private func replace(_ name: String, _ text: String, mode: Int = 0o600) throws {
+    let file = try secret("\(name).new", text, mode: mode)
+    try #require(rename(file.path, folder[name].path) == 0)
+  }
+
   private func server(_ tokens: String) async throws -> RunningServer {
     var options = RunningServer.quiet
     options.tokens = try secret("tokens", tokens)
@@ -44,6 +50,109 @@ import Testing
     }
     #expect(!FileManager.default.fileExists(atPath: folder["hub"].path))
     try await replicator(a, server, "full-rights").push()
+    try await server.stop()
+  }
+
+  /// W-3: the tokens are those of the file, also while the server runs. One with which it would not start changes nothing.
+  @Test func aTokenThatIsTakenOutLetsNobodyIn() async throws {
+    let server = try await server("one a readwrite\ntwo b readwrite\n")
+    let (a, b, c) = (
+      try await MagicData(path: folder["a"]), try await MagicData(path: folder["b"]), try await MagicData(path: folder["c"])
+    )
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "one").push()
+    try replace("tokens", "two b readwrite\nthree c readwrite\n")
+    let gone = try replicator(a, server, "one")
+    await expectCode(.unauthorized, naming: "not known") { try await gone.pull() }
+    #expect(try await replicator(b, server, "two").pull().transactions == 1)
+    #expect(try await replicator(c, server, "three").pull().transactions == 1)
+    for (text, mode) in [("\n", 0o600), ("four d reader\n", 0o600), ("four\n", 0o644)] {
+      try replace("tokens", text, mode: mode)
+      try await replicator(b, server, "two").pull()
+    }
+    try FileManager.default.removeItem(at: folder["tokens"])
+    try await replicator(b, server, "two").pull()
+    try replace("tokens", "four\n")
+    let late = try replicator(b, server, "two")
+    await expectCode(.unauthorized, naming: "not known") { try await late.pull() }
+    try await server.stop()
+  }
+
+  /// W-3: a link leads to the tokens, as where they are mounted, and leads elsewhere once they are others.
+  @Test func tokensBehindALinkAreReadAnew() async throws {
+    for (name, text) in [("old", "one a readwrite\n"), ("new", "two a readwrite\n")] {
+      try FileManager.default.createDirectory(at: folder[name], withIntermediateDirectories: false)
+      _ = try secret("\(name)/tokens", text)
+    }
+    try FileManager.default.createSymbolicLink(atPath: folder["current"].path, withDestinationPath: "old")
+    try FileManager.default.createSymbolicLink(atPath: folder["tokens"].path, withDestinationPath: "current/tokens")
+    var options = RunningServer.quiet
+    options.tokens = folder["tokens"]
+    let server = try await RunningServer(
+      MagicServer(folder: FolderRemote(folder["hub"]), at: ["tcp://127.0.0.1:0"], options: options))
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "one").push()
+    try FileManager.default.createSymbolicLink(atPath: folder["next"].path, withDestinationPath: "new")
+    try #require(rename(folder["next"].path, folder["current"].path) == 0)
+    try await replicator(a, server, "two").pull()
+    let gone = try replicator(a, server, "one")
+    await expectCode(.unauthorized, naming: "not known") { try await gone.pull() }
+    try await server.stop()
+  }
+
+  /// W-3: who is in is asked for the token again with each frame.
+  @Test func aSessionEndsWithItsToken() async throws {
+    let server = try await server("one a readwrite\ntwo b readwrite\nthree c read\n")
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "one").push()
+    var sockets: [RawSocket] = []
+    for (number, token) in ["one", "two", "three"].enumerated() {
+      let socket = try RawSocket(port: server.port)
+      socket.send(RawSocket.hello(replica: UInt8(number + 7), token: token))
+      #expect(await socket.frame()?.kind == 0x81)
+      socket.send(RawSocket.frame(3, [0]))
+      #expect(await socket.frame()?.kind == 0x83)
+      sockets.append(socket)
+    }
+    try replace("tokens", "two b read\nthree c read\n")
+    for (socket, code) in zip(sockets, [UInt8(3), 9]) {
+      socket.send(RawSocket.frame(3, [0]))
+      let answer = await socket.frame()
+      #expect(answer?.kind == 0xff && answer?.body.first == code, "\(String(describing: answer))")
+    }
+    sockets[2].send(RawSocket.frame(3, [0]))
+    #expect(await sockets[2].frame()?.kind == 0x83)
+    try await server.stop()
+  }
+
+  /// H-42: a certificate lasts shorter than its server. One that does not go with the key, and none, change nothing.
+  @Test func aRenewedCertificateIsShown() async throws {
+    let (first, second) = (try TestCertificate(), try TestCertificate())
+    func put(_ name: String, _ file: URL) throws { try replace(name, String(contentsOf: file, encoding: .utf8)) }
+    try put("cert", first.file)
+    try put("key", first.key)
+    var options = RunningServer.quiet
+    (options.certificate, options.key) = (folder["cert"], folder["key"])
+    let server = try await RunningServer(
+      MagicServer(folder: FolderRemote(folder["hub"]), at: ["tls://127.0.0.1:0"], options: options))
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    func trusting(_ certificate: TestCertificate) throws -> MagicReplicator {
+      var options = SocketRemote.Options()
+      options.authority = certificate.file
+      return MagicReplicator(a, remote: try SocketRemote(server.address, options: options))
+    }
+    try await trusting(first).push()
+    try put("cert", second.file)
+    try await trusting(first).push()
+    try put("key", second.key)
+    try await trusting(second).push()
+    let late = try trusting(first)
+    await expectCode(.unauthorized, naming: "not trusted") { try await late.push() }
+    try FileManager.default.removeItem(at: folder["cert"])
+    try await trusting(second).push()
     try await server.stop()
   }
 
@@ -345,6 +454,18 @@ import Testing
     options.token = try secret("token", "word\n")
     let open = MagicReplicator(magic, remote: try SocketRemote("tcp://192.0.2.1:1", options: options))
     await expectCode(.notAllowed, naming: "--insecure") { try await open.pull() }
+  }
+
+  /// Also however this machine's own address is written; what only looks so is another's.
+  @Test(arguments: [
+    ("LOCALHOST", true), ("127.9.9.9", true), ("[0:0:0:0:0:0:0:1]", true), ("[::ffff:127.0.0.1]", true), ("[::1%25lo]", true),
+    ("[::ffff:192.0.2.1]", false), ("[::2]", false), ("[::127.0.0.1]", false), ("127.0.0.1.example.org", false),
+  ]) func aLoopbackAddressIsKnown(host: String, isOwn: Bool) async throws {
+    let magic = try await MagicData(path: folder["a"])
+    var options = SocketRemote.Options()
+    options.token = try secret("token", "word\n")
+    let replicator = MagicReplicator(magic, remote: try SocketRemote("tcp://\(host):1", options: options))
+    await expectCode(isOwn ? .unreachable : .notAllowed, naming: isOwn ? "" : "--insecure") { try await replicator.pull() }
   }
 
   @Test func secretsThatOthersCanReadAreRefused() async throws {

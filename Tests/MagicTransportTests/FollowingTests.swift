@@ -24,6 +24,26 @@ import Testing
     try await place.stop()
   }
 
+  /// L-11: a session that stays meets any number of reasons to come again under another id, one after the other.
+  @Test func whoFollowsMayGetAnyNumberOfIDs() async throws {
+    let place = try await Place(.hub)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    let tasks = [a, b].map { replica in Task { try await replica.replicator.run(every: .milliseconds(20)) } }
+    for number in 0..<12 {
+      try await a.magic.update(Note("1", "\(number)"))
+      #expect(try await isSeen("\(number)", in: b.magic, within: .seconds(40)), "change \(number) did not come")
+      // As where a merge has found that somebody else writes under the id.
+      try await a.magic.store.write { [store = a.magic.store] db in
+        try store.leaveReplica(from: 1_000, withFloor: false, db)
+      }
+    }
+    for task in tasks {
+      task.cancel()
+      try await task.value
+    }
+    try await place.stop()
+  }
+
   /// F-14: contents follow their objects, and nobody tells of them.
   @Test(arguments: [RemoteKind.folder, .hub]) func contentsThatComeLaterAreLookedFor(kind: RemoteKind) async throws {
     let place = try await Place(kind)

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A certificate for 127.0.0.1 that is its own authority, made once.
+/// A certificate for 127.0.0.1 that is its own authority. Most need no other than the one that is made once.
 struct TestCertificate: Sendable {
   let file: URL
   let key: URL
@@ -11,7 +11,7 @@ struct TestCertificate: Sendable {
 
   static let shared = Result { try TestCertificate() }
 
-  private init() throws {
+  init() throws {
     folder = try TemporaryFolder()
     (file, key) = (folder["cert.pem"], folder["key.pem"])
     let made = try Tool.openssl.run(

@@ -214,6 +214,21 @@ struct Photo: MagicObject {
     #expect(try Tool.sync.run("verify", path("b"), path("remote")).status == 0)
   }
 
+  /// H-38: a content that objects name and that the remote has lost is missing there; one that is not pushed yet is not.
+  @Test func aContentThatTheRemoteHasLostIsFound() async throws {
+    try await write(3)
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    #expect(try Tool.sync.run("verify", path("a"), path("remote")).status == 0)
+    let name = try #require(try files("remote/assets").sorted().first)
+    try FileManager.default.removeItem(at: folder["remote/assets/\(name)"])
+    let found = try Tool.sync.run("verify", path("a"), path("remote"))
+    #expect(found.status == 3 && found.output.contains("gap: ") && found.output.contains(name), "\(found)")
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    #expect(try Tool.sync.run("verify", path("a"), path("remote")).status == 0)
+    try await write(4)
+    #expect(try Tool.sync.run("verify", path("a"), path("remote")).status == 0)
+  }
+
   /// H-26: a server goes away while contents come. What came whole stays, and the next pull brings the rest.
   @Test func aPullThatBreaksOffGoesOn() async throws {
     let count = 150

@@ -518,12 +518,160 @@ import Testing
     #expect(try await titles("b") == ["x", "y"])
   }
 
+  /// As the address of a remote or a source is read.
+  @Test func aDatabaseMayBeAFileURL() async throws {
+    try await write("x", to: "a")
+    #expect(try Tool.sync.run("digest", "file://\(path("a"))").output == digest("a"))
+    #expect(try Tool.sync.run("push", "file:\(path("a"))", path("remote")).status == 0)
+    #expect(try Tool.replay.run("apply", path("remote"), "--into", "file://\(path("b"))").status == 0)
+    #expect(try digest("b") == digest("a"))
+    #expect(try Tool.replay.run("apply", path("a"), "--into", "file://\(path("a"))", "--force").status != 0)
+    // A folder of that name would be made.
+    for address in ["http:x", "http://x", "host:notes/x", "file://elsewhere/x"] {
+      for (tool, arguments) in [(Tool.sync, ["init"]), (.sync, ["digest"]), (.replay, ["apply", "a", "--into"])] {
+        let refused = try tool.run(arguments: arguments + [address], in: folder.url)
+        #expect(refused.status == 64, "\(arguments) \(address): \(refused)")
+      }
+    }
+    let refused = try Tool.sync.run("init", "http:x", in: folder.url)
+    #expect(refused.errors.contains("http: is no kind of database") && refused.errors.contains("./http:x"), "\(refused)")
+    #expect(!FileManager.default.fileExists(atPath: path("http:x")))
+    for address in ["./http:x", "http:x", "10:30"] {
+      #expect(try Tool.sync.run("init", address, in: folder.url).status == 0)
+    }
+  }
+
+  /// The shell puts a user's folder in the place of a ~ that means one.
+  @Test func aTildeIsAPartOfAName() async throws {
+    try await write("x", to: "~x")
+    for address in ["~x", "./~x"] {
+      #expect(try Tool.sync.run("digest", address, in: folder.url).output == digest("~x"), "\(address)")
+      #expect(try Tool.replay.run("log", address, in: folder.url).output.contains("Note x"), "\(address)")
+      #expect(try Tool.sync.run("push", "~x", address + "r", in: folder.url).status == 0)
+    }
+    #expect(FileManager.default.fileExists(atPath: path("~xr/magicdata.json")))
+    #expect(try Tool.sync.run("init", "~root", in: folder.url).output == "made the database \(path("~root/default.sqlite3"))\n")
+  }
+
+  /// What is looked for is the database, and a remote only where one can be made of it.
+  @Test func aMistypedDatabaseIsSaid() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    for command in ["status", "peers", "push", "verify"] {
+      let missing = try Tool.sync.run(command, path("nothing"))
+      #expect(missing.status == 1 && missing.errors.contains("there is no database at"), "\(command): \(missing)")
+      #expect(missing.errors.contains("check the path, or make one"), "\(command): \(missing)")
+    }
+    for command in ["sync", "pull"] {
+      let missing = try Tool.sync.run(command, path("nothing"))
+      #expect(missing.status == 1 && missing.errors.contains("name the remote"), "\(command): \(missing)")
+      #expect(try Tool.sync.run(command, path("remote")).errors.contains("is a remote, and no database"))
+    }
+    #expect(!FileManager.default.fileExists(atPath: path("nothing")))
+  }
+
+  /// What was given and would not hold is refused; what the environment has may be meant for other commands.
+  @Test func anOptionThatMeansNothingHereIsUsage() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("x.magicbundle"))
+    for (arguments, twin) in [
+      (["sync", path("a"), path("remote"), "--interval", "5"], ["MAGIC_SYNC_INTERVAL": "5"]),
+      (["push", path("a"), path("remote"), "--ca", "ca.pem"], ["MAGIC_SYNC_CA": "ca.pem"]),
+      (["pull", path("a"), path("x.magicbundle"), "--token-file", "token"], ["MAGIC_SYNC_TOKEN_FILE": "token"]),
+      (["clone", path("remote"), path("b"), "--fingerprint", "00"], ["MAGIC_SYNC_FINGERPRINT": "00"]),
+      (["remote", "add", path("a"), "x", path("remote"), "--ca", "ca.pem"], ["MAGIC_SYNC_CA": "ca.pem"]),
+    ] {
+      let refused = try Tool.sync.run(arguments: arguments)
+      #expect(refused.status == 64 && refused.errors.contains(" is for "), "\(refused)")
+      let meant = try Tool.sync.run(arguments: Array(arguments.dropLast(2)), environment: twin)
+      #expect(meant.status == 0, "\(arguments): \(meant)")
+    }
+    let bundle = try Tool.sync.run("compact", path("x.magicbundle"))
+    #expect(bundle.status == 64 && bundle.errors.contains("is a bundle"), "\(bundle)")
+    let nothing = try Tool.sync.run("remote", "nope")
+    #expect(nothing.status == 64 && nothing.errors.contains("'remote nope'; the commands are add, remove, list"), "\(nothing)")
+    // Who is expired is said each time.
+    try #require(Tool.sync.run("clone", path("remote"), path("c")).status == 0)
+    try #require(Tool.sync.run("sync", path("c")).status == 0)
+    let peers = try objects(Tool.sync.run("peers", path("c"), "--json"))
+    let other = try #require(peers.first { $0["isOwn"] as? Bool == false }?["replica"] as? String)
+    let listed = try Tool.sync.run("peers", path("c"), environment: ["MAGIC_SYNC_EXPIRE": other])
+    #expect(listed.status == 0 && listed.output.contains(other) && !listed.output.contains("expired"), "\(listed)")
+  }
+
+  /// What is told is what the next run does.
+  @Test func whoIsInterruptedIsToldHowItGoesOn() async throws {
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.update(contentsOf: (0..<8_000).map { _ in Note(UUID().uuidString, UUID().uuidString) })
+    try await magic.close()
+    try Tool.sync.run("init", path("b"))
+    try #require(Tool.sync.run("push", path("a"), path("x.magicbundle")).status == 0)
+    let bundle = try Data(contentsOf: folder["x.magicbundle"])
+    // More than a pipe holds: who takes it listens to signals.
+    try #require(bundle.count > 150_000)
+    for (arguments, told) in [
+      (["pull", path("b"), "-"], "the next run brings what is missing"),
+      (["clone", "-", path("c")], "the next run begins anew"),
+    ] {
+      let (input, errors) = (Pipe(), Pipe())
+      let process = try Tool.sync.start(arguments, input: input, errors: errors)
+      try input.fileHandleForWriting.write(contentsOf: bundle.prefix(140_000))
+      kill(process.processIdentifier, SIGINT)
+      try await Task.sleep(for: .seconds(2))
+      try input.fileHandleForWriting.close()
+      let message = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      #expect(process.terminationStatus == 130 && message.contains(told), "\(arguments): \(message)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: path("c")))
+    #expect(try Tool.sync.run("clone", path("x.magicbundle"), path("c")).status == 0)
+  }
+
+  /// What it leads to may be a drive that is not mounted.
+  @Test func aRemoteIsNotMadeThroughALinkThatLeadsNowhere() async throws {
+    try await write("x", to: "a")
+    try FileManager.default.createSymbolicLink(atPath: path("link"), withDestinationPath: path("nowhere"))
+    for command in ["push", "sync"] {
+      let result = try Tool.sync.run(command, path("a"), path("link"))
+      #expect(result.status == 1 && result.errors.contains("is a link to something that is not there"), "\(result)")
+    }
+  }
+
   @Test(arguments: ["init", "pull"]) func aLinkThatLeadsNowhereIsSaid(command: String) async throws {
     try await write("x", to: "a")
     try Tool.sync.run("push", path("a"), path("remote"))
     try FileManager.default.createSymbolicLink(atPath: path("link"), withDestinationPath: path("nowhere"))
     let result = try Tool.sync.run(arguments: [command, path("link")] + (command == "pull" ? [path("remote")] : []))
     #expect(result.status == 1 && result.errors.contains("is a link to something that is not there"), "\(result)")
+  }
+
+  @Test(arguments: ["init", "pull"]) func aLinkThatLeadsBackToItselfIsSaid(command: String) async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    for (link, target) in [("one.db", "two.db"), ("two.db", "one.db")] {
+      try FileManager.default.createSymbolicLink(atPath: path(link), withDestinationPath: target)
+    }
+    let result = try Tool.sync.run(arguments: [command, path("one.db")] + (command == "pull" ? [path("remote")] : []))
+    #expect(result.status == 1 && result.errors.contains("is a link that leads back to itself"), "\(result)")
+  }
+
+  /// What SQLite makes is where the last of the links leads, so all that belongs to it is there.
+  @Test(arguments: ["init", "clone"], ["links/db.sqlite", "links/db"])
+  func aDatabaseIsMadeWhereALinkLeads(command: String, place: String) async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    for name in ["links/db", "real"] {
+      try FileManager.default.createDirectory(at: folder[name], withIntermediateDirectories: true)
+    }
+    for (link, target) in [("links/db.sqlite", "../real/db.sqlite"), ("links/db/default.sqlite3", "../db.sqlite")] {
+      try FileManager.default.createSymbolicLink(atPath: path(link), withDestinationPath: target)
+    }
+    let result = try Tool.sync.run(arguments: [command] + (command == "clone" ? [path("remote")] : []) + [path(place)])
+    #expect(result.status == 0, "\(result)")
+    try await write("y", to: place)
+    #expect(
+      try FileManager.default.subpathsOfDirectory(atPath: path("links")).sorted() == ["db", "db.sqlite", "db/default.sqlite3"])
+    #expect(FileManager.default.fileExists(atPath: path("real/db.sqlite-replica")))
+    #expect(try await titles("real/db.sqlite") == (command == "clone" ? ["x", "y"] : ["y"]))
   }
 
   @Test func aFolderThatMayNotBeWrittenHasItsExitCode() async throws {

@@ -177,6 +177,39 @@ import Testing
     }
   }
 
+  /// F-10, J-33: who has not heard that an id is closed goes on under it. Of a folder in which nobody has taken that yet nothing is made that is called whole.
+  @Test func whatIsWrittenUnderAClosedIdIsLackingUntilItIsTaken() async throws {
+    try await makeBranches()
+    try #require(Tool.sync.run("clone", path("side"), path("third")).status == 0)
+    try #require(Tool.sync.run("sync", path("third"), path("remote")).status == 0)
+    #expect(try Tool.replay.run("log", path("remote")).status == 0)
+    let before = try FileManager.default.contentsOfDirectory(atPath: path("side/segments"))
+    try await write(["late"], to: "copy")
+    try #require(Tool.sync.run("push", path("copy"), path("side")).status == 0)
+    for name in try FileManager.default.contentsOfDirectory(atPath: path("side/segments"))
+    where name.hasSuffix(".segment") && !before.contains(name) {
+      try FileManager.default.copyItem(atPath: path("side/segments/\(name)"), toPath: path("remote/segments/\(name)"))
+    }
+    for command in ["log", "state", "export", "verify"] {
+      let result = try Tool.replay.run(command, path("remote"))
+      #expect(result.status == 3 && result.errors.contains("under an id that is closed"), "\(command): \(result)")
+    }
+    try await write(["own"], to: "made")
+    let own = try digest("made")
+    let refused = try Tool.replay.run("apply", path("remote"), "--into", path("made"), "--force")
+    #expect(refused.status != 0 && refused.errors.contains("not all of the sources could be taken"), "\(refused)")
+    #expect(try digest("made") == own)
+    let verified = try Tool.sync.run("verify", path("third"), path("remote"))
+    #expect(verified.status == 3 && verified.output.contains("gap: "), "\(verified)")
+    let status = try Tool.sync.run("status", path("third"), path("remote"), "--check")
+    #expect(status.status == 4, "\(status)")
+    #expect(status.output.contains("1 branch of ids that are closed waits to be pulled"), "\(status)")
+    try #require(Tool.sync.run("sync", path("third"), path("remote")).status == 0)
+    let log = try Tool.replay.run("log", path("remote"))
+    #expect(log.status == 0 && log.output.contains("late"), "\(log)")
+    #expect(try Tool.sync.run("verify", path("third"), path("remote")).status == 0)
+  }
+
   // MARK: 9
 
   #if os(Linux)

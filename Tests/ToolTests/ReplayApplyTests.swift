@@ -247,6 +247,21 @@ private struct Album: MagicObject {
     }
   }
 
+  /// What is left out is named, and never by what was set for another command.
+  @Test func nothingIsLeftOutByAVariable() async throws {
+    try await fixture.writeGuild()
+    let environment = [
+      "MAGIC_REPLAY_UNTIL": "2000-01", "MAGIC_REPLAY_TYPE": "Else", "MAGIC_REPLAY_REPLICA": "ffffffff",
+      "MAGIC_REPLAY_SKIP": "1",
+    ]
+    let applied = try Tool.replay.run("apply", path("a"), "--into", path("whole"), environment: environment)
+    #expect(applied.status == 0, "\(applied)")
+    #expect(try digest("whole") == digest("a"))
+    let whole = try Tool.replay.run("export", path("a"))
+    let exported = try Tool.replay.run("export", path("a"), environment: environment)
+    #expect(exported.status == 0 && exported.output == whole.output, "\(exported)")
+  }
+
   /// Byte for byte, its assets with it.
   @Test func aRebuildingThatFailsLeavesEverythingAsItWas() async throws {
     try await fixture.writeGuild()

@@ -141,6 +141,42 @@ import Testing
     #expect(log.end() == 3)
   }
 
+  /// K-16: of a checkpoint that comes into a folder later nothing is told, so what it stands for is missing in a log that follows the folder, and stays so.
+  @Test func whatACheckpointThatComesLaterStandsForIsMissingInAFollowedLog() async throws {
+    func write(_ titles: [String]) async throws {
+      let magic = try await MagicData(path: folder["a"])
+      for title in titles { try await magic.update(Note("n", title)) }
+      try await magic.close()
+      try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    }
+    // Whole, or not at all.
+    func carry(_ place: String) throws {
+      try FileManager.default.createDirectory(at: folder["part/\(place)"], withIntermediateDirectories: true)
+      let there = try FileManager.default.contentsOfDirectory(atPath: path("part/\(place)"))
+      for name in try FileManager.default.contentsOfDirectory(atPath: path("remote/\(place)")) where !there.contains(name) {
+        try FileManager.default.copyItem(atPath: path("remote/\(place)/\(name)"), toPath: path("on its way"))
+        try FileManager.default.moveItem(atPath: path("on its way"), toPath: path("part/\(place)/\(name)"))
+      }
+    }
+    try await write(["one"])
+    try FileManager.default.copyItem(atPath: path("remote"), toPath: path("part"))
+    let log = try FollowingProcess([path("part")])
+    #expect(log.prints(#""title":"one""#, within: 60_000))
+    try await write(["two", "three"])
+    try #require(Tool.sync.run("compact", path("a"), path("remote")).status == 0)
+    try #require(FileManager.default.contentsOfDirectory(atPath: path("remote/segments")).isEmpty)
+    try carry("checkpoints")
+    #expect(log.prints(#""event":"missing""#, within: 60_000), "\(log.output)")
+    #expect(log.prints(#""lastMissing":3"#, within: 60_000), "\(log.output)")
+    #expect(log.output.contains(#""firstMissing":2"#), "\(log.output)")
+    try await write(["four"])
+    try carry("segments")
+    #expect(log.prints(#""title":"four""#, within: 60_000), "\(log.output)")
+    #expect(log.end() == 3)
+    // What was only in force is not said to be shown.
+    #expect(!log.output.contains(#""event":"compacted""#), "\(log.output)")
+  }
+
   /// K-7: what could not be read for a while, and was no transaction, is not lacking in the end.
   @Test func whatPassesIsNotLackingInTheEnd() async throws {
     func write(_ title: String) async throws {
@@ -192,6 +228,22 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path("x")))
     let undone = try replay("undo", path("a"), "--since", first, "--dry-run")
     #expect(undone.status == 1 && undone.errors.contains("given up by compact"), "\(undone.errors)")
+  }
+
+  /// What is kept is printed with the sequence 0, which names no transaction (K-12).
+  @Test func whatIsKeptIsNoTransaction() async throws {
+    try await compacted()
+    let kept = try #require(try replay("log", path("a"), "--json").lines.first { $0.contains("\"sequence\":0,") })
+    let entry = try #require(JSONSerialization.jsonObject(with: Data(kept.utf8)) as? [String: Any])
+    let name = "\(try #require(entry["replica"] as? String).prefix(8)):0"
+    #expect(try replay("log", path("a")).output.contains(name))
+    for arguments in [
+      ["undo", path("a"), "--transaction", name], ["undo", path("a"), "--since", name], ["state", path("a"), "--at", name],
+      ["apply", path("a"), "--into", path("x"), "--skip", name], ["export", path("a"), "--until", name],
+    ] {
+      let result = try Tool.replay.run(arguments: arguments)
+      #expect(result.status == 64 && result.errors.contains("stands for what compact has kept"), "\(arguments): \(result)")
+    }
   }
 
   @Test func whatCameLaterIsUndoneAndBisected() async throws {

@@ -236,6 +236,16 @@ private struct Ticket: MagicObject {
     #expect(try Tool.sync.run("status", path("a"), path("remote"), "--check").status == 0)
   }
 
+  /// The object is named as a log names it (J-7).
+  @Test func aValueThatItsPropertyCannotHaveIsNotJournaled() async throws {
+    try await fixture.write("title", to: "a", id: "n")
+    try fixture.sql("UPDATE Note SET title = x'00'", in: "a")
+    let refused = try Tool.replay.run("verify", path("a"), "--repair", "tables")
+    #expect(refused.status == 1, "\(refused)")
+    #expect(refused.errors.contains("Note n has a value that property title cannot have"), "\(refused)")
+    #expect(try Tool.replay.run("verify", path("a"), "--repair", "journal").status == 0)
+  }
+
   /// Places that lead to others' entries, and a row that took a name which others refer to already.
   @Test func theJournalSettlesPlacesThatAreOthers() async throws {
     try await fixture.work("a") { magic in
@@ -407,6 +417,23 @@ private struct Ticket: MagicObject {
     let found = try #require(try fixture.json("verify", path("remote"), status: 3).last)
     #expect(found["damagedAssets"] as? [String] == [String(files[0].suffix(64))])
     #expect(found["missingAssets"] as? [String] == [String(files[1].suffix(64))])
+  }
+
+  /// What cannot be looked at may be whole: why is told, and it is called neither damaged nor missing.
+  @Test func contentsThatCannotBeReadAreToldWithTheReason() async throws {
+    try await fixture.work("a") { magic in
+      let guild = Guild("one")
+      guild.badge = .init(value: "badge")
+      try await magic.update(guild)
+    }
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let assets = path("remote/assets")
+    let start = try #require(FileManager.default.contentsOfDirectory(atPath: assets).first { $0.count == 2 })
+    try FileManager.default.moveItem(atPath: "\(assets)/\(start)", toPath: path("outside"))
+    try FileManager.default.createSymbolicLink(atPath: "\(assets)/\(start)", withDestinationPath: path("outside"))
+    let verified = try Tool.replay.run("verify", path("remote"))
+    #expect(verified.status == 3 && verified.errors.contains("is a link, or no folder"), "\(verified)")
+    #expect(!verified.output.contains("missing asset") && !verified.output.contains("damaged asset"), "\(verified)")
   }
 
   // MARK: Undoing

@@ -164,7 +164,7 @@ import Testing
       let checked = try Tool.sync.run("verify", path("a"), part)
       #expect(checked.status == 3 && (checked.output + checked.errors).contains("\(come + 1) to 3 are missing"), "\(checked)")
       // Of what others wrote nothing is missing, nor where somebody who has it is asked as well.
-      #expect(try Tool.replay.run("log", part, "--replica", "zz").status == 0)
+      #expect(try Tool.replay.run("log", part, "--replica", "ffffffff").status == 0)
       #expect(try Tool.replay.run("apply", path("a"), part, "--into", path("both\(come)")).status == 0)
       #expect(try Tool.replay.run("apply", part, "--into", path("new\(come)")).status == (come == 0 ? 1 : 3))
       let forced = try Tool.replay.run("apply", part, "--into", path("mine"), "--force")
@@ -454,7 +454,7 @@ import Testing
     } else {
       try FileManager.default.removeItem(atPath: path("a/default.sqlite3"))
     }
-    #expect(log.prints(isReplaced ? "was replaced" : "was removed", within: 60_000), "\(log.output)")
+    #expect(log.prints(isReplaced ? "was replaced" : "was moved or removed", within: 60_000), "\(log.output)")
     // To its end.
     #expect(!log.prints("nothing more", within: 60_000))
     #expect(log.end() == 1)
@@ -723,6 +723,9 @@ import Testing
     (["stats", ".", "--replica", "1a", "--replica", ""], "and not ''"),
     (["undo", ".", "--since", "1h ago", "--replica", ""], "and not ''"),
     (["apply", ".", "--into", "x", "--replica", ""], "and not ''"),
+    (["log", ".", "--replica", "zz"], "and not 'zz'"), (["undo", ".", "--since", "1h ago", "--replica", "zz"], "and not 'zz'"),
+    (["apply", ".", "--into", "x", "--replica", String(repeating: "1a", count: 17)], "hexadecimal digits"),
+    (["bisect", ".", "--test", ""], "and not ''"), (["bisect", ".", "--test", " "], "and not ' '"),
     (["apply", "-", "-", "--into", "x"], "read once"), (["diff", "-", "-"], "read once"),
   ]
 

@@ -368,7 +368,7 @@ private struct Work: MagicObject {
     #expect(try await titles("without") == ["added", "after", "goes"])
     #expect(try Tool.sync.run("verify", path("without")).status == 0)
     // What matches nothing makes no empty database.
-    for option in [["--type", "Else"], ["--replica", "zz"]] {
+    for option in [["--type", "Else"], ["--replica", "ffffffff"]] {
       let nothing = try Tool.replay.run(arguments: ["apply", path("a"), "--into", path("typed")] + option)
       #expect(nothing.status == 1 && nothing.errors.contains("no database was made"), "\(nothing.errors)")
       #expect(!FileManager.default.fileExists(atPath: path("typed")))

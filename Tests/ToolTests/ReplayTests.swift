@@ -143,7 +143,7 @@ extension [[String: Any]] {
       #expect(try titles(path(source), "--op", "remove") == ["remove"])
       #expect(try titles(path(source), "--op", "update", "--limit", "2") == ["3", "4"])
       #expect(try titles(path(source), "--type", "Else") == [])
-      for option in [["--type", "Else"], ["--replica", "zz"]] {
+      for option in [["--type", "Else"], ["--replica", "ffffffff"], ["--since", "2099-01"], ["--until", "2001-01"]] {
         let nothing = try Tool.replay.run(arguments: ["log", path(source)] + option)
         #expect(nothing.status == 0 && nothing.errors.contains("no entry matches"), "\(nothing.errors)")
         #expect(try Tool.replay.run(arguments: ["log", path(source), "-q"] + option).errors.isEmpty)
@@ -182,6 +182,11 @@ extension [[String: Any]] {
     #expect(ambiguous.status == 1)
     #expect(ambiguous.errors.contains("replica:sequence"))
     #expect(try Tool.replay.run("log", path("a"), "--until", "99").status == 1)
+    // A year alone is a sequence.
+    for option in [["--since", "2026"], ["--until", "2026", "--replica", "ffffffff"], ["--since", "ffffffff:2026"]] {
+      let year = try Tool.replay.run(arguments: ["log", path("a")] + option)
+      #expect(year.status == 1 && year.errors.contains("2026-01 is a time") != option[1].contains(":"), "\(year)")
+    }
   }
 
   @Test(arguments: ["yesterday", "2026-13-01", "2026-02-30", "1 fortnight ago", "0", "12:00", "2026-01-01T25:00", ""])

@@ -235,6 +235,16 @@ import Testing
     #expect(try Tool.replay.run("log", path("a"), environment: ["MAGIC_REPLAY_INSECURE": "maybe"]).status == 64)
   }
 
+  /// Nobody can be asked without a terminal: it writes at once.
+  @Test func withoutATerminalItWritesAtOnce() async throws {
+    for title in ["first", "second"] { try await fixture.write(title, to: "a", id: "n") }
+    let plan = try Tool.replay.run("undo", path("a"), "--transaction", "2", "--dry-run")
+    #expect(plan.status == 0 && plan.output.contains("nothing was written"), "\(plan)")
+    let undo = try Tool.replay.run("undo", path("a"), "--transaction", "2")
+    #expect(undo.status == 0 && undo.output.contains("wrote 1 change"), "\(undo)")
+    #expect(try Tool.replay.run("state", path("a")).output.contains("first"))
+  }
+
   /// It writes nothing: a copy keeps its id for the exchange that says what became of it.
   @Test func aDryRunLeavesACopyAsItIs() async throws {
     for title in ["first", "second"] { try await fixture.write(title, to: "a", id: "n") }

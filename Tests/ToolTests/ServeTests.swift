@@ -309,6 +309,40 @@ import Testing
     #expect(text.contains("somebody who claims to be replica \(id) from 127.0.0.1"), "\(text)")
   }
 
+  /// H-42, W-3: a file of tokens that cannot be read changes nothing, and is said once.
+  @Test func tokensAreReadAnew() async throws {
+    try await write("a", to: "a")
+    let tokens = try secret("tokens", "the-first-one laptop readwrite\n")
+    let log = folder["log"]
+    try Data().write(to: log)
+    let server = try ServingProcess(
+      [path("hub"), "--listen", "tcp://127.0.0.1:0", "--token-file", tokens], errors: try FileHandle(forWritingTo: log))
+    func push(_ token: String) throws -> Int32 {
+      try Tool.sync.run("push", path("a"), server.address, "--token-file", secret("token", token + "\n")).status
+    }
+    func replace(_ text: String) throws {
+      let file = try secret("tokens.new", text)
+      try #require(rename(file, tokens) == 0)
+    }
+    #expect(try push("the-first-one") == 0)
+    try replace("the-second-one laptop readwrite\n")
+    #expect(try push("the-first-one") == 6)
+    #expect(try push("the-second-one") == 0)
+    try replace("the-third-one laptop\n")
+    for _ in 0..<2 { #expect(try push("the-second-one") == 0) }
+    #expect(server.end() == 0)
+    let text = try String(contentsOf: log, encoding: .utf8)
+    #expect(text.components(separatedBy: "read before hold on: ").count == 2, "\(text)")
+    #expect(!text.contains("-one"), "\(text)")
+  }
+
+  @Test func aSocketsPathThatIsTooLongIsSaidToBeSo() throws {
+    let address = "unix:/" + String(repeating: "x", count: 120)
+    let refused = try Tool.sync.run("serve", path("hub"), "--listen", address)
+    #expect(refused.status == 64, "\(refused)")
+    #expect(refused.errors.contains(address) && refused.errors.contains("a socket's path has fewer than"), "\(refused)")
+  }
+
   /// H-26: killed at any moment, on either side, nothing is lost, and the next run goes on.
   @Test(arguments: seeds(4)) func killedAtAnyMomentNothingIsLost(seed: UInt64) async throws {
     var chance = Seeded(seed)
@@ -426,6 +460,57 @@ import Testing
     #expect(open.terminationStatus == 6)
   }
 
+  /// J-29: what a server is reached with goes with its name: a fingerprint and paths, and never what a file holds.
+  @Test func aNameKeepsTheWayToItsServer() async throws {
+    try await write("a", to: "a")
+    let certificate = try Tool.openssl.run(
+      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+      "/CN=server", "-keyout", "server.key", "-out", "server.pem", in: folder.url)
+    try #require(certificate.status == 0, "\(certificate)")
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path("server.key"))
+    let shown = try Tool.openssl.run("x509", "-in", path("server.pem"), "-noout", "-fingerprint", "-sha256").output
+    let fingerprint = String(try #require(shown.split(separator: "=").last)).trimmingCharacters(in: .whitespacesAndNewlines)
+    let (token, wrong) = (try secret("token", "the-right-one\n"), try secret("wrong", "the-wrong-one\n"))
+    let server = try ServingProcess(
+      [
+        path("hub"), "--listen", "tls://127.0.0.1:0", "--cert", path("server.pem"), "--key", path("server.key"), "--token-file",
+        token,
+      ])
+    let given = ["--fingerprint", fingerprint, "--token-file", "token"]
+    let added = try Tool.sync.run(arguments: ["remote", "add", "a", "hub", server.address] + given, in: folder.url)
+    #expect(added.status == 0, "\(added)")
+    let synced = try Tool.sync.run("sync", path("a"))
+    #expect(synced.status == 0, "\(synced)")
+    // What is given to a command goes before, and the environment after.
+    #expect(try Tool.sync.run("sync", path("a"), "--token-file", wrong).status == 6)
+    #expect(try Tool.sync.run("sync", path("a"), "--fingerprint", String(repeating: "0", count: 64)).status == 6)
+    #expect(try Tool.sync.run("sync", path("a"), "hub", environment: ["MAGIC_SYNC_TOKEN_FILE": wrong]).status == 0)
+    let cloned = try Tool.sync.run(arguments: ["clone", server.address, "b"] + given, in: folder.url)
+    #expect(cloned.status == 0, "\(cloned)")
+    try await write("b", to: "b")
+    #expect(try Tool.sync.run("sync", path("b")).status == 0)
+    func listed(_ name: String) throws -> String { try Tool.sync.run("remote", "list", path(name)).output }
+    let kept = "\t--fingerprint \(fingerprint) --token-file \(token)\n"
+    let (ofAdded, ofCloned) = (try listed("a"), try listed("b"))
+    #expect(ofAdded.hasPrefix("hub\ttls://") && ofAdded.hasSuffix(kept), "\(ofAdded)")
+    #expect(ofCloned.hasPrefix("origin\ttls://") && ofCloned.hasSuffix(kept), "\(ofCloned)")
+    #expect(try Data(contentsOf: folder["b/default.sqlite3"]).range(of: Data("the-right-one".utf8)) == nil)
+    // They go with the name, and with its address, which a former version changes by itself.
+    #expect(try Tool.sync.run("remote", "remove", path("a"), "hub").status == 0)
+    #expect(try Tool.sync.run("remote", "add", path("a"), "hub", server.address).status == 0)
+    #expect(try Tool.sync.run("sync", path("a")).status == 6)
+    let change = """
+      import sqlite3, sys
+      database = sqlite3.connect(sys.argv[1])
+      database.execute("UPDATE magic_remote SET address = 'tcp://127.0.0.1:9'")
+      database.commit()
+      database.close()
+      """
+    try #require(Tool.python.run("-c", change, path("b/default.sqlite3")).status == 0)
+    #expect(try listed("b") == "origin\ttcp://127.0.0.1:9\n")
+    #expect(server.end() == 0)
+  }
+
   @Test func figuresAreGivenAsPrometheusWantsThem() async throws {
     try await write("a", to: "a")
     let server = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0", "--metrics", "tcp://127.0.0.1:0"])
@@ -439,6 +524,9 @@ import Testing
         "-c", "import sys,urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())", String(url)
       ).lines.filter { $0.hasPrefix("magic_sync_lag") }.map { String($0.split(separator: " ").last ?? "") }.sorted()
     }
+    #expect(try lags() == ["0"])
+    // Who only reads never comes again under its id, and would lag for good.
+    #expect(try Tool.replay.run("log", server.address).status == 0)
     #expect(try lags() == ["0"])
     // What is on its way counts, and not only what is over.
     let watching = try Tool.sync.start(["sync", path("a"), server.address, "--watch"])

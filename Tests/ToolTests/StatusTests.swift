@@ -167,6 +167,19 @@ private struct Scan: MagicObject {
     #expect(try await magic.object(of: Note.self).map(\.id).sorted() == ["1", "2", "3", "4", "5", "6"])
   }
 
+  /// What is only served knows no remote: it has no step to be in.
+  @Test func aDatabaseWithoutARemoteTellsOfItself() async throws {
+    try await write("1", to: "a")
+    let told = try Tool.sync.run("status", path("a"))
+    #expect(told.status == 0 && told.output.contains("journal   1 transaction"), "\(told)")
+    #expect(told.lines.last == "remote    none", "\(told)")
+    let line = try #require(Tool.sync.run("status", path("a"), "--json").lines.last)
+    let summary = try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    #expect(summary["database"] != nil && summary["isInStep"] == nil && summary["remote"] == nil, "\(line)")
+    let checked = try Tool.sync.run("status", path("a"), "--check")
+    #expect(checked.status == 1 && checked.errors.contains("no remote is named"), "\(checked)")
+  }
+
   @Test func anOnlyCheckpointThatIsGoneIsSaid() async throws {
     for number in 0..<10 { try await write("\(number)", to: "a") }
     try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)

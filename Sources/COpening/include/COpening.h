@@ -1,6 +1,7 @@
 #ifndef C_OPENING_H
 #define C_OPENING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,11 +11,13 @@ typedef struct {
   void *_Nonnull storage;
   /// The places of its type's wrappers; they stay for good.
   const void *_Nonnull places;
+  /// In which order the slots are given, if not one after the other; for good as well.
+  const int32_t *_Nullable order;
   /// Where the first wrapper's file name stands in memory.
   const void *_Nonnull file;
   /// How many they are.
   int32_t count;
-  /// The slot that the next wrapper gets.
+  /// How many slots were given.
   int32_t next;
 } COpening;
 
@@ -24,6 +27,8 @@ enum { COpeningDepth = 8 };
 typedef struct {
   COpening stack[COpeningDepth];
   int32_t depth;
+  /// Whether somebody lets go of them when the thread ends.
+  bool isWatched;
   /// The type that was opened last.
   const void *_Nullable type;
   /// A queue of instances that are being released, or NULL.
@@ -35,6 +40,11 @@ typedef struct {
 /// The calling thread's own. (Swift has no thread-local variables that cost less than the storage itself.)
 COpenings *_Nonnull c_openings(void);
 
+/// Has somebody let go of the calling thread's storages when it ends.
+///
+/// - Parameter end: the same one for all threads.
+void c_watch_end(COpenings *_Nonnull, void (*_Nonnull end)(COpenings *_Nonnull));
+
 /// How many bytes may be read from where an allocation begins.
 size_t c_allocation_size(const void *_Nonnull start);
 
@@ -43,5 +53,11 @@ size_t c_allocation_size(const void *_Nonnull start);
 ///
 /// - Returns: 0, or an error number; ENOSYS where the system knows no such action.
 int c_close_from(void *_Nonnull actions, int first);
+
+/// When a file was made, in nanoseconds since 1970, and what its volume calls itself, which stays the same where the number
+/// of the device does not; 0 where it has no name.
+///
+/// - Returns: whether the system knows when.
+bool c_file_birth(const char *_Nonnull path, uint64_t *_Nonnull born, uint64_t *_Nonnull volume);
 
 #endif

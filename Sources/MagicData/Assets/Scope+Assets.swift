@@ -9,6 +9,8 @@ struct AssetSlot: Sendable {
   let stored: Value?
   /// What the property's default is called, if the app may have left it.
   let initial: Value?
+  /// Whether that is another one each time, and the app may have left it.
+  let isVolatile: Bool
 }
 
 /// An asset of an instance that is saved.
@@ -30,10 +32,11 @@ extension Instance {
       guard object.values[index] != .null, case .held(let held) = storage[slot].slot, let asset = held.asset else { return nil }
       let isNews = !isKnown || object.edited.contains(index)
       guard isNews || asset.isGiven else { return nil }
-      let isAsMade = record == nil && !storage[slot].isStored && storage[slot].edits == layout.properties[index].initialEdits
+      let (state, declared) = (storage[slot], layout.properties[index])
+      let isAsMade = record == nil && !state.isKnown && state.edits == declared.initialEdits
       let place = AssetSlot(
         object: 0, property: index, stored: try storage.stored(at: slot)?.value(),
-        initial: isAsMade ? layout.properties[index].initial : nil)
+        initial: isAsMade ? declared.initial : nil, isVolatile: isAsMade && declared.isVolatile)
       let kept = isNews ? nil : asset.place.name.flatMap { store.assets.has($0) ? $0 : nil }
       return AssetToSave(slot: place, asset: asset, layout: layout, kept: kept)
     }
@@ -105,7 +108,8 @@ extension ObjectSave.Content {
   mutating func name(_ slot: AssetSlot, _ name: String) {
     let value = Value.asset(name)
     values[slot.property] = value
-    if slot.initial == value { edited.remove(slot.property) }
-    if slot.initial == value || slot.stored == value { changed.remove(slot.property) }
+    let isDefault = slot.isVolatile || slot.initial == value
+    if isDefault { edited.remove(slot.property) }
+    if isDefault || slot.stored == value { changed.remove(slot.property) }
   }
 }

@@ -26,8 +26,8 @@ final class DatabaseFile: Sendable {
     throw MagicDataError(
       .notFound,
       """
-      \(location.file.path) was \(location.exists ? "replaced by another file" : "removed") while it was in use. What was written to it since is in no file that has a name; \
-      start again with the one that is meant
+      \(location.file.path) was \(location.exists ? "replaced by another file" : "moved or removed") while it was in use. What was written to it since is where it is now, if it \
+      was moved, and gone with it else; start again with the one that is meant
       """, cause: DisplacedDatabase())
   }
 }

@@ -16,7 +16,8 @@ package struct DatabaseLocation: Sendable, Equatable {
   package init(_ path: URL) {
     let isFile = DatabaseLocation.extensions.contains(path.pathExtension.lowercased()) && !DatabaseLocation.isFolder(path)
     let named = isFile ? path : path.appendingPathComponent(DatabaseLocation.ownName)
-    file = DatabaseLocation.linked(named)
+    // As SQLite finds it.
+    file = named.linked
     folder = isFile ? nil : path
     assets = DatabaseLocation.assets(of: file, named: named, isFile: isFile)
   }
@@ -48,13 +49,6 @@ package struct DatabaseLocation: Sendable, Equatable {
     return (isAny, false)
   }
 
-  /// What a link leads to, as SQLite finds it.
-  private static func linked(_ path: URL) -> URL {
-    // It fails for what is no link, or is not there.
-    let isLink = (try? FileManager.default.destinationOfSymbolicLink(atPath: path.path)) != nil
-    return isLink ? path.resolvingSymlinksInPath() : path
-  }
-
   package init(checking path: URL) throws {
     guard path.isFileURL else {
       throw MagicDataError(.notFound, "\(path.scheme ?? "nothing"): is no place for a database; name a path or a file: URL")
@@ -72,6 +66,11 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   /// Refuses a path that cannot be a database's, whatever is there.
   package func check() throws {
+    guard (try? FileManager.default.destinationOfSymbolicLink(atPath: file.path)) == nil else {
+      throw MagicDataError(
+        .notFound,
+        "\(file.path) is a link that leads back to itself, or through too many others; mend or delete it, or name another path")
+    }
     guard let folder, FileManager.default.fileExists(atPath: folder.path) else { return }
     guard DatabaseLocation.isFolder(folder) else {
       throw MagicDataError(

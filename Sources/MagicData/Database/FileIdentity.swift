@@ -1,3 +1,4 @@
+internal import COpening
 package import Foundation
 internal import MagicJournal
 
@@ -19,5 +20,37 @@ package struct FileIdentity: Hashable, Sendable {
     var status = stat()
     guard stat(file.path, &status) == 0 else { return nil }
     self.init(device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
+  }
+}
+
+/// What stays of a file when its volume is mounted under another device's number: when it was made, and on which volume.
+struct FileBirth: Hashable, Sendable {
+  let nanoseconds: UInt64
+  /// A snapshot that is mounted beside its original has files with the same numbers and times, and another name of its own; 0 where the system has none.
+  let volume: UInt64
+
+  init(nanoseconds: UInt64, volume: UInt64) {
+    self.nanoseconds = nanoseconds
+    self.volume = volume
+  }
+
+  /// `nil` if there is none, or the system does not know.
+  init?(of file: URL) {
+    var (nanoseconds, volume): (UInt64, UInt64) = (0, 0)
+    guard c_file_birth(file.path, &nanoseconds, &volume) else { return nil }
+    self.init(nanoseconds: nanoseconds, volume: volume)
+  }
+
+  private static let prefix = "born-"
+
+  /// A word of the mark.
+  var word: String { FileBirth.prefix + nanoseconds.digits + volume.digits }
+
+  init?(word: Substring) {
+    let digits = word.dropFirst(FileBirth.prefix.count)
+    guard word.hasPrefix(FileBirth.prefix), let nanoseconds = UInt64(digits: digits.prefix(16)),
+      let volume = UInt64(digits: digits.dropFirst(16))
+    else { return nil }
+    self.init(nanoseconds: nanoseconds, volume: volume)
   }
 }

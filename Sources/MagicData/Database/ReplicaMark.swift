@@ -7,29 +7,51 @@ struct ReplicaMark {
   /// The token in the database is one of them; there are several only while a transaction that changes it is on its way.
   let tokens: [Identifier]
   private let file: FileIdentity
+  /// `nil` where the system does not know, or a former version has written it.
+  private let birth: FileBirth?
 
   init?(_ tokens: [Identifier], of location: DatabaseLocation) {
     guard let file = FileIdentity(of: location.file) else { return nil }
-    self.init(tokens: tokens, file: file)
+    self.init(tokens, file, FileBirth(of: location.file))
   }
 
-  private init(tokens: [Identifier], file: FileIdentity) {
+  init(_ tokens: [Identifier], _ file: FileIdentity, _ birth: FileBirth?) {
     self.tokens = tokens
     self.file = file
+    self.birth = birth
   }
 
   /// `nil` if there is none that can be read.
   static func beside(_ location: DatabaseLocation) -> ReplicaMark? {
     guard let bytes = try? DurableFile.read(location.mark, atMost: 1_000) else { return nil }
-    let words = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+    return ReplicaMark(text: String(decoding: bytes, as: UTF8.self))
+  }
+
+  init?(text: String) {
+    let words = text.split(whereSeparator: \.isWhitespace)
     guard words.count >= 3, let device = UInt64(words[0]), let number = UInt64(words[1]) else { return nil }
-    return ReplicaMark(
-      tokens: words.dropFirst(2).compactMap { Identifier($0) }, file: FileIdentity(device: device, number: number))
+    let rest = words.dropFirst(2)
+    self.init(
+      rest.compactMap { Identifier($0) }, FileIdentity(device: device, number: number),
+      rest.lazy.compactMap { FileBirth(word: $0) }.first)
+  }
+
+  var text: String {
+    var words = ["\(file.device)", "\(file.number)"] + tokens.map(\.description)
+    // Former versions take no notice of it.
+    if let birth { words.append(birth.word) }
+    return words.joined(separator: " ") + "\n"
   }
 
   /// Whether it was made for this file, with this token in it.
   func isOf(_ location: DatabaseLocation, _ token: Identifier) -> Bool {
-    tokens.contains(token) && FileIdentity(of: location.file) == file
+    FileIdentity(of: location.file).map { isOf($0, FileBirth(of: location.file), token) } ?? false
+  }
+
+  /// A device may have another number each time it is mounted. Then it tells when the file was made, and on which volume: a copy is made later, or elsewhere.
+  func isOf(_ found: FileIdentity, _ foundBirth: @autoclosure () -> FileBirth?, _ token: Identifier) -> Bool {
+    guard tokens.contains(token), found.number == file.number else { return false }
+    return found.device == file.device || birth != nil && foundBirth() == birth
   }
 
   /// Nothing is lost if it cannot be written, or is gone after a power failure: then the next opening takes a fresh id. So nobody waits for the disk.
@@ -37,8 +59,7 @@ struct ReplicaMark {
   /// - Returns: whether it was.
   @discardableResult
   func write(beside location: DatabaseLocation) -> Bool {
-    let words = ["\(file.device)", "\(file.number)"] + tokens.map(\.description)
-    let temporary = try? Data((words.joined(separator: " ") + "\n").utf8).withUnsafeBytes { bytes in
+    let temporary = try? Data(text.utf8).withUnsafeBytes { bytes in
       let writer = try PieceWriter(beside: location.mark)
       try writer.append(bytes)
       return try writer.finish(isDurable: false)

@@ -216,6 +216,15 @@ enum Statements {
   static let selectRemotes = "SELECT name, address FROM magic_remote ORDER BY name"
   static let insertRemote = "INSERT OR IGNORE INTO magic_remote (name, address) VALUES (?, ?)"
   static let deleteRemote = "DELETE FROM magic_remote WHERE name = ?"
+  static let createRemoteOptions = """
+    CREATE TABLE IF NOT EXISTS magic_remote_option (
+      name TEXT NOT NULL, option TEXT NOT NULL, address TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name, option)
+    ) WITHOUT ROWID
+    """
+  static let selectRemoteOptions =
+    "SELECT o.name, o.option, o.value FROM magic_remote_option o JOIN magic_remote r ON r.name = o.name AND r.address = o.address"
+  static let insertRemoteOption = "INSERT INTO magic_remote_option (name, option, address, value) VALUES (?, ?, ?, ?)"
+  static let deleteRemoteOptions = "DELETE FROM magic_remote_option WHERE name = ?"
 
   static let createMetFolders = """
     CREATE TABLE IF NOT EXISTS magic_met_folder (

@@ -264,9 +264,6 @@ extension MagicDataError {
     guard let error = error as? DatabaseError, error.resultCode == .SQLITE_ERROR, let message = error.message,
       message.hasPrefix("parser stack overflow") || message.hasPrefix("Expression tree is too large")
     else { return nil }
-    self.init(
-      .tooLarge,
-      "a query has too many conditions or relations within each other for SQLite: some take eight relations one behind another; ask for less at once",
-      cause: error)
+    self = .tooDeep(cause: error)
   }
 }

@@ -99,9 +99,8 @@ package final class Store: Sendable {
       // A database that is there already is opened without waiting for whoever writes to it.
       isNew = try database.read(Store.name) == nil
       if isNew {
-        try assets.noteOthers()
-        try database.write { [identity] db in
-          try Store.prepare(db, surroundings)
+        try database.write { [identity, assets] db in
+          try Store.prepare(db, assets, surroundings)
           try identity.markNew(db)
         }
       } else if !isForReading {
@@ -296,6 +295,13 @@ package final class Store: Sendable {
       return
     }
     let isEmpty = try id == 0 && Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") == 0
+    if isEmpty, let encoding = try String.fetchOne(db, sql: "PRAGMA encoding"), encoding != "UTF-8" {
+      throw MagicDataError(
+        .notADatabase,
+        """
+        there is nothing in it, and it is an SQLite file in \(encoding), which does not keep every text as it is; delete it, or name another path
+        """)
+    }
     guard isEmpty, !mustExist else {
       // Somebody may have made it one between these looks.
       if id == 0, try Int.fetchOne(db, sql: "PRAGMA application_id") == Statements.applicationID {
@@ -316,8 +322,10 @@ package final class Store: Sendable {
   }
 
   /// Makes the tables of a database that is new, unless another process just did.
-  private static func prepare(_ db: Database, _ surroundings: Surroundings) throws {
+  private static func prepare(_ db: Database, _ assets: AssetFolder, _ surroundings: Surroundings) throws {
     guard try name(db) == nil else { return }
+    // What others place who have the database open by now is its own.
+    try assets.noteOthers()
     try db.execute(sql: Statements.create)
     var generator = Chance(surroundings)
     let replica = Identifier.random(using: &generator)

@@ -131,77 +131,101 @@ package struct JournalCompaction {
       """)
   }
 
-  private mutating func count(_ chain: [Link]) throws {
-    for link in chain where link.isBelow {
-      outcome.entries += 1
+  private mutating func count(_ chain: Chain) throws {
+    outcome.entries += chain.below
+    for link in chain.links {
       guard let kept = link.kept else { continue }
       outcome.keptEntries += 1
       outcome.keptBytes += link.encoded(kept).count + 2
     }
   }
 
-  /// An object's entry, and what stays of it.
+  /// What stays of an object's entries, as they are chained. Of values it has those that are kept.
+  private struct Chain {
+    /// Where the object leads to as yet.
+    let last: EntryPlace
+    /// How many entries lie at or below the floor, kept or not.
+    var below = 0
+    var links: [Link] = []
+  }
+
+  /// An entry that stays.
   private struct Link {
     let place: EntryPlace
-    let stored: StoredEntry
-    let isBelow: Bool
+    let zIndex: Int64
+    let previous: EntryPlace
+    /// What stays of one at or below the floor.
     let kept: Entry?
 
     func encoded(_ entry: Entry, previous: EntryPlace? = nil) -> [UInt8] {
       var writer = ByteWriter()
-      StoredEntry(entry: entry, zIndex: stored.zIndex, previous: previous ?? stored.previous).encode(to: &writer)
+      StoredEntry(entry: entry, zIndex: zIndex, previous: previous ?? self.previous).encode(to: &writer)
       return writer.bytes
     }
   }
 
-  /// Objects of which something lies at or below the floor, with their entries, as they are chained.
+  /// Objects of which something lies at or below the floor.
   private func forEachObject(
-    _ checkCancelled: () throws -> Void, _ body: ([Link], ObjectKey, _ zIndex: Int64, ObjectTable) throws -> Void
+    _ checkCancelled: () throws -> Void, _ body: (Chain, ObjectKey, _ zIndex: Int64, ObjectTable) throws -> Void
   ) throws {
     for type in reader.schema.types {
       let table = ObjectTable(type, db)
       for (key, place) in try table.rows() + table.absent() where !place.last.isNone {
         try checkCancelled()
-        let chain = try chain(from: place.last, type)
-        if chain.contains(where: \.isBelow) { try body(chain, key, place.zIndex, table) }
+        if let chain = try chain(from: place.last, type) { try body(chain, key, place.zIndex, table) }
       }
     }
   }
 
-  private func chain(from last: EntryPlace, _ type: StoredType) throws -> [Link] {
-    var entries: [(place: EntryPlace, version: Version, stored: StoredEntry, isBelow: Bool)] = []
+  /// `nil` if nothing of it lies at or below the floor.
+  private func chain(from last: EntryPlace, _ type: StoredType) throws -> Chain? {
     var before = ObjectState()
-    try reader.walk(from: last) { stamp, root, place, stored in
-      let isBelow = rows.contains(place.row)
-      entries.append((place, Version(stamp: stamp, root: root), stored, isBelow))
-      if isBelow, !doubles.contains(place.row) {
-        before.fold(stored.entry.operation, stored.entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
+    var revivals: [(Entry.Operation, Version)] = []
+    var (isBelow, hasDoubles) = (false, false)
+    let entries = try WalkedEntries(reader, from: last) { place, version, stored in
+      guard rows.contains(place.row) else { return }
+      isBelow = true
+      guard !doubles.contains(place.row) else {
+        hasDoubles = true
+        return
       }
+      let operation = stored.entry.operation
+      before.fold(operation, stored.entry.fields, at: version, of: type.schema)
+      if case .revival = operation { revivals.append((operation, version)) }
     }
-    if entries.contains(where: { doubles.contains($0.place.row) }) {
-      var (all, left) = (ObjectState(), ObjectState())
-      for (place, version, stored, _) in entries {
-        all.fold(stored.entry.operation, stored.entry.fields, at: version, of: type.schema)
-        guard !doubles.contains(place.row) else { continue }
-        left.fold(stored.entry.operation, stored.entry.fields, at: version, of: type.schema)
+    guard isBelow else { return nil }
+    if hasDoubles { try checkDoubles(entries, type) }
+    var keeping = KeptEntries(before, of: revivals)
+    var (found, after) = (Chain(last: last), ObjectState())
+    try entries.walk { place, version, stored in
+      var kept: Entry?
+      if rows.contains(place.row) {
+        found.below += 1
+        guard !doubles.contains(place.row) else { return }
+        kept = keeping.kept(stored.entry, at: version, of: type.schema)
+        guard let kept else { return }
+        after.fold(kept.operation, kept.fields, at: version, of: type.schema)
       }
-      guard left.isSame(as: all) else {
-        throw MagicDataError(.failed, "what is held twice is not the same twice; nothing was changed")
-      }
-    }
-    let folded = entries.lazy.filter { $0.isBelow && !doubles.contains($0.place.row) }
-    var keeping = KeptEntries(before, of: folded.map { ($0.stored.entry.operation, $0.version) })
-    var after = ObjectState()
-    let chain = entries.map { place, version, stored, isBelow in
-      let kept = isBelow && !doubles.contains(place.row) ? keeping.kept(stored.entry, at: version, of: type.schema) : nil
-      if let kept { after.fold(kept.operation, kept.fields, at: version, of: type.schema) }
-      return Link(place: place, stored: stored, isBelow: isBelow, kept: kept)
+      found.links.append(Link(place: place, zIndex: stored.zIndex, previous: stored.previous, kept: kept))
     }
     guard after.isSame(as: before) else {  // K-3
       throw MagicDataError(
         .failed, "an object of type \(type.schema.name) would not be the same without its history; nothing was compacted")
     }
-    return chain
+    return found
+  }
+
+  /// The object is the same without what is held twice.
+  private func checkDoubles(_ entries: WalkedEntries, _ type: StoredType) throws {
+    var (all, left) = (ObjectState(), ObjectState())
+    try entries.walk { place, version, stored in
+      all.fold(stored.entry.operation, stored.entry.fields, at: version, of: type.schema)
+      guard !doubles.contains(place.row) else { return }
+      left.fold(stored.entry.operation, stored.entry.fields, at: version, of: type.schema)
+    }
+    guard left.isSame(as: all) else {
+      throw MagicDataError(.failed, "what is held twice is not the same twice; nothing was changed")
+    }
   }
 
   // MARK: Doing it
@@ -229,21 +253,20 @@ package struct JournalCompaction {
   }
 
   /// Each entry that stays names the one before it that stays.
-  private func relink(_ chain: [Link], _ key: ObjectKey, _ zIndex: Int64, _ table: ObjectTable) throws {
-    let stays = chain.filter { !$0.isBelow || $0.kept != nil }
-    for (index, link) in stays.enumerated() {
-      let previous = index + 1 < stays.count ? stays[index + 1].place : .none
+  private func relink(_ chain: Chain, _ key: ObjectKey, _ zIndex: Int64, _ table: ObjectTable) throws {
+    for (index, link) in chain.links.enumerated() {
+      let previous = index + 1 < chain.links.count ? chain.links[index + 1].place : .none
       if let kept = link.kept {
         var insert = try SQL(db, Statements.insertSurvivor)
         try insert.bind(link.place.row)
         try insert.bind(link.place.index)
         try insert.bind(link.encoded(kept, previous: previous))
         try insert.run()
-      } else if previous != link.stored.previous {
+      } else if previous != link.previous {
         try reader.link(RowLinks(of: link.place.index, previous), inRow: link.place.row)
       }
     }
-    guard let last = stays.first, last.place != chain[0].place else { return }
+    guard let last = chain.links.first, last.place != chain.last else { return }
     try table.setLast(key, ObjectPlace(zIndex: zIndex, last: last.place))
   }
 

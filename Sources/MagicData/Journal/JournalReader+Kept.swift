@@ -61,41 +61,27 @@ extension JournalReader {
   package func digestOfKept() throws -> (digest: Digest, entries: Int) {
     let rows = try JournalCompaction.rows(to: Frontier(), db).kept
     var entries = 0
-    let digest = try digest { chain, type in
+    let digest = try digest { last, type in
       var state = ObjectState()
-      for link in chain where rows.contains(link.row) {
+      try forEachEntry(from: last) { stamp, root, place, entry in
+        guard rows.contains(place.row) else { return }
         entries += 1
-        link.fold(into: &state, of: type.schema)
+        state.fold(entry.operation, entry.fields, at: Version(stamp: stamp, root: root), of: type.schema)
       }
       return state
     }
     return (digest, entries)
   }
 
-  /// An entry of an object, and where it stands.
-  package struct Link {
-    package let row: Int64
-    package let version: Version
-    package let entry: Entry
-
-    package func fold(into state: inout ObjectState, of type: TypeSchema) {
-      state.fold(entry.operation, entry.fields, at: version, of: type)
-    }
-  }
-
   /// The digest of what some of the entries fold to.
   ///
-  /// - Parameter state: of an object, given all that is known of it.
-  package func digest(of state: ([Link], StoredType) throws -> ObjectState) throws -> Digest {
+  /// - Parameter state: of an object, given where its entries are.
+  package func digest(of state: (_ last: EntryPlace, StoredType) throws -> ObjectState) throws -> Digest {
     var digest = Digest()
     for type in schema.types {
       var ofType = TypeDigest(type.schema)
       try ObjectTable(type, db).forEachPlace { key, place in
-        var chain: [Link] = []
-        try forEachEntry(from: place.last) { stamp, root, place, entry in
-          chain.append(Link(row: place.row, version: Version(stamp: stamp, root: root), entry: entry))
-        }
-        let state = try state(chain, type)
+        let state = try state(place.last, type)
         if state.updated != nil || state.removed != nil { ofType.add(state, key, to: &digest) }
       }
       ofType.finish(&digest)

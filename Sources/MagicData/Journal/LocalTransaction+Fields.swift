@@ -139,7 +139,7 @@ extension LocalTransaction {
     throw MagicDataError(
       .value,
       """
-      the object \(entry.key.value) of type \(type.schema.name) has \(fault), which no journal can hold; nothing was written. Set it right, or take what the \
+      \(type.schema.name) \(entry.key.text) has \(fault), which no journal can hold; nothing was written. Set it right, or take what the \
       journal says
       """)
   }

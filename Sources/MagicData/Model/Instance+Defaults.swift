@@ -5,7 +5,7 @@ extension Instance {
   /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
   /// from that, nor one, or a memberwise one, that sets what has been another value from time to time.)
   func isDefault(_ index: Int, _ state: Storage.Property, _ fresh: FreshInstances) throws -> Bool {
-    guard !state.isStored, state.edits == layout.initialEdits[index] else { return false }
+    guard !state.isKnown, state.edits == layout.initialEdits[index] else { return false }
     // A content that has no name yet is compared when it has.
     guard !state.slot.isUnnamed else { return false }
     let property = layout.properties[index]
@@ -81,7 +81,7 @@ extension Instance {
     guard record == nil, pair.0.record == nil, layout === pair.0.layout, layout === pair.1.layout else { return false }
     for (index, property) in layout.properties.enumerated() {
       let (state, first, second) = (state(index), pair.0.state(index), pair.1.state(index))
-      guard !state.isStored, state.edits == first.edits else { return false }
+      guard !state.isKnown, state.edits == first.edits else { return false }
       // A primary value that nobody has assigned comes when it is asked for.
       if index == layout.primary, !first.slot.hasValue { continue }
       if let relation = property.relation {

@@ -114,7 +114,7 @@ extension Instance {
       }
     }
     let isDefault =
-      record == nil && !state.isStored && state.edits == layout.initialEdits[index]
+      record == nil && !state.isKnown && state.edits == layout.initialEdits[index]
       && isDefault(index, relation, members, names, fresh)
     object.present.insert(index)
     if isSet, !isDefault {

@@ -72,7 +72,7 @@ struct Instance {
       first.removed = nil
       // A reverse that stands alone has to know as well.
       if case .apart(let properties) = places {
-        for reverse in properties.dropFirst(layout.properties.count) { reverse.part.record = newValue }
+        for reverse in properties.dropFirst(layout.properties.count) { reverse.setReverse(newValue) }
       }
     }
   }

@@ -8,14 +8,15 @@ struct InstanceMemory {
     /// Of objects: what the database held for them.
     let links: [Link]?
     let isEdited: Bool
+    let isKnown: Bool
     let edits: UInt32
     /// A number, which a save may change.
     let number: Slot?
   }
 
   fileprivate enum Content {
-    /// Of an instance that was never saved nor fetched: what had been set.
-    case new(PropertySet)
+    /// Of an instance of which the database holds nothing: what had been set, and what a database has held before.
+    case new(PropertySet, known: PropertySet)
     case known(Record?, [Property])
     /// Of an instance that was fetched, when the transaction had made so many changes.
     case fetched(after: Int)
@@ -93,15 +94,17 @@ extension Instance {
   /// - Parameter isPart: whether it is about to learn of a save of no more than its changes: then the rest needs no memory.
   func memory(of database: Store, isPart: Bool = false) -> InstanceMemory {
     let record = record
-    var edited = PropertySet()
+    var (edited, known) = (PropertySet(), PropertySet())
     var isNew = record == nil
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
       if storage[slot].isEdited { edited.insert(index) }
+      if storage[slot].isKnown { known.insert(index) }
       if storage[slot].isStored { isNew = false }
     }
     guard !isNew else {
-      return InstanceMemory(instance: .kept(self), database: database, content: .new(edited), removed: first.removed)
+      return InstanceMemory(
+        instance: .kept(self), database: database, content: .new(edited, known: known), removed: first.removed)
     }
     var properties: [InstanceMemory.Property] = []
     for index in layout.properties.indices {
@@ -111,7 +114,8 @@ extension Instance {
       let held: Held? = if case .held(let held)? = stored { held } else { nil }
       properties.append(
         InstanceMemory.Property(
-          index: index, stored: stored, links: held?.links, isEdited: storage[slot].isEdited, edits: storage[slot].edits,
+          index: index, stored: stored, links: held?.links, isEdited: storage[slot].isEdited,
+          isKnown: storage[slot].isKnown, edits: storage[slot].edits,
           number: layout.isAutomatic(index) ? storage[slot].slot : nil))
     }
     return InstanceMemory(
@@ -129,10 +133,10 @@ extension Instance {
     guard record.map({ $0.database == database.id }) ?? true else { return }
     let isThere = !undone.haveMade(record)
     switch content {
-    case .new(let edited):
+    case .new(let edited, let known):
       // Whatever was set since was set before the save or after it. A number that was given is taken back.
       for index in layout.properties.indices { forgetSave(of: index) }
-      forget { edited.contains($0) }
+      forget(isEdited: edited.contains, isKnown: known.contains)
     case .known(_, let properties):
       for memory in properties {
         let (storage, slot) = property(memory.index)
@@ -144,12 +148,12 @@ extension Instance {
           storage.setStored(stored, at: slot, isEdited: isEdited)
         } else {
           forgetSave(of: memory.index)
-          storage.forget(at: slot, isEdited: isEdited)
+          storage.forget(at: slot, isEdited: isEdited, isKnown: memory.isKnown)
         }
       }
     case .fetched:
       // The number of an object that is there means it.
-      forget { layout.isAutomatic($0) && isThere }
+      forget(isEdited: { layout.isAutomatic($0) && isThere })
     }
     record =
       switch content {
@@ -160,10 +164,10 @@ extension Instance {
       }
   }
 
-  private func forget(isEdited: (Int) -> Bool) {
+  private func forget(isEdited: (Int) -> Bool, isKnown: ((Int) -> Bool)? = nil) {
     for index in layout.properties.indices {
       let (storage, slot) = property(index)
-      storage.forget(at: slot, isEdited: storage[slot].isEdited || isEdited(index))
+      storage.forget(at: slot, isEdited: storage[slot].isEdited || isEdited(index), isKnown: isKnown?(index))
     }
   }
 

@@ -113,7 +113,7 @@ final class Layout: Sendable {
       names.withLock {
         $0.append(contentsOf: layout.namedPlaces(places))
       }
-      OpenType.register(places)
+      OpenType.register(places, isStruct: !layout.isClass)
       return layout
     }
   }
@@ -365,7 +365,9 @@ final class Layout: Sendable {
     if let (storage, first) = storage(of: object) { return .shared(storage.takeUnretainedValue(), from: first) }
     let bytes = start(of: object)
     let properties = offsets.map { bytes.load(fromByteOffset: $0.offset, as: PropertySlot.self) }
-    guard properties[0].storage.isFirst(properties[0].index) else {
+    let (storage, slot) = (properties[0].storage, properties[0].index)
+    // Reverses may stand before it.
+    guard storage.isFirst(storage.header.count > 1 ? slot - slots[0] : slot) else {
       throw MagicDataError(
         .model, "\(name) cannot be stored: its first property is declared where another type's is, as by a macro")
     }

@@ -118,15 +118,15 @@ struct RowReading: ~Copyable {
       // Each where it is known what it is: a slot that may be any is put together first and taken apart again.
       switch type == reads[index].plain ? type : SQLITE_NULL {
       case SQLITE_INTEGER:
-        property.initialize(to: Storage.Property(slot: .integer(sqlite3_value_int64(value)), isStored: true, edits: edits))
+        property.initialize(to: Storage.Property(stored: .integer(sqlite3_value_int64(value)), edits: edits))
       case SQLITE_FLOAT:
-        property.initialize(to: Storage.Property(slot: .real(sqlite3_value_double(value)), isStored: true, edits: edits))
+        property.initialize(to: Storage.Property(stored: .real(sqlite3_value_double(value)), edits: edits))
       case SQLITE_TEXT:
         let utf8 = Value.utf8(value)
         if !utf8.isSmallText { state.isTrivial = false }
         let string = String(row: utf8)
         state.text &+= string.utf8.count
-        property.initialize(to: Storage.Property(slot: .text(string), isStored: true, edits: edits))
+        property.initialize(to: Storage.Property(stored: .text(string), edits: edits))
       default: readApart(property, index, value, type, &state)
       }
       property += 1
@@ -216,7 +216,7 @@ struct RowReading: ~Copyable {
   ) {
     let slot = reads[index].slot(value, type)
     state.add(slot, isRequired: reads[index].isRequired, isHeld: fetches[index].holds(slot))
-    property.initialize(to: Storage.Property(slot: slot, isStored: true, edits: reads[index].initialEdits))
+    property.initialize(to: Storage.Property(stored: slot, edits: reads[index].initialEdits))
   }
 
   /// One row cannot be an instance as it is: then all of them become instances later.
@@ -240,7 +240,7 @@ struct RowReading: ~Copyable {
       for (column, kind) in kinds {
         guard case .null = properties[index].slot else { break }
         let slot = Slot(stored: kind.readable(Value(stored: values[Int(column) &- lacking], kind.kind)))
-        properties[index] = Storage.Property(slot: slot, isStored: true, edits: reads[index].initialEdits)
+        properties[index] = Storage.Property(stored: slot, edits: reads[index].initialEdits)
       }
     }
     state = RowState()

@@ -63,6 +63,16 @@ indirect enum Condition: Sendable {
     }
   }
 
+  /// How many there are within each other at most. What is held counts as two: `joined` may put a chain around it.
+  var depth: Int {
+    switch self {
+    case .compares, .isAny, .matches, .isNil, .pair, .isNamed, .count: 1
+    case .holds(_, let inner): inner.depth + 2
+    case .all(let parts), .any(let parts): 1 + (parts.map(\.depth).max() ?? 0)
+    case .not(let inner): inner.depth + 1
+    }
+  }
+
   /// Calls `body` for each way to a property, and for each hop of it, whose end is then asked about by itself.
   func forEachRoute(_ body: (PropertyRoute) -> Void, _ into: (Hop, Condition) -> Void) {
     switch self {

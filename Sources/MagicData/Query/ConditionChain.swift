@@ -7,34 +7,40 @@ struct ConditionChain: Sendable {
   /// Its own ones are the first `count`. Others belong to chains that go on from it, and are never changed.
   private let parts: Locked<[Condition]>
   private let count: Int
+  /// How many conditions there are within each other, with the chain itself.
+  private let depth: Int
 
   /// A longer one at the right of an operator goes on with what is at the left, so that a loop which puts parts in front copies no more.
   private static let mostCopied = 32
 
-  private init(_ parts: [Condition], isEither: Bool) {
-    (self.parts, count, self.isEither) = (Locked(parts), parts.count, isEither)
+  private init(_ parts: [Condition], depth: Int, isEither: Bool) {
+    (self.parts, count, self.depth, self.isEither) = (Locked(parts), parts.count, depth, isEither)
   }
 
-  private init(_ parts: Locked<[Condition]>, count: Int, isEither: Bool) {
-    (self.parts, self.count, self.isEither) = (parts, count, isEither)
+  private init(_ parts: Locked<[Condition]>, count: Int, depth: Int, isEither: Bool) {
+    (self.parts, self.count, self.depth, self.isEither) = (parts, count, depth, isEither)
   }
 
   static func joined(_ left: Part, _ right: Part, isEither: Bool) -> ConditionChain {
     let (before, after) = (left.chained(isEither: isEither), right.chained(isEither: isEither))
+    let depth = max(before?.depth ?? left.depth + 1, after?.depth ?? right.depth + 1)
     // The order of parts means nothing.
     if let after, after.count > max(mostCopied, before?.count ?? 1) {
-      return after.followed(by: left.parts(isEither: isEither))
+      return after.followed(by: left.parts(isEither: isEither), depth: depth)
     }
     let parts = right.parts(isEither: isEither)
-    return before?.followed(by: parts) ?? ConditionChain([left.condition] + parts, isEither: isEither)
+    return before?.followed(by: parts, depth: depth)
+      ?? ConditionChain([left.condition] + parts, depth: depth, isEither: isEither)
   }
 
-  private func followed(by more: [Condition]) -> ConditionChain {
+  private func followed(by more: [Condition], depth: Int) -> ConditionChain {
     parts.withLock { parts -> ConditionChain in
       // Else another chain goes on from this one already.
-      guard parts.count == count else { return ConditionChain(Array(parts[..<count]) + more, isEither: isEither) }
+      guard parts.count == count else {
+        return ConditionChain(Array(parts[..<count]) + more, depth: depth, isEither: isEither)
+      }
       parts += more
-      return ConditionChain(self.parts, count: parts.count, isEither: isEither)
+      return ConditionChain(self.parts, count: parts.count, depth: depth, isEither: isEither)
     }
   }
 
@@ -44,13 +50,21 @@ struct ConditionChain: Sendable {
 
   /// What stands at one side of an operator.
   enum Part: Sendable {
-    case one(Condition)
+    case one(Condition, depth: Int)
     case chain(ConditionChain)
 
     var condition: Condition {
       switch self {
-      case .one(let condition): condition
+      case .one(let condition, _): condition
       case .chain(let chain): chain.condition
+      }
+    }
+
+    /// At least that of the condition.
+    var depth: Int {
+      switch self {
+      case .one(_, let depth): depth
+      case .chain(let chain): chain.depth
       }
     }
 

@@ -41,7 +41,7 @@ public struct MagicMembers<Member: MagicObject> {
   public func contains<Condition: MagicCondition>(_ condition: (MagicFields<Member>) -> Condition) -> MagicPredicate {
     let fields = MagicFields<Member>()
     let predicate = condition(fields).magicPredicate
-    return MagicPredicate(root) { try hops.get().hold(try predicate.condition(on: fields.magicRoot)) }
+    return MagicPredicate(root, asking: predicate, of: fields.magicRoot) { try hops.get().hold($0) }
   }
 
   /// Whether this object is one of them; see ``MagicFields/==(_:_:)``.
@@ -51,10 +51,10 @@ public struct MagicMembers<Member: MagicObject> {
 
   /// Whether all of them fulfil a condition, as they do if there are none.
   public func allSatisfy<Condition: MagicCondition>(_ condition: (MagicFields<Member>) -> Condition) -> MagicPredicate {
-    MagicPredicate(root) {
-      let fields = MagicFields<Member>()
-      let inner = try condition(fields).magicPredicate.condition(on: fields.magicRoot)
-      return try ofOwner { .not(.holds($0, .not(inner))) }
+    let fields = MagicFields<Member>()
+    let predicate = condition(fields).magicPredicate
+    return MagicPredicate(root, asking: predicate, of: fields.magicRoot) { inner in
+      try ofOwner { .not(.holds($0, .not(inner))) }
     }
   }
 

@@ -4,15 +4,33 @@ public struct MagicPredicate: Sendable {
   let root: FieldsRoot
   private let made: Result<ConditionChain.Part, MagicDataError>
 
+  /// How many conditions may be within each other. All that walks them goes as deep by calls, also where a stack has 512 KB; SQLite's parser, as most
+  /// builds have it, ends below.
+  static let deepest = 100
+
   /// An error waits until the query is run.
   init(_ root: FieldsRoot, _ make: () throws -> Condition) {
-    self.init(of: root) { .one(try make()) }
+    self.init(of: root) {
+      let condition = try make()
+      return .one(condition, depth: condition.depth)
+    }
+  }
+
+  /// What is asked of the objects that a property holds.
+  /// - Parameter hold: puts the way to them around it.
+  init(_ root: FieldsRoot, asking inner: MagicPredicate, of members: FieldsRoot, _ hold: (Condition) throws -> Condition) {
+    self.init(of: root) {
+      let part = try inner.part(on: members)
+      return .one(try hold(part.condition), depth: try hold(.all([])).depth + part.depth)
+    }
   }
 
   private init(of root: FieldsRoot, _ make: () throws -> ConditionChain.Part) {
     self.root = root
     do {
-      made = .success(try make())
+      let part = try make()
+      guard part.depth <= MagicPredicate.deepest else { throw MagicDataError.tooDeep() }
+      made = .success(part)
     } catch {
       made = .failure(MagicDataError(error, "a query could not be made"))
     }
@@ -25,9 +43,11 @@ public struct MagicPredicate: Sendable {
   }
 
   init(not predicate: MagicPredicate) {
-    self.init(predicate.root) {
-      let inner = try predicate.made.get().condition
-      return if case .not(let twice) = inner { twice } else { .not(inner) }
+    self.init(of: predicate.root) {
+      let part = try predicate.made.get()
+      let condition = part.condition
+      if case .not(let inner) = condition { return .one(inner, depth: part.depth - 1) }
+      return .one(.not(condition), depth: part.depth + 1)
     }
   }
 
@@ -41,6 +61,15 @@ public struct MagicPredicate: Sendable {
 
   static let isAboutOthers = MagicDataError(
     .query, "within the braces of a contains, a query can ask for the member that these are given, and for nothing outside")
+}
+
+extension MagicDataError {
+  static func tooDeep(cause: (any Error)? = nil) -> MagicDataError {
+    MagicDataError(
+      .tooLarge,
+      "a query has too many conditions or relations within each other: SQLite takes at least eight relations one behind another; ask for less at once",
+      cause: cause)
+  }
 }
 
 /// What can stand in a `where` by itself: a ``MagicPredicate``, or a column of type `Bool`.

@@ -154,13 +154,30 @@ enum Example {
   }
 
   /// The first two cases of an enum whose raw values cannot be guessed. In memory an enum without payloads, or with one that fits the same
-  /// byte, is the number of its case, from 0; one of a single case takes no memory (Swift's ABI/TypeLayout.rst, "Multi-payload enums" and
-  /// "Empty enums").
+  /// byte, is the number of its case, from 0; one of a single case takes no memory, as one of none does, of which there is no value (Swift's
+  /// ABI/TypeLayout.rst, "Multi-payload enums" and "Empty enums").
   static func cases<Wrapped>(of type: Wrapped.Type) -> [Wrapped] {
-    guard _isPOD(type), MemoryLayout<Wrapped>.size <= 1, Mirror(reflecting: number(0, as: type)).displayStyle == .enum else {
-      return []
-    }
+    guard _isPOD(type), MemoryLayout<Wrapped>.size == 1 || MemoryLayout<Wrapped>.size == 0 && hasCases(type),
+      Mirror(reflecting: number(0, as: type)).displayStyle == .enum
+    else { return [] }
     return MemoryLayout<Wrapped>.size == 0 ? [number(0, as: type)] : [number(0, as: type), number(1, as: type)]
+  }
+
+  /// Whether it is an enum with cases: its metadata's second word is the address of its descriptor, in which the cases with and without payloads are
+  /// counted (Swift's ABI/Metadata.h, TargetEnumMetadata and TargetEnumDescriptor).
+  private static func hasCases(_ type: Any.Type) -> Bool {
+    let metadata = unsafeBitCast(type, to: UnsafeRawPointer.self)
+    guard metadata.load(as: UInt.self) == 0x201 else { return false }
+    let word = metadata.load(fromByteOffset: MemoryLayout<UInt>.size, as: UInt.self)
+    #if _ptrauth(_arm64e)
+      // It is signed.
+      let address = word & 0x7fff_ffff_ffff
+    #else
+      let address = word
+    #endif
+    guard let descriptor = UnsafeRawPointer(bitPattern: address) else { return false }
+    let payloads = descriptor.load(fromByteOffset: 20, as: UInt32.self) & 0xff_ffff
+    return payloads > 0 || descriptor.load(fromByteOffset: 24, as: UInt32.self) > 0
   }
 
   private static func number<Wrapped>(_ number: UInt8, as type: Wrapped.Type) -> Wrapped {

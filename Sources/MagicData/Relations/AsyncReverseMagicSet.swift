@@ -6,14 +6,14 @@ internal import MagicJournal
 public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, ExpressibleByArrayLiteral {
   private enum Source {
     /// Of the object that an instance is when the set is asked: one that was rolled back never was, and another may be in its place.
-    case stored(Storage.Part, PartialKeyPath<Element>)
+    case stored(PropertySlot, PartialKeyPath<Element>)
     case listed([Element])
   }
 
   private let source: Source
 
-  init(_ part: Storage.Part, _ relation: PartialKeyPath<Element>) {
-    source = .stored(part, relation)
+  init(_ reverse: PropertySlot, _ relation: PartialKeyPath<Element>) {
+    source = .stored(reverse, relation)
   }
 
   /// A set to compare with.
@@ -73,7 +73,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
   // MARK: Asking
 
   private func zIndexes() throws -> [Int64] {
-    guard case .stored(let part, let relation) = source, let record = part.record else { return [] }
+    guard case .stored(let reverse, let relation) = source, let record = reverse.reverseRecord else { return [] }
     let store = try record.store
     let property = try AsyncReverseMagicSet.property(relation)
     let layout = try Layout.of(Element.self)
@@ -86,7 +86,7 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
 
   /// Some owners and, if there may be more, the last one's z index.
   private nonisolated(nonsending) func batch(after last: Int64) async throws -> ([Element], Int64?) {
-    guard case .stored(let part, let relation) = source, let record = part.record else { return ([], nil) }
+    guard case .stored(let reverse, let relation) = source, let record = reverse.reverseRecord else { return ([], nil) }
     let property = try AsyncReverseMagicSet.property(relation)
     let scope = Scope.database(try record.store)
     guard let type = try await scope.mappedForReading(Element.self) else { return ([], nil) }
@@ -131,8 +131,8 @@ extension AsyncReverseMagicSet: Equatable {
           guard let member = Member(element).saved else { throw MagicDataError(.value, "the object was not saved") }
           return member
         })
-    case .stored(let part, _):
-      guard let record = part.record else { return [] }
+    case .stored(let reverse, _):
+      guard let record = reverse.reverseRecord else { return [] }
       return Set(try zIndexes().map { SavedMember(database: record.database, zIndex: $0) })
     }
   }

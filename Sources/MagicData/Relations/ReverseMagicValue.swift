@@ -30,10 +30,31 @@ public struct ReverseMagicValue<Owner: MagicObject> {
 
   /// The owners of the object as which the instance was fetched or saved last, whatever primary value it has by now. None for one that was neither saved nor fetched.
   public var wrappedValue: AsyncReverseMagicSet<Owner> {
-    AsyncReverseMagicSet(property.part, relation)
+    AsyncReverseMagicSet(property, relation)
   }
 
   public var projectedValue: Self { self }
+}
+
+/// What a reverse knows of its object where it does not share the memory of the object's first property, which knows it otherwise.
+private final class ReverseRecord: Held {
+  let record: Record?
+
+  init(_ record: Record?) {
+    self.record = record
+  }
+}
+
+extension PropertySlot {
+  /// The object as which a reverse's instance was fetched or saved.
+  var reverseRecord: Record? {
+    if case .held(let held) = storage[index].slot { (held as? ReverseRecord)?.record } else { part.record }
+  }
+
+  /// Of a reverse that stands alone. The slot is its own; what comes first there may be another instance's.
+  func setReverse(_ record: Record?) {
+    storage.put(.held(ReverseRecord(record)), at: index)
+  }
 }
 
 /// A property that names another type's.

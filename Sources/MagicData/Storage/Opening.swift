@@ -39,55 +39,75 @@ struct Place: Hashable {
 
 /// How the wrappers of one instance find their common storage.
 ///
-/// All wrappers of an instance are made in the order of their declaration, before the first line of its `init` runs; only default values
-/// are evaluated in between. So once a type's layout is known, the wrapper at the place of its first property opens a storage for all, and
-/// each that comes at the next expected place takes the next slot.
+/// Before the first line of an `init` runs, all wrappers of an instance are made in the order of their declaration, and only default values are evaluated in between. A struct's
+/// memberwise `init` has another order: its caller makes the wrappers that are declared without a value, and after them its body makes the others. So once a type's layout is known,
+/// the wrapper at the place that comes first in one of the two opens a storage for all, and each that comes at the next expected place takes that one's slot.
 ///
 /// Why this is sound whatever the program does: a slot is given once. Each wrapper reads and writes its own slot of its own storage, and
 /// what an instance knows of the database is read from its first wrapper's storage, where that wrapper's slot is the first of an instance (`Storage.isFirst`): that wrapper opened it
-/// itself, as slot 0 or as the only slot, or a fetch has put it there. A wrapper that does not find the others (made before the layout was known, by an explicit `MagicValue(…)`, in a delegating
-/// `init`, by a macro) has a storage of its own: that costs an allocation, and nothing else. A storage that is never filled waits on its
-/// thread until others push it out.
+/// itself or joined those that were made for it, or a fetch has put it there. A wrapper that does not find the others (made before the layout was known, by an explicit `MagicValue(…)`, in a
+/// delegating `init`, by a macro) has a storage of its own: that costs an allocation, and nothing else. One that finds another instance's, which never got one for that slot, shares memory with
+/// that and nothing else: what several slots have in common is behind a lock (`Storage.rest`). A storage that is never filled waits on its thread until the type is made again, others push
+/// it out, or the thread ends.
 enum Opening {
   /// A slot for a wrapper that is being made.
   static func slot(at place: Place) -> (storage: Storage, slot: Int32) {
     let openings = c_openings()
     if openings.pointee.depth > 0 {
       let top = openings.top
-      let places = top.pointee.places.assumingMemoryBound(to: Place.self)
-      let slot = top.pointee.next
-      if places[Int(slot)].isNext(place), top.pointee.file == UnsafeRawPointer(place.file) {
-        top.pointee.next += 1
-        let storage = Unmanaged<Storage>.fromOpaque(top.pointee.storage)
-        // The last wrapper takes over the thread's reference.
-        guard slot + 1 == top.pointee.count else { return (storage.takeUnretainedValue(), slot) }
-        openings.pointee.depth -= 1
-        return (storage.takeRetainedValue(), slot)
+      let slot = top.pointee.order.map { $0[Int(top.pointee.next)] } ?? top.pointee.next
+      if top.pointee.places.assumingMemoryBound(to: Place.self)[Int(slot)].isNext(place),
+        top.pointee.file == UnsafeRawPointer(place.file)
+      {
+        return (join(openings), slot)
       }
     }
     return open(place, openings)
   }
 
-  private static func open(_ place: Place, _ openings: UnsafeMutablePointer<COpenings>) -> (storage: Storage, slot: Int32) {
-    guard let type = type(openings, place) else { return (Storage.make(1, place), 0) }
-    let storage = Storage.make(type.count, place)
-    guard type.count > 1 else { return (storage, 0) }
-    if openings.pointee.depth == COpeningDepth { openings.dropOldest() }
-    openings.pointee.depth += 1
-    openings.top.pointee = COpening(
-      storage: Unmanaged.passRetained(storage).toOpaque(), places: type.places, file: place.file, count: Int32(type.count),
-      next: 1)
-    return (storage, 0)
+  /// Takes the innermost storage's next slot.
+  @inline(__always)
+  private static func join(_ openings: UnsafeMutablePointer<COpenings>) -> Storage {
+    let top = openings.top
+    top.pointee.next += 1
+    let storage = Unmanaged<Storage>.fromOpaque(top.pointee.storage)
+    guard top.pointee.next == top.pointee.count else { return storage.takeUnretainedValue() }
+    // The last wrapper takes over the thread's reference.
+    openings.pointee.depth -= 1
+    return storage.takeRetainedValue()
   }
 
-  private static func type(_ openings: UnsafeMutablePointer<COpenings>, _ place: Place) -> OpenType? {
+  private static func open(_ place: Place, _ openings: UnsafeMutablePointer<COpenings>) -> (storage: Storage, slot: Int32) {
+    guard let (type, slot) = type(openings, place) else { return (Storage.make(1, place), 0) }
+    if openings.pointee.depth > 0, openings.top.pointee.places == UnsafeRawPointer(type.places) {
+      if type.isMemberwise(slot, after: openings.top.pointee.next), openings.top.pointee.order == nil {
+        openings.top.pointee.order = type.memberwise
+        return (join(openings), slot)
+      }
+      // It is another instance's, which did not get all of its wrappers here.
+      openings.dropLast()
+    }
+    guard type.count > 1, slot == 0 || slot == type.memberwise?[0] else { return (Storage.make(1, place), 0) }
+    let storage = Storage.make(type.count, slot == 0 ? place : type.places[0])
+    if openings.pointee.depth == COpeningDepth { openings.dropOldest() }
+    if !openings.pointee.isWatched { c_watch_end(openings) { $0.dropAll() } }
+    openings.pointee.depth += 1
+    openings.top.pointee = COpening(
+      storage: Unmanaged.passRetained(storage).toOpaque(), places: type.places, order: slot == 0 ? nil : type.memberwise,
+      file: place.file, count: Int32(type.count), next: 1)
+    return (storage, slot)
+  }
+
+  private static func type(
+    _ openings: UnsafeMutablePointer<COpenings>, _ place: Place
+  ) -> (type: OpenType, slot: Int32)? {
     if let last = openings.pointee.type {
       let type = Unmanaged<OpenType>.fromOpaque(last).takeUnretainedValue()
-      if type.places[0].isNext(place), type.places[0].file == place.file { return type }
+      if type.places[0].isNext(place), type.places[0].file == place.file { return (type, 0) }
     }
-    guard let type = OpenType.find(place) else { return nil }
-    openings.pointee.type = UnsafeRawPointer(Unmanaged.passUnretained(type).toOpaque())
-    return type
+    guard let found = OpenType.find(place) else { return nil }
+    openings.pointee.type = UnsafeRawPointer(Unmanaged.passUnretained(found.type).toOpaque())
+    return found
   }
 }
 
@@ -103,11 +123,23 @@ extension UnsafeMutablePointer<COpenings> {
     UnsafeMutableRawPointer(self).assumingMemoryBound(to: COpening.self) + Int(pointee.depth - 1)
   }
 
+  /// A release may be the last one, and what goes with it the app's own, which may make objects: so each is off the stack before.
   fileprivate func dropOldest() {
     let stack = UnsafeMutableRawPointer(self).assumingMemoryBound(to: COpening.self)
-    Unmanaged<Storage>.fromOpaque(stack[0].storage).release()
+    let oldest = Unmanaged<Storage>.fromOpaque(stack[0].storage)
     for index in 1..<Int(pointee.depth) { stack[index - 1] = stack[index] }
     pointee.depth -= 1
+    oldest.release()
+  }
+
+  fileprivate func dropLast() {
+    let last = Unmanaged<Storage>.fromOpaque(top.pointee.storage)
+    pointee.depth -= 1
+    last.release()
+  }
+
+  fileprivate func dropAll() {
+    while pointee.depth > 0 { dropLast() }
   }
 }
 
@@ -116,40 +148,65 @@ final class OpenType: Sendable {
   // Never changed, and for good as well; a place holds addresses of literals alone.
   nonisolated(unsafe) let places: UnsafePointer<Place>
   let count: Int
+  /// The slots in the order of a memberwise `init`, if that is another one.
+  nonisolated(unsafe) let memberwise: UnsafePointer<Int32>?
+  /// How many come first in both orders.
+  private let common: Int
 
   private struct Registry {
-    var types: [Place: OpenType] = [:]
-    /// A first property at this line and column is known, maybe under another copy of its file's name.
-    var positions: [UInt64: [OpenType]] = [:]
+    var types: [Place: (type: OpenType, slot: Int32)] = [:]
+    /// A property at this line and column is known, maybe under another copy of its file's name.
+    var positions: [UInt64: [(type: OpenType, slot: Int32)]] = [:]
+
+    func find(_ place: Place) -> (type: OpenType, slot: Int32)? {
+      positions[place.position]?.first { $0.type.places[Int($0.slot)].isSame(as: place) }
+    }
   }
 
   private static let registry = Locked(Registry())
 
-  private init(_ places: [Place]) {
+  private init(_ places: [Place], isStruct: Bool) {
     count = places.count
     let copy = UnsafeMutablePointer<Place>.allocate(capacity: count)
     copy.initialize(from: places, count: count)
     self.places = UnsafePointer(copy)
+    let order = places.indices.filter { !places[$0].hasValue } + places.indices.filter { places[$0].hasValue }
+    common = zip(order, places.indices).prefix { $0 == $1 }.count
+    guard isStruct, common < count else {
+      memberwise = nil
+      return
+    }
+    let slots = UnsafeMutablePointer<Int32>.allocate(capacity: count)
+    slots.initialize(from: order.map { Int32($0) }, count: count)
+    memberwise = UnsafePointer(slots)
   }
 
   /// From here on the wrappers of instances find each other, if their places tell them apart.
-  static func register(_ places: [Place]) {
+  static func register(_ places: [Place], isStruct: Bool) {
     guard let first = places.first, Set(places.map(\.position)).count == places.count else { return }
     registry.withLock { registry in
-      guard registry.positions[first.position]?.contains(where: { $0.places[0].isSame(as: first) }) != true else { return }
-      let type = OpenType(places)
-      registry.types[first] = type
-      registry.positions[first.position, default: []].append(type)
+      guard registry.find(first) == nil else { return }
+      let type = OpenType(places, isStruct: isStruct)
+      for (slot, place) in places.enumerated() {
+        registry.types[place] = (type, Int32(slot))
+        registry.positions[place.position, default: []].append((type, Int32(slot)))
+      }
     }
   }
 
-  static func find(_ first: Place) -> OpenType? {
+  /// The type that has a property at a place, and which one that is.
+  static func find(_ place: Place) -> (type: OpenType, slot: Int32)? {
     registry.withLock { registry in
-      if let type = registry.types[first] { return type }
-      guard let type = registry.positions[first.position]?.first(where: { $0.places[0].isSame(as: first) }) else { return nil }
-      registry.types[first] = type
-      return type
+      if let found = registry.types[place] { return found }
+      guard let found = registry.find(place) else { return nil }
+      registry.types[place] = found
+      return found
     }
+  }
+
+  /// Whether a slot comes next in a memberwise `init` after so many of which both orders could be.
+  func isMemberwise(_ slot: Int32, after next: Int32) -> Bool {
+    next <= common && memberwise?[Int(next)] == slot
   }
 }
 

@@ -36,7 +36,7 @@ internal import MagicJournal
   var isDeclaredWithValue: Bool {
     let first = storage.header.place
     guard storage.header.count > 1 else { return first.hasValue }
-    guard let type = OpenType.find(first), index < type.count else { return false }
+    guard let (type, _) = OpenType.find(first), index < type.count else { return false }
     return type.places[index].hasValue
   }
 

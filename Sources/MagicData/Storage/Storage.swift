@@ -110,6 +110,8 @@ struct InstanceIdentity: Hashable {
     var mark: UInt8 = 0
     /// Whether no property holds anything that has to be let go of: then they go with their memory. Whoever puts a value into a slot says that this is over.
     var isTrivial: Bool
+    /// Whether `rest` says what it was before it was removed.
+    var isRemoved = false
     var run: UInt32 = 0
 
     @inline(__always) init(_ record: Record?, isTrivial: Bool) {
@@ -128,7 +130,7 @@ struct InstanceIdentity: Hashable {
     }
   }
 
-  /// What few instances have.
+  /// What few instances have, behind the lock: slots may be another instance's (`Opening`), which somebody else may own.
   fileprivate final class Rest {
     var removed: RemovedNumber?
     var originals: [(slot: Int, stored: Slot)] = []
@@ -136,14 +138,53 @@ struct InstanceIdentity: Hashable {
 
   @usableFromInline struct Property {
     @usableFromInline fileprivate(set) var slot = Slot.unset
-    /// Whether the value was set since it was fetched or saved.
-    var isEdited = false
-    /// Whether the instance knows what the database holds: it was fetched, or saved.
-    var isStored = false
+    private var flags: UInt8 = 0
     /// Marks the save that is on its way with this value. An assignment puts it to 0, so that it is not taken for saved.
     var save: UInt8 = 0
     /// Counts assignments: defaults are told from what an `init` has set.
     var edits: UInt32 = 0
+
+    init() {}
+
+    /// Of a row.
+    @inline(__always) init(stored slot: Slot, edits: UInt32) {
+      (self.slot, self.edits) = (slot, edits)
+      flags = Property.stored | Property.known
+    }
+
+    private static var edited: UInt8 { 1 }
+    private static var stored: UInt8 { 2 }
+    private static var known: UInt8 { 4 }
+    private static var replaced: UInt8 { 8 }
+
+    @inline(__always) private func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
+    @inline(__always) private mutating func put(_ flag: UInt8, _ isSet: Bool) {
+      flags = isSet ? flags | flag : flags & ~flag
+    }
+
+    /// Whether the value was set since it was fetched or saved.
+    var isEdited: Bool {
+      get { has(Property.edited) }
+      set { put(Property.edited, newValue) }
+    }
+
+    /// Whether the instance knows what the database holds: it was fetched, or saved.
+    fileprivate(set) var isStored: Bool {
+      get { has(Property.stored) }
+      set { put(Property.stored, newValue) }
+    }
+
+    /// Whether a database has held it, and may not any more: then it is no default.
+    fileprivate(set) var isKnown: Bool {
+      get { has(Property.known) }
+      set { put(Property.known, newValue) }
+    }
+
+    /// Whether the database holds something else than the slot (`Rest`).
+    fileprivate var isReplaced: Bool {
+      get { has(Property.replaced) }
+      set { put(Property.replaced, newValue) }
+    }
   }
 
   // MARK: Making
@@ -307,8 +348,14 @@ struct InstanceIdentity: Hashable {
 
     /// In the same place, once it was removed.
     var removed: RemovedNumber? {
-      get { access { $0.known?.removed } }
-      nonmutating set { access { if newValue != nil || $0.known != nil { $0.made.removed = newValue } } }
+      get { access { head in head.isRemoved ? storage.rest { head.known?.removed } : nil } }
+      nonmutating set {
+        access { head in
+          guard newValue != nil || head.isRemoved else { return }
+          storage.rest { head.made.removed = newValue }
+          head.isRemoved = newValue != nil
+        }
+      }
     }
 
     /// Marks a save. Of two at once, into two databases, the first finds its mark gone and takes nothing for saved.
@@ -352,6 +399,7 @@ struct InstanceIdentity: Hashable {
     guard codec.takes(stored.pointee.slot) else { return false }
     swap(&property.pointee.slot, &stored.pointee.slot)
     property.pointee.isStored = true
+    property.pointee.isKnown = true
     property.pointee.isEdited = false
     notePut(at: slot)
     return true
@@ -397,34 +445,66 @@ struct InstanceIdentity: Hashable {
   /// What the database holds of it, as far as the instance knows.
   func stored(at slot: Int) -> Slot? {
     guard self[slot].isStored else { return nil }
-    return head(of: number(of: slot)).pointee.known?.originals.first { $0.slot == slot }?.stored ?? self[slot].slot
+    guard self[slot].isReplaced else { return self[slot].slot }
+    return originals(of: slot) { $0.first { $0.slot == slot }?.stored }
   }
 
   private func keepOriginal(_ slot: Int) {
-    let head = head(of: number(of: slot))
     // One that could not be read has its original already.
-    guard head.pointee.known?.originals.contains(where: { $0.slot == slot }) != true else { return }
-    head.pointee.made.originals.append((slot, self[slot].slot))
+    guard !self[slot].isReplaced else { return }
+    let original = self[slot].slot
+    originals(of: slot) { $0.append((slot, original)) }
+    self[slot].isReplaced = true
+  }
+
+  private func dropOriginal(_ slot: Int) {
+    guard self[slot].isReplaced else { return }
+    self[slot].isReplaced = false
+    // What goes with it is the app's own.
+    _ = originals(of: slot) { originals in
+      originals.firstIndex { $0.slot == slot }.map { originals.remove(at: $0) }
+    }
   }
 
   /// The database holds what the slot holds.
   func setStored(at slot: Int) {
     self[slot].isStored = true
+    self[slot].isKnown = true
     self[slot].isEdited = false
-    head(of: number(of: slot)).pointee.known?.originals.removeAll { $0.slot == slot }
+    dropOriginal(slot)
   }
 
   /// The database holds something else than the slot.
   func setStored(_ stored: Slot, at slot: Int, isEdited: Bool) {
     setStored(at: slot)
-    head(of: number(of: slot)).pointee.made.originals.append((slot, stored))
+    originals(of: slot) { $0.append((slot, stored)) }
+    self[slot].isReplaced = true
     self[slot].isEdited = isEdited
   }
 
   /// The instance knows nothing of the database.
-  func forget(at slot: Int, isEdited: Bool) {
-    setStored(at: slot)
+  ///
+  /// - Parameter isKnown: whether a database has held what the slot holds; `nil` where nothing is news of that.
+  func forget(at slot: Int, isEdited: Bool, isKnown: Bool? = nil) {
+    dropOriginal(slot)
     self[slot].isStored = false
+    if let isKnown { self[slot].isKnown = isKnown }
     self[slot].isEdited = isEdited
   }
+
+  private func originals<Result>(of slot: Int, _ body: (inout [(slot: Int, stored: Slot)]) -> Result) -> Result {
+    let head = head(of: number(of: slot))
+    return rest { body(&head.pointee.made.originals) }
+  }
+
+  /// Behind the lock of what few instances have.
+  private func rest<Result>(_ body: () -> Result) -> Result {
+    // Objects next to each other have mostly others' locks.
+    Storage.locks[Int(UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) >> 5 % UInt(Storage.locks.count))].withLock {
+      _ in
+      body()
+    }
+  }
+
+  private static let locks = (0..<64).map { _ in Locked(()) }
 }

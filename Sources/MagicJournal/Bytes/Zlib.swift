@@ -16,15 +16,22 @@ package enum Zlib {
   /// How far back a match may lie: what a block knows of the one before it, so that next to nothing is lost by the cut.
   private static let window = 1 << 15
 
-  /// A long stream is packed on as many threads as there are, into the same bytes however many these are.
+  /// One at a time has threads beside his own: they are those on which tasks run, and several together would leave none to these.
+  private static let turn = DispatchSemaphore(value: 1)
+
+  /// A long stream is packed on as many threads as there are, or on this one while another has those, into the same bytes however many these are.
   package static func deflate(_ bytes: [UInt8]) throws(JournalError) -> [UInt8] {
     let blocks = stride(from: 0, to: max(bytes.count, 1), by: block).map { $0..<min($0 + block, bytes.count) }
     let packed = bytes.withUnsafeBufferPointer { bytes in
       [[UInt8]?](unsafeUninitializedCapacity: blocks.count) { packed, count in
         // Each thread fills places of its own, and all are done before this goes on.
         nonisolated(unsafe) let (bytes, start) = (bytes, packed.baseAddress)
-        DispatchQueue.concurrentPerform(iterations: blocks.count) { index in
-          (start! + index).initialize(to: deflate(bytes, blocks[index]))
+        @Sendable func pack(_ index: Int) { (start! + index).initialize(to: deflate(bytes, blocks[index])) }
+        if blocks.count > 1, turn.wait(timeout: .now()) == .success {
+          DispatchQueue.concurrentPerform(iterations: blocks.count, execute: pack)
+          turn.signal()
+        } else {
+          for index in blocks.indices { pack(index) }
         }
         count = blocks.count
       }

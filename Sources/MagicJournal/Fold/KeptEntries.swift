@@ -13,7 +13,7 @@ package struct KeptEntries {
 
   /// - Parameters:
   ///   - state: what all the entries fold to.
-  ///   - entries: what each of them is.
+  ///   - entries: what each of them is; only revivals count.
   package init(_ state: ObjectState, of entries: some Sequence<(Entry.Operation, Version)>) {
     self.state = state
     writes = state.writes.filter { state.isValid($0.value) }

@@ -119,6 +119,16 @@ extension ObjectKey {
     }
   }
 
+  /// As people read it: its primary value, or its birth in hexadecimal digits.
+  package var text: String {
+    switch self {
+    case .primary(.text(let text)): text
+    case .primary(.integer(let number)): String(number)
+    case .primary(let value): value.encoded.hexadecimal
+    case .birth(let birth): birth.bytes.hexadecimal
+    }
+  }
+
   package init(value: Value, of type: TypeSchema) throws(JournalError) {
     if let primary = type.primary, value.kind == primary.kind {
       self = .primary(value)

@@ -144,27 +144,7 @@ package enum BundleFile {
   }
 
   /// What a link leads to, whether that is there or not: the link stays one.
-  package static func place(_ file: URL) -> URL {
-    var place = file
-    for _ in 0..<mostLinks {
-      // It fails for what is no link, or is not there: then that is the place.
-      guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place.path) else { break }
-      if let real = real(place) { return real }
-      // `..` of a link's target is that of the folder which the link is in, whatever links led there.
-      let folder = place.deletingLastPathComponent()
-      place = URL(fileURLWithPath: target, relativeTo: real(folder) ?? folder).absoluteURL
-    }
-    return place
-  }
-
-  private static func real(_ url: URL) -> URL? {
-    guard let path = realpath(url.path, nil) else { return nil }
-    defer { free(path) }
-    return URL(fileURLWithPath: String(cString: path))
-  }
-
-  /// As the system follows them.
-  private static let mostLinks = 40
+  package static func place(_ file: URL) -> URL { file.linked }
 
   private static func header(_ dataSet: DataSetID) -> [UInt8] {
     var writer = ByteWriter()

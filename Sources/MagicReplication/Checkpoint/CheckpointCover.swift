@@ -112,28 +112,31 @@ struct CheckpointCover {
       transactions.append((replica, try JournalCompaction.rows(to: frontier, db).transactions))
     }
     let others = kept.indices.filter { $0 != index + 1 }.map { ($0, kept[$0].rows, roots(of: $0, coveredBy: checkpoint.floor)) }
-    func suspect(_ link: JournalReader.Link) -> Suspect? {
-      if let (replica, _) = transactions.first(where: { $0.rows.contains(link.row) }) { return .transactions(replica) }
-      let root = link.version.root
-      return others.first { $0.1.contains(link.row) && $0.2.contains(root) }.map { .kept(in: $0.0, root: root) }
+    func suspect(_ row: Int64, _ root: ReplicaID) -> Suspect? {
+      if let (replica, _) = transactions.first(where: { $0.rows.contains(row) }) { return .transactions(replica) }
+      return others.first { $0.1.contains(row) && $0.2.contains(root) }.map { .kept(in: $0.0, root: root) }
     }
     var guilty: Set<Suspect> = []
-    let digest = try journal.digest { chain, type in
+    let digest = try journal.digest { last, type in
       try Task.checkCancellation()
       var state = ObjectState()
-      var suspects: [Suspect: [JournalReader.Link]] = [:]
-      for link in chain {
-        if rows.contains(link.row) {
-          link.fold(into: &state, of: type.schema)
-        } else if let suspect = suspect(link), !guilty.contains(suspect) {
-          suspects[suspect, default: []].append(link)
+      var suspects: Set<Suspect> = []
+      let entries = try WalkedEntries(journal, from: last) { place, version, stored in
+        if rows.contains(place.row) {
+          state.fold(stored.entry.operation, stored.entry.fields, at: version, of: type.schema)
+        } else if let suspect = suspect(place.row, version.root), !guilty.contains(suspect) {
+          suspects.insert(suspect)
         }
       }
-      for (suspect, links) in suspects {
-        var more = state
-        for link in links { link.fold(into: &more, of: type.schema) }
-        if !more.saysTheSame(as: state) { guilty.insert(suspect) }
+      guard !suspects.isEmpty else { return state }
+      // What adds nothing shares its values with `state`.
+      var together = Dictionary(uniqueKeysWithValues: suspects.map { ($0, state) })
+      try entries.walk { place, version, stored in
+        if !rows.contains(place.row), let suspect = suspect(place.row, version.root) {
+          together[suspect]?.fold(stored.entry.operation, stored.entry.fields, at: version, of: type.schema)
+        }
       }
+      for (suspect, more) in together where !more.saysTheSame(as: state) { guilty.insert(suspect) }
       return state
     }
     return (digest, guilty)

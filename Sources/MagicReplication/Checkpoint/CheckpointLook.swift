@@ -90,6 +90,7 @@ extension FolderListing {
         fork = error
       }
       let checkpoints = try listing.takeNeeded(checkCancelled)
+      listing.findUnadopted()
       looks += 1
       if listing.hasVanished, looks < mostLooks { continue }
       if let fork { forked(fork) }

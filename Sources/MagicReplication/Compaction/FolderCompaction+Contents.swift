@@ -9,7 +9,7 @@ extension FolderCompaction {
 
   /// Deletes them, if the database knows all that the folder's files name.
   mutating func collect(_ held: Frontier, _ db: Connection) throws {
-    guard listing.holdsNothing(beyond: held) else { return }
+    guard try listing.holdsNothing(beyond: held, db) else { return }
     let old = try old(of: Set(remote.contents()).subtracting(FolderCompaction.named(db)))
     guard !old.isEmpty else { return }
     if isDryRun {
@@ -25,7 +25,7 @@ extension FolderCompaction {
         aside.append((url, try DurableFile.setAside(url), bytes))
       }
       let now = try Snapshot(db, remote, dataSet)
-      guard now.branch == nil, now.listing.holdsNothing(beyond: held) else { return aside.forEach(putBack) }
+      guard try now.branch == nil && now.listing.holdsNothing(beyond: held, db) else { return aside.forEach(putBack) }
     } catch {
       aside.forEach(putBack)
       throw error
@@ -67,8 +67,10 @@ extension FolderCompaction {
 
 extension FolderListing {
   /// Whether a database that holds this much knows all that the files say, and none of them may say more.
-  fileprivate func holdsNothing(beyond held: Frontier) -> Bool {
-    rejected.isEmpty && rejectedCheckpoints.isEmpty && doubtful.isEmpty
+  fileprivate func holdsNothing(beyond held: Frontier, _ db: Connection) throws -> Bool {
+    // What ends where its id was closed may be another branch (J-33).
+    guard try foreign(JournalIndex(db), Branches(db)).isEmpty else { return false }
+    return rejected.isEmpty && rejectedCheckpoints.isEmpty && doubtful.isEmpty
       && files.allSatisfy { $0.name.last <= held[$0.name.replica] }
       && checkpoints.allSatisfy { checkpoint in
         checkpoint.floor.replicas.allSatisfy { checkpoint.floor.frontier[$0] <= held[$0] }

@@ -42,7 +42,11 @@ package struct SegmentCutter {
   }
 
   /// A segment that begins with a run, and holds as much of it as one segment should (S-8). `nil` if the journal has nothing of it.
-  func collect(_ replica: ReplicaID, _ run: ClosedRange<UInt64>, _ meter: ProgressMeter? = nil) throws -> Collected? {
+  ///
+  /// - Throws: `IsLarge` for one of more bytes than `size`, before compression.
+  func collect(
+    _ replica: ReplicaID, _ run: ClosedRange<UInt64>, _ meter: ProgressMeter? = nil, atMost size: Int = .max
+  ) throws -> Collected? {
     var segment = SegmentWriter(
       dataSet: dataSet, writer: writer, schema: journal.schema.schema, replica: replica, first: run.lowerBound,
       previous: try journal.name(before: run.lowerBound, of: replica))
@@ -50,6 +54,7 @@ package struct SegmentCutter {
     do {
       try journal.forEachPart(of: replica, after: last, through: run.upperBound) { part in
         segment.add(part)
+        guard segment.size <= size else { throw IsLarge() }
         last = part.transaction.sequence
         changes += part.transaction.entries.count
         try meter?.moved(changes: part.transaction.entries.count, transactions: part.isLast ? 1 : 0)
@@ -61,12 +66,19 @@ package struct SegmentCutter {
   }
 
   /// The same as a file, for who looked at the floor in an earlier snapshot.
-  package func cutNow(_ replica: ReplicaID, _ run: ClosedRange<UInt64>) throws -> Cut? {
+  ///
+  /// - Throws: `IsLarge` for one of more bytes than `size`, before compression.
+  package func cutNow(_ replica: ReplicaID, _ run: ClosedRange<UInt64>, atMost size: Int = .max) throws -> Cut? {
+    try checkIsKept(run, of: replica)
+    return try collect(replica, run, atMost: size)?.finish()
+  }
+
+  func checkIsKept(_ run: ClosedRange<UInt64>, of replica: ReplicaID) throws {
     guard try run.lowerBound > journal.floor(of: replica)?.sequence ?? 0 else {
       throw MagicDataError(.busy, "the history that was to be sent was given up meanwhile; try again")
     }
-    return try collect(replica, run)?.finish()
   }
 
   private struct IsFull: Error {}
+  struct IsLarge: Error {}
 }

@@ -72,15 +72,9 @@ struct Adoption {
 extension FolderListing {
   /// Files that have transactions of a closed id which are not everybody's and, as far as it is known, not held under another.
   func foreign(_ journal: some JournalAddresses, _ branches: Branches) throws -> [File] {
-    try limits.keys.sorted().flatMap { replica in
-      let files = runs[replica]?.files ?? []
-      let leading = Set(files.map(\.header.previous))
-      return try files.filter { file in
-        // Of files that lead to others these are looked at.
-        guard isForeign(file), !leading.contains(file.header.lastName) else { return false }
-        return try !branches.addresses(of: file.header.last, of: replica).contains {
-          try journal.name(at: $0.sequence, of: $0.replica) == file.header.lastName
-        }
+    try foreignEnds.filter { file in
+      try !branches.addresses(of: file.header.last, of: file.name.replica).contains {
+        try journal.name(at: $0.sequence, of: $0.replica) == file.header.lastName
       }
     }
   }

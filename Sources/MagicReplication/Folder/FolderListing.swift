@@ -40,6 +40,9 @@ struct FolderListing: Sendable {
   /// Checkpoints that do not come to what they say, however whole their bytes are.
   var falseCheckpoints: Set<URL> = []
 
+  /// Files that end with what a reader without a database lacks of closed ids, if that was looked for.
+  var unadopted: [File] = []
+
   /// How often the folder is listed again before a file that is gone is a gap like any other.
   private static let maxLooks = 8
 

@@ -176,6 +176,10 @@ public struct FolderRemote: Sendable {
   func make(_ folder: URL) throws {
     // Another process may make it at the same time.
     guard mkdir(folder.path, 0o777) == 0 || errno == EEXIST else { throw DurableFile.failure("could not be made", folder) }
+    guard FileManager.default.fileExists(atPath: folder.path) else {
+      throw MagicDataError(
+        .notFound, "\(folder.path) is a link to something that is not there; mend or delete it, or name another path")
+    }
     try DurableFile.sync(folder.deletingLastPathComponent())
   }
 

@@ -160,7 +160,7 @@ extension FolderListing {
   }
 
   /// What a folder holds, for who has no database to compare it with. Of ids under which two databases have written what is everybody's counts: the rest stands
-  /// under other ids as well, since who says in the folder that they are closed sends that before (J-33). Acknowledgements that cannot be read close nothing (K-7).
+  /// under other ids as well, since who says in the folder that they are closed sends that before (J-33), but for what he had not met by then (`findUnadopted`). Acknowledgements that cannot be read close nothing (K-7).
   init(limited remote: FolderRemote, _ dataSet: DataSetID) throws {
     // Before the files are listed: who says what he has put there, or closed, has sent it before.
     let said: Result<FolderAcknowledgements, MagicDataError>

@@ -1,4 +1,5 @@
-internal import MagicData
+internal import Foundation
+package import MagicData
 internal import MagicJournal
 
 /// Whether a folder's files hold what they say.
@@ -9,14 +10,16 @@ package struct FolderCheck: Sendable {
   package private(set) var bytes = 0
   /// Files that are damaged, of another format or cannot be read, each with its reason.
   package private(set) var damaged: [String] = []
-  /// Runs that are missing, so that later ones wait.
+  /// Runs that are missing, so that later ones wait, contents that objects name, and what nobody has taken of ids that are closed.
   package private(set) var gaps: [String] = []
 
   /// Reads every file, one at a time. One that is gone was replaced by others (F-20), which are read then.
-  package init(_ remote: FolderRemote) throws {
+  ///
+  /// - Parameter magic: a database whose objects' contents are looked for, as far as the folder has what named them.
+  package init(_ remote: FolderRemote, of magic: MagicData? = nil) throws {
     for _ in 0..<FolderCheck.looks {
       self.init()
-      if try read(remote) { return }
+      if try read(remote, magic) { return }
     }
     throw MagicDataError(
       .busy, "\(remote.text) is being changed all the time, by compactions or a service that carries it; check it again later")
@@ -27,7 +30,7 @@ package struct FolderCheck: Sendable {
   private init() {}
 
   /// - Returns: `false` if a file was taken away meanwhile.
-  private mutating func read(_ remote: FolderRemote) throws -> Bool {
+  private mutating func read(_ remote: FolderRemote, _ magic: MagicData?) throws -> Bool {
     let dataSet = try remote.dataSet()
     var listing = try FolderListing(limited: remote, dataSet)
     if let error = listing.unheard { damaged.append(error.message) } else { try listing.checkForks() }
@@ -56,9 +59,18 @@ package struct FolderCheck: Sendable {
         damaged.append(error.message)
       }
     }
-    var contents: [String] = []
+    let frontier = listing.frontier
+    var (named, contents): (Set<String>, [String]) = ([], [])
+    do {
+      if let magic { named = try magic.store.readBlocking { db in try FolderCheck.named(db, in: frontier) } }
+    } catch  where error is MagicDataError || error is JournalError {
+      // Of a database that is damaged its own check tells.
+    }
     do {
       contents = try remote.contents()
+      for digits in named.subtracting(contents).sorted() where PieceReader.length(of: remote.content(digits)) == nil {
+        gaps.append("\(remote.content(digits).path), the content of an asset that objects name, is missing")
+      }
     } catch let error as MagicDataError {
       damaged.append(error.message)
     }
@@ -69,7 +81,8 @@ package struct FolderCheck: Sendable {
         damaged.append(fault.message)
       }
     }
-    let frontier = listing.frontier
+    listing.findUnadopted()
+    gaps += listing.unadopted.map { MagicDataError.unadopted($0).message }
     for replica in Set(listing.replicas + listing.put.replicas).sorted() {
       let missing =
         listing.hole(after: frontier[replica], of: replica)
@@ -78,5 +91,22 @@ package struct FolderCheck: Sendable {
       gaps.append("of replica \(replica) the transactions \(missing.lowerBound) to \(missing.upperBound) are missing")
     }
     return true
+  }
+
+  /// The digits of the contents that rows name, but for those that changes name which a folder up to a frontier has not got yet.
+  private static func named(_ db: Connection, in frontier: Frontier) throws -> Set<String> {
+    let journal = try JournalReader(db)
+    let (floor, held) = (try journal.floor().frontier, try journal.frontier())
+    // Of what is kept nothing tells which transaction it was.
+    guard floor.replicas.allSatisfy({ floor[$0] <= frontier[$0] }) else { return [] }
+    var names = try journal.schema.assetNames(db)
+    for replica in held.replicas where held[replica] > frontier[replica] {
+      try journal.forEachTransaction(of: replica, after: frontier[replica]) { transaction in
+        for entry in transaction.entries {
+          for field in entry.fields { if case .asset(let name) = field.value { names.remove(name) } }
+        }
+      }
+    }
+    return Set(names.map(AssetContent.digits))
   }
 }

@@ -46,11 +46,13 @@ package struct ReplicationStatus: Sendable {
   /// Contents of assets that are here and not there, and those that objects name and that are not here.
   package fileprivate(set) var outAssets = 0
   package fileprivate(set) var inAssets = 0
+  /// Files that end with what was written under an id that is closed, and that a pull takes under another (J-33). Of a server that is not known.
+  package private(set) var inBranches = 0
 
   package var out: UInt64 { peers.map { $0.out }.clampedSum }
   package var `in`: UInt64 { peers.map { $0.in }.clampedSum }
   package var isInStep: Bool {
-    out == 0 && `in` == 0 && outAssets == 0 && inAssets == 0 && !peers.contains { $0.hasGap }
+    out == 0 && `in` == 0 && outAssets == 0 && inAssets == 0 && inBranches == 0 && !peers.contains { $0.hasGap }
   }
 }
 
@@ -139,6 +141,7 @@ extension ReplicationStatus {
     checkpoints = listing.checkpoints.count
     checkpointBytes = listing.checkpoints.reduce(0) { $0 + $1.bytes }
     self.unusable = listing.rejected.map(\.error.message) + listing.rejectedCheckpoints.map(\.error.message) + unusable
+    inBranches = try listing.foreign(snapshot.journal, snapshot.branches).count
     skewMilliseconds = listing.files.map { $0.header.lastName.stamp.milliseconds - now }.max()
     let unread = listing.rejected.map(\.name.replica)
     let known = members.known

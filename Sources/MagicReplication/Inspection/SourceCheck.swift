@@ -39,19 +39,30 @@ package struct SourceCheck: Sendable {
     if let folder {
       let digits = Set(names.map(AssetContent.digits))
       let found = try await Store.atLength { checkCancelled in
-        var (missing, damaged): ([String], [String]) = ([], [])
+        var (missing, damaged, unread): ([String], [String], [UnreadFile]) = ([], [], [])
         for digits in digits.sorted() {
           try checkCancelled()
           let file = folder.content(digits)
-          guard folder.checkWay(to: digits) == nil, PieceReader.length(of: file) != nil else {
-            missing.append(digits)
-            continue
+          var fault = PieceReader.hindrance(to: file) ?? folder.checkWay(to: digits)
+          if fault == nil {
+            guard PieceReader.length(of: file) != nil else {
+              missing.append(digits)
+              continue
+            }
+            fault = try AssetContent.check(file, digits, checkCancelled)
           }
-          if try AssetContent.check(file, digits, checkCancelled) != nil { damaged.append(digits) }
+          guard let fault else { continue }
+          switch fault.code {
+          case .damaged: damaged.append(digits)
+          case .notFound: missing.append(digits)
+          // It may be whole.
+          default: unread.append(UnreadFile(path: file.path, code: fault.code, message: fault.message))
+          }
         }
-        return (missing, damaged)
+        return (missing, damaged, unread)
       }
       (contents, missingContents, damagedContents) = (digits.count, found.0, found.1)
+      unread += found.2
     }
     var said = Set(report.unread.map(\.message))
     for file in unread where said.insert(file.message).inserted { report.unread.append(file) }

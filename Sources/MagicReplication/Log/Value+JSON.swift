@@ -2,16 +2,6 @@ internal import Foundation
 internal import MagicJournal
 
 extension ObjectKey {
-  /// Its primary value, or its birth in hexadecimal digits.
-  package var text: String {
-    switch self {
-    case .primary(.text(let text)): text
-    case .primary(.integer(let number)): String(number)
-    case .primary(let value): value.encoded.hexadecimal
-    case .birth(let birth): birth.bytes.hexadecimal
-    }
-  }
-
   func write(json writer: inout ByteWriter) {
     if case .primary(.integer(let number)) = self { writer.decimal(number) } else { writer.quoted(text) }
   }

@@ -14,6 +14,9 @@ package struct LogSelection: Sendable {
 
   package init() {}
 
+  /// Whether only what matches something is meant.
+  package var isPart: Bool { !replicas.isEmpty || !filter.isEmpty || since != nil || until != nil }
+
   /// - Parameter told: by the first reading.
   func window(_ journal: OpenJournal, after told: Told? = nil) throws -> JournalWindow {
     var window = JournalWindow()

@@ -31,6 +31,7 @@ public struct MagicMoment: Sendable, Equatable {
   /// - Throws: `MagicDataError` with `notFound` for any other text.
   public init(_ text: String, now: Date = Date(), timeZone: TimeZone = .current) throws {
     let text = text.trimmingCharacters(in: .whitespaces)
+    try Meaning.checkTransaction(text)
     guard let meaning = Meaning(text, now, timeZone) else {
       throw MagicDataError(
         .notFound,
@@ -46,7 +47,9 @@ public struct MagicMoment: Sendable, Equatable {
   ///
   /// - Throws: `MagicDataError` with `notFound` for any other text.
   package init(transaction text: String) throws {
-    guard let meaning = Meaning.address(text.trimmingCharacters(in: .whitespaces)) else {
+    let text = text.trimmingCharacters(in: .whitespaces)
+    try Meaning.checkTransaction(text)
+    guard let meaning = Meaning.address(text) else {
       throw MagicDataError(.notFound, "'\(text)' is no transaction: write replica:sequence, as `log` prints it, or a sequence")
     }
     self.meaning = meaning
@@ -71,6 +74,14 @@ extension MagicMoment.Meaning {
     } else {
       return nil
     }
+  }
+
+  /// A log prints what compaction has kept with the sequence 0, which no transaction has.
+  fileprivate static func checkTransaction(_ text: String) throws {
+    guard text.hasSuffix(":0"), address(text.dropLast() + "1") != nil else { return }
+    throw MagicDataError(
+      .notFound,
+      "'\(text)' stands for what compact has kept, which has no transaction any more: write one with a sequence from 1")
   }
 
   fileprivate static func address(_ text: String) -> Self? {

@@ -4,7 +4,7 @@ internal import MagicJournal
 
 /// What of a journal could not be read. All else was.
 public struct MagicReadReport: Sendable, Equatable {
-  /// Files, or parts of them, that are damaged or of a newer format; messages name the place.
+  /// Files, or parts of them, that are damaged or of a newer format, or of a branch that is not told apart or taken yet (`fork`); messages name the place.
   public internal(set) var unread: [UnreadFile] = []
   /// Transactions that are missing before others that are there.
   public internal(set) var gaps: [PullReport.Gap] = []

@@ -34,6 +34,8 @@ package final class OpenJournal {
 
   private let parts: [Part]
   let troubles = Troubles()
+  /// Whether a checkpoint has come of which nothing is told.
+  private var isKeptUntold = false
 
   private init(_ parts: [Part]) {
     self.parts = parts
@@ -229,8 +231,19 @@ package final class OpenJournal {
     }
   }
 
-  /// What a database has given up that is beyond what a window begins after, as when a pull has taken a checkpoint in its place: it cannot be told any more.
+  /// What was given up beyond what a window begins after, as when a pull has taken a checkpoint in its place, or one has come into a folder: it cannot be told any more.
   func sayGivenUp(_ window: JournalWindow) {
+    for checkpoint in checkpoints where !window.hasKept(of: checkpoint) {
+      for replica in checkpoint.floor.replicas where window.has(replica) {
+        guard let end = checkpoint.floor[replica], window.told.lacks(1...end.sequence, of: replica),
+          // K-20: it stands beside for what was there under another id.
+          end.sequence > 1 || !window.told.knows(end.name)
+        else { continue }
+        isKeptUntold = true
+        guard end.sequence > window.after[replica] else { continue }
+        troubles.add(.init(replica: replica.description, sequences: window.after[replica] + 1...end.sequence))
+      }
+    }
     let floor = heldFloor
     for replica in floor.replicas where window.has(replica) {
       guard let end = floor[replica], end.sequence > window.after[replica] else { continue }
@@ -248,7 +261,8 @@ package final class OpenJournal {
 
   private var report: MagicReadReport {
     var report = troubles.report
-    report.historyBegins = givenUp?.date
+    // Where what is kept was not told, what was given up is missing.
+    if !isKeptUntold { report.historyBegins = givenUp?.date }
     return report
   }
 
@@ -344,6 +358,7 @@ package final class OpenJournal {
         return header == nil ? [] : [SegmentCursor(bytes, window, path, troubles)].compactMap { $0 }
       case .folder(let listing, _, let checkpoints):
         sayOrphans(listing, window)
+        try sayUnadopted(listing, window)
         var old = window
         old.since = window.since ?? window.sinceInHoles
         let told = checkpoints.filter { window.hasKept(of: $0) }
@@ -377,13 +392,45 @@ package final class OpenJournal {
     }
   }
 
+  /// What lies beyond where an id was closed is told under another one, once it is there.
+  private func sayUnadopted(_ listing: FolderListing, _ window: JournalWindow) throws {
+    for file in listing.unadopted where window.has(file.name.replica) {
+      if let since = window.since ?? window.sinceInHoles, file.header.lastName.stamp < since { continue }
+      // What leads to it begins in one of these.
+      let begin = listing.runs[file.name.replica]?.files.filter(listing.isForeign).map(\.header.previous.stamp).min()
+      if let begin, let until = window.until, begin >= until { continue }
+      guard try !isElsewhere(file) else { continue }
+      let error = MagicDataError.unadopted(file)
+      troubles.add(UnreadFile(path: file.url.path, code: error.code, message: error.message))
+    }
+  }
+
+  /// Whether another source has what a file ends with.
+  private func isElsewhere(_ file: FolderListing.File) throws -> Bool {
+    let (replica, last, name) = (file.name.replica, file.header.last, file.header.lastName)
+    for part in parts {
+      switch part {
+      case .folder(let other, _, _):
+        if other.files.contains(where: { !other.isForeign($0) && $0.header.lastName == name }) { return true }
+      case .database(let database):
+        let addresses = try Branches(database.reader.db).addresses(of: last, of: replica)
+        for (replica, sequence) in addresses + [(replica: replica, sequence: last)]
+        where try database.reader.name(at: sequence, of: replica) == name {
+          return true
+        }
+      case .segment, .export: break
+      }
+    }
+    return false
+  }
+
   // MARK: Moments
 
   /// What is stamped at or below a moment is before it.
   package func stamp(at moment: MagicMoment, _ replicas: [String] = []) throws -> Stamp {
     switch moment.meaning {
     case .time(let milliseconds): return Stamp(UInt64(min(max(milliseconds, 0), Stamp.latest.milliseconds)) << 16 | 0xffff)
-    case .transaction(let prefix, let sequence): return try address(prefix.map { [$0] } ?? replicas, sequence).stamp
+    case .transaction(let prefix, let sequence): return try address(prefix, replicas, sequence).stamp
     }
   }
 
@@ -391,7 +438,7 @@ package final class OpenJournal {
   package func firstStamp(at moment: MagicMoment, _ replicas: [String] = []) throws -> Stamp {
     switch moment.meaning {
     case .time(let milliseconds): return Stamp(UInt64(min(max(milliseconds, 0), Stamp.latest.milliseconds)) << 16)
-    case .transaction(let prefix, let sequence): return try address(prefix.map { [$0] } ?? replicas, sequence).stamp
+    case .transaction(let prefix, let sequence): return try address(prefix, replicas, sequence).stamp
     }
   }
 
@@ -400,11 +447,14 @@ package final class OpenJournal {
     guard case .transaction(let prefix, let sequence) = moment.meaning else {
       throw MagicDataError(.notFound, "a transaction is named as `log` prints it: replica:sequence")
     }
-    let found = try address(prefix.map { [$0] } ?? replicas, sequence)
+    let found = try address(prefix, replicas, sequence)
     return (found.replica, sequence)
   }
 
-  private func address(_ prefixes: [String], _ sequence: UInt64) throws -> (replica: ReplicaID, stamp: Stamp) {
+  private func address(
+    _ prefix: String?, _ chosen: [String], _ sequence: UInt64
+  ) throws -> (replica: ReplicaID, stamp: Stamp) {
+    let prefixes = prefix.map { [$0] } ?? chosen
     guard 1..<Limits.sequence ~= sequence else {
       throw MagicDataError(.notFound, "there is no transaction \(sequence); sequences begin at 1")
     }
@@ -438,9 +488,11 @@ package final class OpenJournal {
       }
     }
     guard let (replica, stamp) = found.first else {
+      let isYear = prefix == nil && 1_970...9_999 ~= sequence
+      let hint = isYear ? " (a year alone is read as a sequence; \(sequence)-01 is a time)" : ""
       throw MagicDataError(
         .notFound,
-        "there is no transaction \(prefixes.count == 1 ? prefixes[0] + ":" : "")\(sequence)"
+        "there is no transaction \(prefixes.count == 1 ? prefixes[0] + ":" : "")\(sequence)\(hint)"
           + (givenUp.map { "; history up to \($0.inLog) was given up by compact" } ?? "; `log` prints them as replica:sequence")
       )
     }

@@ -5,10 +5,13 @@ package struct NamedRemote: Sendable, Equatable, Encodable {
   package let name: String
   /// An absolute path, or a URL.
   package let address: String
+  /// What is said of the way to a server, by the names of the tools' options: paths from the root, and never what a file holds.
+  package let options: [String: String]
 
-  package init(name: String, address: String) {
+  package init(name: String, address: String, options: [String: String] = [:]) {
     self.name = name
     self.address = address
+    self.options = options
   }
 
   /// The one that is meant where no remote is named, if there are several.
@@ -30,7 +33,9 @@ package struct NamedRemote: Sendable, Equatable, Encodable {
 extension MagicData {
   /// In the order of their names.
   package func remotes() async throws -> [NamedRemote] {
-    try await store.read { db in try RemoteNames(db).all().map { NamedRemote(name: $0.name, address: $0.address) } }
+    try await store.read { db in
+      try RemoteNames(db).all().map { NamedRemote(name: $0.name, address: $0.address, options: $0.options) }
+    }
   }
 
   /// - Throws: `MagicDataError` with `exists` if there is a remote of that name, and `value` for what can be no name.
@@ -38,7 +43,7 @@ extension MagicData {
     guard NamedRemote.isValid(remote.name) else {
       throw MagicDataError(.value, "a remote's name has 1 to 64 letters a to z, digits, - and _, and does not begin with -")
     }
-    guard try await store.write({ db in try RemoteNames(db).add(remote.name, remote.address) }) else {
+    guard try await store.write({ db in try RemoteNames(db).add(remote.name, remote.address, options: remote.options) }) else {
       throw MagicDataError(.exists, "there is a remote \(remote.name) already; remove it first, or take another name")
     }
   }

@@ -43,7 +43,8 @@ package protocol Served: Sendable {
   /// - Parameter take: gets each of them.
   /// - Returns: what could not be read, in words.
   func segments(
-    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable (ServedSegment) async throws -> Void
+    _ dataSet: DataSetID, after frontier: Frontier, isThere: Presence,
+    _ take: @Sendable (ServedSegment) async throws -> Void
   ) async throws -> [String]
 
   /// Where a client's segments and contents go.
@@ -77,7 +78,7 @@ package protocol Served: Sendable {
 package struct ServedSegment: Sendable {
   package enum Body: Sendable {
     case bytes(ArraySlice<UInt8>)
-    /// What follows the header in a file, whose checksum is right.
+    /// What follows the header in a file, whose checksum is right. Several clients may take it.
     case file(OpenFile)
   }
 

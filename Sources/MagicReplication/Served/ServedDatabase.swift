@@ -10,6 +10,10 @@ package final class ServedDatabase: Served {
   private let (written, writing) = (Locked<WrittenCheckpoint?>(nil), Gate(places: 1))
   /// The same of the digest.
   private let (found, folding) = (Locked<FoundDigest?>(nil), Gate(places: 1))
+  /// The same of large segments.
+  private let (large, cutting) = (Locked<[LargeCut]>([]), Gate(places: 1))
+  /// Bytes of a segment, before compression, up to which each client has one of its own, in memory.
+  private static let smallBytes = 1 << 18
 
   /// Of how many replicas clients may bring something.
   private let mostReplicas: Int
@@ -163,7 +167,8 @@ package final class ServedDatabase: Served {
   }
 
   package func segments(
-    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable (ServedSegment) async throws -> Void
+    _ dataSet: DataSetID, after frontier: Frontier, isThere: Presence = {},
+    _ take: @Sendable (ServedSegment) async throws -> Void
   ) async throws -> [String] {
     let store = magic.store
     let (held, writer) = try await store.read { db in
@@ -175,16 +180,59 @@ package final class ServedDatabase: Served {
       var next = frontier[replica] + 1
       // Each segment is a read of its own: a slow client holds no snapshot open.
       while next <= held[replica], case let run = next...held[replica],
-        let cut = try await store.read({ db in
-          try SegmentCutter(dataSet: dataSet, writer: writer, journal: JournalReader(db)).cutNow(replica, run)
-        })
+        let (segment, last) = try await cut(dataSet, writer, replica, run, isThere: isThere)
       {
-        let header = Array(cut.bytes[..<SegmentHeader.length])
-        try await take(ServedSegment(name: cut.name, header: header, body: .bytes(cut.bytes[SegmentHeader.length...])))
-        next = cut.run.upperBound + 1
+        try await take(segment)
+        next = last + 1
       }
     }
     return []
+  }
+
+  /// The first segment of a run, and where that ends; `nil` if nothing of it is here.
+  private func cut(
+    _ dataSet: DataSetID, _ writer: ReplicaID, _ replica: ReplicaID, _ run: ClosedRange<UInt64>, isThere: Presence
+  ) async throws -> (ServedSegment, last: UInt64)? {
+    let (small, isLarge): (SegmentCutter.Cut?, Bool) = try await magic.store.read { db in
+      let cutter = SegmentCutter(dataSet: dataSet, writer: writer, journal: try JournalReader(db))
+      do {
+        return (try cutter.cutNow(replica, run, atMost: ServedDatabase.smallBytes), false)
+      } catch is SegmentCutter.IsLarge {
+        return (nil, true)
+      }
+    }
+    if let small {
+      let (header, body) = (Array(small.bytes[..<SegmentHeader.length]), small.bytes[SegmentHeader.length...])
+      return (ServedSegment(name: small.name, header: header, body: .bytes(body)), small.run.upperBound)
+    }
+    // Who wants little does not wait for others.
+    guard isLarge, let cut = try await largeCut(dataSet, writer, replica, run, isThere: isThere) else { return nil }
+    let header = try cut.file.bytes(at: 0, SegmentHeader.length)
+    return (ServedSegment(name: cut.name, header: header, body: .file(cut.file)), cut.last)
+  }
+
+  private func largeCut(
+    _ dataSet: DataSetID, _ writer: ReplicaID, _ replica: ReplicaID, _ run: ClosedRange<UInt64>, isThere: Presence
+  ) async throws -> (name: String, last: UInt64, file: OpenFile)? {
+    try await cutting.enter()
+    defer { cutting.leave() }
+    try isThere()
+    return try await magic.store.read { [large] db in
+      let journal = try JournalReader(db)
+      let cutter = SegmentCutter(dataSet: dataSet, writer: writer, journal: journal)
+      try cutter.checkIsKept(run, of: replica)
+      for there in large.withLock({ $0 }) {
+        let header = there.header
+        guard header.dataSet == dataSet, header.writer == writer, header.replica == replica, header.first == run.lowerBound,
+          let file = there.file, try journal.name(at: header.last, of: replica) == header.lastName
+        else { continue }
+        return (there.name, header.last, file)
+      }
+      guard let cut = try cutter.cutNow(replica, run) else { return nil }
+      let made = try LargeCut.make(cut)
+      large.withLock { cuts in cuts = cuts.filter { $0.file != nil } + [made.cut] }
+      return (cut.name, cut.run.upperBound, made.file)
+    }
   }
 
   package func inbox(_ dataSet: DataSetID) throws -> any Inbox { try DatabaseInbox(magic, dataSet, mostReplicas) }
@@ -253,6 +301,25 @@ private struct WrittenCheckpoint {
   func served(_ dataSet: DataSetID, _ floor: NamedFrontier) throws -> ServedCheckpoint? {
     guard dataSet == self.dataSet, floor == file.floor, let spool, OpenFile.State(of: file.url) != nil else { return nil }
     return try ServedCheckpoint(file, spool)
+  }
+}
+
+/// A large segment that clients are taking. However many they are, and however slow, it is one file, and nothing of it is in memory.
+private struct LargeCut {
+  let name: String
+  /// Tells whether it is of the same journal still: who leaves an id to another branch (J-33) has other transactions there.
+  let header: SegmentHeader
+  /// It goes with the last of them.
+  weak var file: OpenFile?
+
+  /// The file has no name by then, so nothing is left of it, whatever ends this process.
+  static func make(_ cut: SegmentCutter.Cut) throws -> (cut: LargeCut, file: OpenFile) {
+    let scratch = try ScratchFolder("segment")
+    defer { scratch.remove() }
+    let writer = try PieceWriter(named: scratch.url.appendingPathComponent(cut.name))
+    try cut.bytes.withUnsafeBytes { try writer.append($0) }
+    let file = try OpenFile(writer.finish(isDurable: false))
+    return (LargeCut(name: cut.name, header: try SegmentHeader(cut.bytes), file: file), file)
   }
 }
 

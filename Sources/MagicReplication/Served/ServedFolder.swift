@@ -20,6 +20,8 @@ package final class ServedFolder: Served {
   private static let inflatedBytes = 8 * Limits.segmentCut
   /// So many names are remembered, and so many files that are whole.
   private static let maxNames = 10_000
+  /// So many contents are looked for before it is asked whether who wants them is there still.
+  private static let contentsAtOnce = 500
   /// After which the folder is listed though nothing shows that it is another: not every file system says.
   static let longest = Duration.seconds(60)
   /// For how long: what a disk does to a file does not show in the file's times. Who gets it compares its checksum as well.
@@ -248,7 +250,8 @@ package final class ServedFolder: Served {
   }
 
   package func segments(
-    _ dataSet: DataSetID, after frontier: Frontier, _ take: @Sendable (ServedSegment) async throws -> Void
+    _ dataSet: DataSetID, after frontier: Frontier, isThere: Presence = {},
+    _ take: @Sendable (ServedSegment) async throws -> Void
   ) async throws -> [String] {
     let seen = try await offPool { [self] in try look(dataSet) }
     var (listing, rows, isNew) = (seen.listing, seen.rows, true)
@@ -294,19 +297,16 @@ package final class ServedFolder: Served {
   }
 
   package func contents(_ digits: Set<String>, isThere: Presence = {}) async throws -> [String: URL] {
-    let (found, inDoubt) = try await offPool { [remote] in
-      var (files, inDoubt) = ([String: URL](), [String]())
-      let doubted = (try? remote.doubted()) ?? []
-      for digits in digits where remote.checkWay(to: digits) == nil {
-        if doubted.contains(digits) {
-          inDoubt.append(digits)
-        } else if case let file = remote.content(digits), PieceReader.length(of: file) != nil {
-          files[digits] = file
-        }
-      }
-      return (files, inDoubt.filter { !self.isKnownDamaged($0) })
+    let (all, doubted) = (Array(digits), try await offPool { [remote] in (try? remote.doubted()) ?? [] })
+    var (files, inDoubt) = ([String: URL](), [String]())
+    for start in stride(from: 0, to: all.count, by: ServedFolder.contentsAtOnce) {
+      // On a slow disk each takes a while, and who asked may have gone.
+      try isThere()
+      let part = all[start..<min(start + ServedFolder.contentsAtOnce, all.count)]
+      let (found, unsure) = try await offPool { [self] in look(for: part, doubted: doubted) }
+      files.merge(found) { $1 }
+      inDoubt += unsure
     }
-    var files = found
     for digits in inDoubt {
       // However many ask, it takes one thread; and one who has few waits for none who has many.
       try await checking.enter()
@@ -315,6 +315,20 @@ package final class ServedFolder: Served {
       files[digits] = try await offPool { [self] in try wholeContent(digits) }
     }
     return files
+  }
+
+  private func look(
+    for contents: ArraySlice<String>, doubted: Set<String>
+  ) -> (found: [String: URL], inDoubt: [String]) {
+    var (files, inDoubt) = ([String: URL](), [String]())
+    for digits in contents where remote.checkWay(to: digits) == nil {
+      if doubted.contains(digits) {
+        inDoubt.append(digits)
+      } else if case let file = remote.content(digits), PieceReader.length(of: file) != nil {
+        files[digits] = file
+      }
+    }
+    return (files, inDoubt.filter { !isKnownDamaged($0) })
   }
 
   /// Whether a content is the file that was read and is damaged. Another copy may have taken its place.

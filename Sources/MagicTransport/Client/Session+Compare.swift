@@ -18,6 +18,20 @@ extension Session {
     let attempt: Attempt
   }
 
+  /// How often a call has come again, since both sides were last in step, and how it comes next.
+  struct Returns {
+    /// So often it still comes to terms with branches of somebody's id, its own among them. A session may last for months.
+    private var forks = 8
+    var tellsNames = true
+    var isRefused = false
+
+    mutating func takeFork() -> Bool {
+      guard forks > 0 else { return false }
+      forks -= 1
+      return true
+    }
+  }
+
   /// What a push is about to send, and what it has sent.
   struct Attempt: Sendable {
     /// Whose transactions, none of which the server has told to be another token's.
@@ -133,7 +147,9 @@ extension Session {
 
   /// What an exchange has ended with. The server tells of each change from then on (W-11), so there is no need to ask before the next.
   func remember(_ ended: Compared, there: Standing) {
-    guard isLive, !ended.isBranch,
+    guard !ended.isBranch else { return }
+    returns.withLock { $0 = Returns() }
+    guard isLive,
       there.parts.allSatisfy({ $0.held.last <= ended.held[$0.held.replica] && $0.beyond.isEmpty && !$0.hasUnread })
     else { return }
     var found = Compared(

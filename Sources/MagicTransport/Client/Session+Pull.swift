@@ -20,6 +20,8 @@ extension Session {
     if found.isBranch { held[replica] = 0 }
     for suspect in found.suspects { held[suspect] = 0 }
     compared.withLock { $0 = found.isSure ? found : nil }
+    // As after a push, for who only pulls.
+    if found.isSure, there.frontier == found.held { returns.withLock { $0 = Returns() } }
     // What cannot be read there, and is not held here, is said to who pulls.
     guard !found.isSure || there.parts.contains(where: { $0.held.last > held[$0.held.replica] || $0.hasUnread }) else {
       return Arrivals(.nothing, there)

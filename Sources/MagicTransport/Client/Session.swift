@@ -22,6 +22,8 @@ final class Session: Sendable {
   let compared = Locked<Compared?>(nil)
   /// Of a push in the session before, which the next one takes up.
   let refused: Locked<Refused?>
+  /// How often its call has come again.
+  let returns: Locked<Returns>
   /// When it was last said what this database has, and whether there is more to say.
   let acknowledged = Locked((at: ContinuousClock.Instant?.none, isOwed: false))
   /// Whether the server is told the names of what is held. It ends the session if it holds others, and which is then found without.
@@ -29,9 +31,9 @@ final class Session: Sendable {
 
   init(
     _ text: String, _ hello: Hello, _ outbound: NIOAsyncChannelOutboundWriter<Frame>, _ mailbox: Mailbox,
-    _ changes: ChangeSignal, _ room: Deadline, tellsNames: Bool, after refused: Locked<Refused?>
+    _ changes: ChangeSignal, _ room: Deadline, _ returns: Locked<Returns>, after refused: Locked<Refused?>
   ) async throws {
-    (self.tellsNames, self.refused) = (Locked(tellsNames), refused)
+    (tellsNames, self.returns, self.refused) = (Locked(returns.withLock(\.tellsNames)), returns, refused)
     (self.text, self.outbound, self.mailbox, self.changes, self.room) = (text, outbound, mailbox, changes, room)
     try await Session.send(hello.frame, outbound, mailbox, room)
     let answer = try await mailbox.take()

@@ -71,9 +71,7 @@ extension SocketRemote: Remote {
     for magic: MagicData, _ body: (any OpenRemote) async throws -> Result
   ) async throws -> Result {
     let token = try options.token.map { try SecretFile.token($0) } ?? []
-    // So often it comes to terms with branches of somebody's id, its own among them.
-    var (forks, tellsNames, isRefused) = (SocketRemote.maxForks, true, false)
-    let refused = Locked(Session.Refused?.none)
+    let (returns, refused) = (Locked(Session.Returns()), Locked(Session.Refused?.none))
     while true {
       do {
         try await magic.store.assureReplica()
@@ -82,35 +80,32 @@ extension SocketRemote: Remote {
         let (channel, program) = try await connect()
         defer { program?.end() }
         do {
-          return try await talk(hello, channel, tellsNames: tellsNames, after: refused, body)
+          return try await talk(hello, channel, returns, after: refused, body)
         } catch let error as MagicDataError where error.code == .unreachable {
           throw await program?.refusal(text, error) ?? error
         }
       } catch is Session.ReplicaChanged {
         // It comes again under its own.
-        guard forks > 0 else {
+        guard returns.withLock({ $0.takeFork() }) else {
           throw MagicDataError(
             .fork,
             "\(text) has other transactions under each id that the database takes; the server, or what it keeps, is damaged")
         }
-        forks -= 1
       } catch let forked as Session.Forked {
-        guard forks > 0 else { throw forked.error }
-        (forks, tellsNames) = (forks - 1, false)
+        guard returns.withLock({ $0.takeFork() }) else { throw forked.error }
+        returns.withLock { $0.tellsNames = false }
       } catch let error as Session.Refused {
         // It comes again and asks anew. Several ids may become others' one after the other.
-        if isRefused { try await Task.sleep(for: .seconds(1)) }
-        isRefused = true
+        if returns.withLock({ $0.isRefused }) { try await Task.sleep(for: .seconds(1)) }
+        returns.withLock { $0.isRefused = true }
         refused.withLock { $0 = error }
       }
     }
   }
 
-  private static let maxForks = 8
-
   private func talk<Result: Sendable>(
-    _ hello: Hello, _ channel: NIOAsyncChannel<Frame, Frame>, tellsNames: Bool, after refused: Locked<Session.Refused?>,
-    _ body: (any OpenRemote) async throws -> Result
+    _ hello: Hello, _ channel: NIOAsyncChannel<Frame, Frame>, _ returns: Locked<Session.Returns>,
+    after refused: Locked<Session.Refused?>, _ body: (any OpenRemote) async throws -> Result
   ) async throws -> Result {
     let (mailbox, changes, silence, room) = (Mailbox(), ChangeSignal(), Deadline(), Deadline())
     let (text, connection) = (text, channel.channel)
@@ -129,7 +124,7 @@ extension SocketRemote: Remote {
           }
           defer { group.cancelAll() }
           return try await body(
-            Session(text, hello, outbound, mailbox, changes, room, tellsNames: tellsNames, after: refused))
+            Session(text, hello, outbound, mailbox, changes, room, returns, after: refused))
         }
       }
     } catch let error as MagicDataError {

@@ -5,7 +5,7 @@ internal import MagicReplication
 /// What all sessions of a server have in common.
 struct House: Sendable {
   let served: any Served
-  let tokens: Tokens?
+  let tokens: TokenFile?
   let owners: Owners?
   let door: Door
   let tally: Tally

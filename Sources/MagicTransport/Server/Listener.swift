@@ -9,7 +9,7 @@ internal import NIOSSL
 /// An address to listen at.
 struct Listener: Sendable {
   private let endpoint: Endpoint
-  private let tls: NIOSSLContext?
+  private let tls: ServerTLS?
   private let logger: Logger
 
   /// - Throws: `MagicDataError` for an address that must not be listened at.
@@ -23,29 +23,10 @@ struct Listener: Sendable {
           "\(endpoint.text) can be reached and read by others; listen at tls://, at a loopback address, or say --insecure")
       }
       tls = nil
-    case .tls: tls = try Listener.context(options)
+    case .tls: tls = try ServerTLS(options)
     case .unix: tls = nil
     case .ssh:
       throw MagicDataError(.notFound, "\(endpoint.text) cannot be listened at; sshd runs magic-sync serve --stdio by itself")
-    }
-  }
-
-  private static func context(_ options: MagicServer.Options) throws -> NIOSSLContext {
-    guard let certificate = options.certificate, let key = options.key else {
-      throw MagicDataError(.notFound, "a tls:// address needs a certificate and its key (--cert, --key)")
-    }
-    var configuration = TLSConfiguration.makeServerConfiguration(
-      certificateChain: try Certificates.read(certificate).map { .certificate($0) },
-      privateKey: .privateKey(try Certificates.key(key)))
-    configuration.minimumTLSVersion = .tlsv12
-    if let authority = options.clientAuthority {
-      configuration.trustRoots = .certificates(try Certificates.read(authority))
-      configuration.certificateVerification = .noHostnameVerification
-    }
-    do {
-      return try NIOSSLContext(configuration: configuration)
-    } catch {
-      throw MagicDataError(.failed, "the certificate and its key do not fit", cause: error)
     }
   }
 
@@ -159,7 +140,7 @@ struct Bound: Sendable {
   let connections: AsyncStream<any Channel>
   /// Why a connection could not be taken, of the last one that could not.
   let fault: Locked<String?>
-  let tls: NIOSSLContext?
+  let tls: ServerTLS?
 
   var text: String { endpoint.text }
 
@@ -218,8 +199,9 @@ struct Bound: Sendable {
         group.addTask {
           defer { running.withLock { $0 -= 1 } }
           do {
+            let context = tls?.context()
             let frames = try await connection.eventLoop.submit {
-              if let tls { try connection.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+              if let context { try connection.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context)) }
               return try connection.frames(isServer: true)
             }.get()
             let visit = Visit(house, frames, from: address(of: connection))

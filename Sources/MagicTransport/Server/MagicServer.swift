@@ -19,9 +19,9 @@ public struct MagicServer: Sendable {
   /// Who may come in, and how.
   public struct Options: Sendable {
     /// A token a line, alone, or followed by a name and `read`, `write` or `readwrite`. Without one, everybody may come in. Which replica belongs to which token
-    /// is kept in a file beside it.
+    /// is kept in a file beside it. It is read anew once it was replaced; one that could not be read then changes nothing, and is an error in the log.
     public var tokens: URL?
-    /// The certificate (PEM, with those above it) and its key, which `tls:` addresses need.
+    /// The certificate (PEM, with those above it) and its key, which `tls:` addresses need; these files are read anew in the same way.
     public var certificate: URL?
     public var key: URL?
     /// Certificates (PEM) that clients' certificates have to come from; then each client needs one.
@@ -138,7 +138,7 @@ public struct MagicServer: Sendable {
 
   private func prepare() throws -> (House, [Listener]) {
     let house = House(
-      served: served, tokens: try options.tokens.map { try Tokens($0) },
+      served: served, tokens: try options.tokens.map { try TokenFile($0, options.logger) },
       owners: try options.tokens.map { try Owners(besides: $0) },
       door: Door(), tally: Tally(isKept: options.metrics != nil), logger: options.logger, stop: ChangeSignal())
     return (house, try addresses.map { try Listener(Endpoint($0), options) })

@@ -1,16 +1,30 @@
 internal import MagicData
-internal import MagicJournal
+package import MagicJournal
 internal import MagicReplication
 
 /// What a server has done since it began, for `--metrics`.
-final class Tally: Sendable {
-  private struct State {
+package final class Tally: Sendable {
+  fileprivate struct State {
     var sessions = 0
     var received = 0
     var sent = 0
     var errors: [UInt8: Int] = [:]
+    /// Where in ``Held/last`` a replica's is.
+    var places: [ReplicaID: Int] = [:]
     /// What replicas are known to hold of what is here: what they said, sent and were sent.
-    var holds: [ReplicaID: Frontier] = [:]
+    var holds: [ReplicaID: Held] = [:]
+    /// Of all in `holds`.
+    var numbers = 0
+    /// How often it was heard what a replica holds.
+    var heard = 0
+  }
+
+  fileprivate struct Held {
+    /// The last sequence of each replica, by its place; none of those behind the end.
+    var last: [UInt64] = []
+    var heard = 0
+
+    subscript(place: Int?) -> UInt64 { place.flatMap { last.indices.contains($0) ? last[$0] : nil } ?? 0 }
   }
 
   private static let maxReplicas = 10_000
@@ -18,9 +32,11 @@ final class Tally: Sendable {
   private let state = Locked(State())
   /// Whether anybody asks for it.
   private let isKept: Bool
+  private let maxNumbers: Int
 
-  init(isKept: Bool) {
-    self.isKept = isKept
+  /// - Parameter most: of replicas times replicas: 32 MiB, as 2,000 take that all hold something of each other.
+  package init(isKept: Bool, numbersAtMost most: Int = 1 << 22) {
+    (self.isKept, maxNumbers) = (isKept, most)
   }
 
   func moved(in received: Int = 0, out sent: Int = 0) {
@@ -53,25 +69,29 @@ final class Tally: Sendable {
   }
 
   /// - Parameters:
-  ///   - here: what is held here. Ids that are not of it a client may have made up, as many as it likes: they are not kept.
-  ///   - isKnown: whether the client's own id is kept nevertheless.
-  func holds(_ held: Frontier, _ replica: ReplicaID, here: Frontier, isKnown: Bool = false) {
+  ///   - here: what is held here. Ids that are not of it a client may have made up, as many as it likes: they are not kept. Nor is who only reads, each time
+  ///     under another id: it would lag for good.
+  ///   - isKnown: whether the client's own id is kept nevertheless, as of one that writes or acknowledges.
+  package func holds(_ held: Frontier, _ replica: ReplicaID, here: Frontier, isKnown: Bool = false) {
     guard isKept else { return }
     state.withLock { state in
       guard isKnown || here[replica] > 0 || state.holds[replica] != nil else { return }
-      if state.holds.count >= Tally.maxReplicas, state.holds[replica] == nil { state.holds = [:] }
-      for other in here.replicas where held[other] > 0 {
-        state.holds[replica, default: Frontier()][other] = max(state.holds[replica]?[other] ?? 0, held[other])
+      // A server takes no more; there are more if its folder was emptied meanwhile.
+      if state.places.count > Tally.maxReplicas { (state.places, state.holds, state.numbers) = ([:], [:], 0) }
+      state.note(held, replica, here)
+      // Of whom nothing was heard for longest nothing is said, until it comes again.
+      while state.numbers > maxNumbers || state.holds.count > Tally.maxReplicas, state.holds.count > 1,
+        let silent = state.holds.min(by: { $0.value.heard < $1.value.heard })?.key
+      {
+        state.forget(silent)
       }
-      // Also one that holds nothing is behind.
-      if state.holds[replica] == nil { state.holds[replica] = Frontier() }
     }
   }
 
   /// Prometheus' text format, 0.0.4.
   ///
   /// - Parameter frontier: what is here.
-  func text(sessions: Int, _ frontier: Frontier) -> String {
+  package func text(sessions: Int, _ frontier: Frontier) -> String {
     let state = state.withLock { $0 }
     var lines: [String] = []
     func add(_ name: String, _ type: String, _ help: String, _ values: [(labels: String, value: String)]) {
@@ -85,12 +105,38 @@ final class Tally: Sendable {
     add(
       "magic_sync_errors_total", "counter", "Connections refused or broken off, by the code of the wire.",
       state.errors.sorted { $0.key < $1.key }.map { ("{code=\"\($0.key)\"}", "\($0.value)") })
+    // Once for all of them.
+    let here = frontier.replicas.map { (place: state.places[$0], last: frontier[$0]) }
     add(
       "magic_sync_lag_transactions", "gauge", "Transactions here that a replica is not known to have.",
       state.holds.sorted { $0.key < $1.key }.map { replica, held in
-        let lag = frontier.replicas.map { frontier[$0] - min(frontier[$0], held[$0]) }.clampedSum
+        let lag = here.lazy.map { each in each.last - min(each.last, held[each.place]) }.clampedSum
         return ("{replica=\"\(replica)\"}", "\(lag)")
       })
     return lines.joined(separator: "\n") + "\n"
+  }
+}
+
+extension Tally.State {
+  /// Also one that holds nothing is behind.
+  fileprivate mutating func note(_ held: Frontier, _ replica: ReplicaID, _ here: Frontier) {
+    var found = forget(replica)
+    for other in here.replicas where held[other] > 0 {
+      let place = places[other] ?? places.count
+      places[other] = place
+      while found.last.count <= place { found.last.append(0) }
+      found.last[place] = max(found.last[place], held[other])
+    }
+    heard += 1
+    found.heard = heard
+    holds[replica] = found
+    numbers += found.last.count
+  }
+
+  @discardableResult
+  fileprivate mutating func forget(_ replica: ReplicaID) -> Tally.Held {
+    let found = holds.removeValue(forKey: replica) ?? Tally.Held()
+    numbers -= found.last.count
+    return found
   }
 }

@@ -87,11 +87,10 @@ extension Visit {
       try await give(checkpoint, conversation, outbound)
       frontier.raise(to: checkpoint.floor)
     }
-    let unread = try await house.served.segments(dataSet, after: frontier) { segment in
-      try await self.give(segment, outbound)
-    }
+    let unread = try await house.served.segments(
+      dataSet, after: frontier, isThere: { try checkIsThere() }, { segment in try await self.give(segment, outbound) })
     try await send(.texts(.pulled, unread), outbound)
-    if unread.isEmpty { house.tally.holds(given, conversation.hello.replica, here: given, isKnown: true) }
+    if unread.isEmpty { house.tally.holds(given, conversation.hello.replica, here: given) }
   }
 
   private func give(_ segment: ServedSegment, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {

@@ -144,7 +144,7 @@ final class Visit: Sendable {
       throw WireError.belongsToAnother(hello.replica)
     }
     guard house.door.admit(id, from: address) else { throw WireError(.busy, "there are too many connections; try again") }
-    return Conversation(hello: hello, holder: holder)
+    return Conversation(hello: hello, holder: holder, tokens: house.tokens)
   }
 
   private func welcome(_ conversation: Conversation, _ outbound: NIOAsyncChannelOutboundWriter<Frame>) async throws {
@@ -191,7 +191,7 @@ final class Visit: Sendable {
     while true {
       shared.withLock { $0.isBusy = delivery.isUnsettled }
       deadline.set(WireLimits.silence)
-      guard let frame = try await next(&iterator) else { return }
+      guard var frame = try await next(&iterator) else { return }
       deadline.clear()
       shared.withLock { $0.isBusy = true }
       if try conversation.right(to: frame.kind) == .write, !isWriting {
@@ -211,12 +211,12 @@ final class Visit: Sendable {
       guard let dataSet = try await house.served.dataSet() else { throw WireError(.notThere, "nothing is held here yet") }
       switch frame.kind {
       case .held:
-        held = try frame.held()
+        held = try frame.take { try $0.held() }
         try await answer(.standing, dataSet, held, of: held, conversation, outbound)
         // What came while it was made was not told, as something else was then.
         await tellChange(outbound)
       case .pull:
-        try await give(after: frame.frontier(), dataSet, conversation, outbound)
+        try await give(after: frame.take { try $0.frontier() }, dataSet, conversation, outbound)
       case .segment:
         let inbox = try await delivery.inbox(of: house.served, dataSet)
         try await receive(frame, dataSet, into: inbox, conversation, &iterator)
@@ -224,7 +224,8 @@ final class Visit: Sendable {
         let inbox = try await delivery.inbox(of: house.served, dataSet)
         try await receive(checkpoint: frame, dataSet, into: inbox, conversation, &iterator)
       case .members:
-        guard let said = try frame.blocks().first else { throw WireError(.protocolViolation, "nothing was said") }
+        let blocks = try frame.take { try $0.blocks() }
+        guard let said = blocks.first else { throw WireError(.protocolViolation, "nothing was said") }
         let answers = try await house.served.acknowledged(
           dataSet, said, by: conversation.hello.replica, atMost: WireLimits.saidBytes,
           before: { [self] in try claim(conversation) }, isThere: { try checkIsThere() })
@@ -239,7 +240,7 @@ final class Visit: Sendable {
         shared.withLock { $0.isSettling = false }
         await tellChange(outbound)
       case .which:
-        let digits = try frame.which()
+        let digits = try frame.take { try $0.which() }
         let files = try await house.served.contents(Set(digits), isThere: { try checkIsThere() })
         try await send(.have(digits.map { digits in files[digits].flatMap { PieceReader.length(of: $0) } }), outbound)
       case .fetch:
@@ -250,7 +251,8 @@ final class Visit: Sendable {
         let inbox = try await delivery.inbox(of: house.served, dataSet)
         try await receive(digits, length, into: inbox, &iterator, outbound)
       case .digest:
-        let digest = try await house.served.digest(at: frame.frontier(), isThere: { try checkIsThere() })
+        let frontier = try frame.take { try $0.frontier() }
+        let digest = try await house.served.digest(at: frontier, isThere: { try checkIsThere() })
         try await send(.digest(digest), outbound)
       default: throw WireError(.protocolViolation, "a frame of kind \(frame.kind) does not belong here")
       }

@@ -89,8 +89,18 @@ enum Endpoint: Sendable, Equatable {
 
   /// Whether only this machine can reach it.
   static func isLoopback(_ host: String) -> Bool {
-    if host == "localhost" || host == "::1" { return true }
-    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    if host.lowercased() == "localhost" { return true }
+    // An address of version 6 may name the network card that it is of.
+    let digits = host.contains(":") ? String(host.prefix { $0 != "%" }) : host
+    switch try? SocketAddress(ipAddress: digits, port: 0) {
+    case .v4(let address)?:
+      return withUnsafeBytes(of: address.address.sin_addr) { $0.first == 127 }
+    case .v6(let address)?:
+      let bytes: [UInt8] = withUnsafeBytes(of: address.address.sin6_addr, Array.init)
+      // One of version 4, written as one of version 6 (RFC 4291, 2.5.5.2).
+      let isMapped = bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255]
+      return isMapped ? bytes[12] == 127 : bytes == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    case .unixDomainSocket?, nil: return false
+    }
   }
 }

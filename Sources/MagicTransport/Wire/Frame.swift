@@ -65,6 +65,12 @@ package struct Frame: Sendable {
     }
   }
 
+  /// Reads the body and lets go of it: what it asks for may take long.
+  mutating func take<Result>(_ read: (Frame) throws -> Result) rethrows -> Result {
+    defer { self = Frame(kind) }
+    return try read(self)
+  }
+
   func expectEmpty() throws(WireError) {
     try read { reader throws(JournalError) in _ = reader }
   }

@@ -72,6 +72,7 @@ extension Channel {
     try pipeline.syncOperations.addHandler(FrameEncoder())
     return try NIOAsyncChannel(
       wrappingChannelSynchronously: self,
-      configuration: .init(backPressureStrategy: .init(lowWatermark: 1, highWatermark: 2)))
+      // One waits, whatever its size, and the next is read once that is taken.
+      configuration: .init(backPressureStrategy: .init(lowWatermark: 1, highWatermark: 1)))
   }
 }

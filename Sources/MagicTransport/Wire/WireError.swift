@@ -40,7 +40,7 @@ package struct WireError: Error {
       case .busy: self.init(.busy, "the server is busy; try again")
       case _ where error.cause is TooManyReplicas: self.init(.notAllowed, error.message)
       case _ where error.cause is DisplacedDatabase:
-        self.init(.failed, "the server's database was removed or replaced while it was in use")
+        self.init(.failed, "the server's database was moved, removed or replaced while it was in use")
       case .notFound: self.init(.notThere, "there is nothing there")
       case .notAllowed: self.init(.failed, "the server may not read or write its own files")
       default: self.init(.failed, "the server failed; its log says why")

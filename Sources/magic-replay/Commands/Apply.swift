@@ -11,7 +11,7 @@ struct Apply: Command {
     discussion: """
       The database is a new replica, with objects, relations, journal, and the assets that the sources have. Whole, up to a moment, or of some replicas alone, it belongs to the \
       sources' data set: a sync brings the rest. With --type or --skip, and where history was given up and what was kept of it is damaged, it is a data set of its own, which does not \
-      sync with them.
+      sync with them. --until, --type, --replica and --skip are not taken from the environment.
 
       Examples:
         magic-replay apply /mnt/share/notes --into rebuilt
@@ -55,13 +55,14 @@ struct Apply: Command {
 
   private var isShuffled: Bool { shuffle || Twin.flag("SHUFFLE") }
 
+  /// What is left out stands on the command line alone: a variable that was set for another command would cut the database without a word.
   private func plan() throws -> RebuildPlan {
     var plan = RebuildPlan()
-    plan.until = try (until ?? Twin.text("UNTIL")).map { try MagicMoment($0) }
-    plan.types = Set(type.or("TYPE"))
-    plan.replicas = try replica.replicas(or: "REPLICA")
+    plan.until = try until.map { try MagicMoment($0) }
+    plan.types = Set(type)
+    plan.replicas = try replica.replicas()
     plan.accepted = accepted.replicas
-    plan.skipped = try skip.or("SKIP").map { try MagicMoment(transaction: $0) }
+    plan.skipped = try skip.map { try MagicMoment(transaction: $0) }
     if isShuffled {
       plan.seed = seed ?? Twin.int("SEED").map { UInt64(bitPattern: Int64($0)) } ?? UInt64.random(in: 1...999_999)
     }

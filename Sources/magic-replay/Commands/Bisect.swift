@@ -24,6 +24,13 @@ struct Bisect: Command {
 
   @OptionGroup var output: OutputOptions
 
+  /// The shell succeeds with an empty command, as an unset variable gives it.
+  func validate() throws {
+    guard test.contains(where: { !$0.isWhitespace }) else {
+      throw ValidationError("--test takes a command, and not '\(test)'.")
+    }
+  }
+
   func perform() async throws -> Outcome {
     let command = ShellCommand(text: test)
     let output = output

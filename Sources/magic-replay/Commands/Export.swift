@@ -9,7 +9,8 @@ struct Export: Command {
     commandName: "export",
     abstract: "Prints a journal as lines of JSON, from which nothing is missing.",
     discussion: """
-      Protocol/export.md describes them, for other tools to read and write. Remarks, and with --json the summary, go to standard error.
+      Protocol/export.md describes them, for other tools to read and write. Remarks, and with --json the summary, go to standard error. \
+      --until is not taken from the environment.
 
       Examples:
         magic-replay export notes > notes.jsonl
@@ -24,9 +25,10 @@ struct Export: Command {
 
   @OptionGroup var output: OutputOptions
 
+  /// Not from the environment: from an export nothing is missing that was not left out by name.
   private func selection() throws -> LogSelection {
     var selection = LogSelection()
-    selection.until = try (until ?? Twin.text("UNTIL")).map { try MagicMoment($0) }
+    selection.until = try until.map { try MagicMoment($0) }
     return selection
   }
 

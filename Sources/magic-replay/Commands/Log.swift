@@ -83,7 +83,7 @@ struct Log: Command {
       }
     }
     // A name that was mistyped looks like a journal without entries.
-    if listing.count == 0, !selection.replicas.isEmpty || !selection.filter.isEmpty, !follow, !output.quiet {
+    if listing.count == 0, selection.isPart, !follow, !output.quiet {
       Terminal.say("no entry matches", .yellow)
     }
     return Outcome(

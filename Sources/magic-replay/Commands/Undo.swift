@@ -10,7 +10,8 @@ struct Undo: Command {
     commandName: "undo",
     abstract: "Takes back what transactions did, with changes of its own.",
     discussion: """
-      Prints the changes first; on a terminal it asks before it writes them, unless it prints JSON. The journal keeps what was undone, so that this can be undone as well. What others changed since is \
+      Prints the changes first; on a terminal it asks before it writes them, unless it prints JSON. Where standard input is no terminal it writes at once; --dry-run \
+      shows the changes and writes nothing. The journal keeps what was undone, so that this can be undone as well. What others changed since is \
       left as it is, and listed. An asset that nobody keeps any more comes back by name alone. Transactions and times are not taken from the environment.
 
       Examples:

@@ -8,7 +8,8 @@ struct Clone: Command {
     commandName: "clone",
     abstract: "Makes a database of what a remote holds.",
     discussion: """
-      The database calls the remote origin, so that `magic-sync sync DB` is enough from then on; a pipe gets no name.
+      The database calls the remote origin, and keeps with that name what is given of the way to a server (paths, and not what the files hold), so that \
+      `magic-sync sync DB` is enough from then on; a pipe gets no name.
 
       Examples:
         magic-sync clone /mnt/share/notes notes
@@ -26,7 +27,7 @@ struct Clone: Command {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let place = try RemotePlace(remote, connection.options)
+    let place = try RemotePlace(remote, connection)
     let database = try CommandDatabase(database.path)
     let lock = try await database.madeAlone()
     defer { withExtendedLifetime(lock) {} }
@@ -35,7 +36,10 @@ struct Clone: Command {
     }
     let report = try await place.use(.pull) { remote in
       try await database.useOrFetch { magic in
-        if !place.isPipe { try await magic.addRemote(NamedRemote(name: NamedRemote.defaultName, address: place.text)) }
+        if !place.isPipe {
+          try await magic.addRemote(
+            NamedRemote(name: NamedRemote.defaultName, address: place.text, options: place.isServer ? connection.kept : [:]))
+        }
         return try await Reporter(output).follow(MagicReplicator(magic, over: remote).remembering()) { try await $0.pull() }
       }
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import Foundation
 import MagicData
 import MagicReplication
 import MagicTransport
@@ -61,7 +62,14 @@ struct Compact: Command {
 
   func perform() async throws -> Outcome {
     let keeping = try keeping()
-    if remote == nil, case .folder(let folder) = try? RemotePlace(path, .init()), folder.isThere {
+    let named = remote == nil ? (try? RemotePlace(path)) : nil
+    var isFolder: ObjCBool = false
+    if case .bundle(let file) = named, FileManager.default.fileExists(atPath: file.path, isDirectory: &isFolder),
+      !isFolder.boolValue
+    {
+      throw ValidationError("\(file.path) is a bundle, which is written anew by a push; compact takes a database or a folder.")
+    }
+    if case .folder(let folder) = named, folder.isThere {
       guard keep == nil else { throw ValidationError("--keep is for a database's history.") }
       return Content(nil, try await folder.compact(isDryRun: isDryRun), isDryRun: isDryRun).outcome
     }

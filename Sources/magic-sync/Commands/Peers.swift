@@ -26,11 +26,12 @@ struct Peers: Command {
 
   @Option(
     help: ArgumentHelp(
-      "Expire the replica whose id begins with these digits, four at least. (MAGIC_SYNC_EXPIRE)", valueName: "REPLICA"))
+      "Expire the replica whose id begins with these digits, four at least. It is asked for here alone.",
+      valueName: "REPLICA"))
   var expire: String?
 
   func validate() throws {
-    guard (expire ?? Twin.text("EXPIRE")).map({ $0.count >= 4 }) ?? true else {
+    guard expire.map({ $0.count >= 4 }) ?? true else {
       throw ValidationError("--expire takes the first digits of a replica's id, four digits at least.")
     }
   }
@@ -38,8 +39,8 @@ struct Peers: Command {
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     // One that is only served knows of no remote, and of the others by itself.
-    let place = try await remote.placeIfAny(in: database, connection.options)
-    if let replica = expire ?? Twin.text("EXPIRE") {
+    let place = try await remote.placeIfAny(in: database, connection)
+    if let replica = expire {
       let expired = try await asking(database, place) { magic, remote in
         if let remote { return try await MagicReplicator(magic, over: remote).expire(replica) }
         return try await magic.expire(replica)

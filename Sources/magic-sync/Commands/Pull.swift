@@ -23,9 +23,11 @@ struct Pull: Command {
   @OptionGroup var accepted: AcceptOption
   @OptionGroup var output: OutputOptions
 
+  var afterInterruption: String { "everything is whole, and the next run brings what is missing" }
+
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let place = try await remote.place(in: database, connection.options)
+    let place = try await remote.place(in: database, connection, isMade: true)
     let lock = try await database.madeAlone()
     defer { withExtendedLifetime(lock) {} }
     let isNew = database.isNew

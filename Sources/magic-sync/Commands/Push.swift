@@ -26,10 +26,13 @@ struct Push: Command {
   @OptionGroup var output: OutputOptions
 
   var isOutputTaken: Bool { remote.isPipe }
+  var afterInterruption: String {
+    remote.isPipe ? "the bundle is cut off" : "everything is whole, and the next run brings what is missing"
+  }
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let place = try await remote.place(in: database, connection.options)
+    let place = try await remote.place(in: database, connection)
     try anew.check(place)
     guard !place.isPipe || isatty(STDOUT_FILENO) == 0 else {
       throw ValidationError("a bundle is no text for a terminal; redirect standard output, or name a file.")

@@ -2,17 +2,18 @@ import ArgumentParser
 import Console
 import MagicData
 import MagicReplication
-import MagicTransport
 
 struct Remote: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "remote",
     abstract: "Gives remotes names, which the database keeps.",
     discussion: """
-      The names are this database's own, and go nowhere. Without a name, commands mean the only remote, or the one named origin.
+      The names are this database's own, and go nowhere. Without a name, commands mean the only remote, or the one named origin. With a server's name go \
+      the fingerprint and the paths of token, certificates and key that are given with it: what is given to a command goes before, and what the environment has after.
 
       Examples:
         magic-sync remote add notes origin /mnt/share/notes
+        magic-sync remote add notes hub tls://hub.example.org --ca ca.pem --token-file token
         magic-sync sync notes
       """,
     subcommands: [Add.self, Remove.self, List.self])
@@ -27,14 +28,15 @@ struct Remote: AsyncParsableCommand {
     var name: String
     @Argument(help: ArgumentHelp("A folder's path or file: URL, a server's URL, or a .magicbundle file.", valueName: "URL"))
     var address: String
+    @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
 
     func perform() async throws -> Outcome {
-      let place = try RemotePlace(address, SocketRemote.Options())
+      let place = try RemotePlace(address, connection)
       guard !place.isPipe else { throw ValidationError("a pipe has no name.") }
-      let remote = NamedRemote(name: name, address: place.text)
+      let remote = NamedRemote(name: name, address: place.text, options: place.isServer ? connection.kept : [:])
       try await CommandDatabase(database.path).use { magic in try await magic.addRemote(remote) }
-      return Outcome(text: "\(remote.name) is \(remote.address)", content: remote)
+      return Outcome(text: "\(remote.name) is \(remote.way(" "))", content: remote)
     }
   }
 
@@ -56,7 +58,8 @@ struct Remote: AsyncParsableCommand {
 
   struct List: Command {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "Prints names and addresses.", discussion: "Example: magic-sync remote list notes --json")
+      commandName: "list", abstract: "Prints names, addresses, and what they keep.",
+      discussion: "Example: magic-sync remote list notes --json")
 
     @OptionGroup var database: DatabaseArgument
     @OptionGroup var output: OutputOptions
@@ -64,7 +67,16 @@ struct Remote: AsyncParsableCommand {
     func perform() async throws -> Outcome {
       let remotes = try await CommandDatabase(database.path).look { magic in try await magic.remotes() }
       return Outcome(
-        text: remotes.map { "\($0.name)\t\($0.address)" }.joined(separator: "\n"), content: ["remotes": remotes])
+        text: remotes.map { "\($0.name)\t\($0.way("\t"))" }.joined(separator: "\n"), content: ["remotes": remotes])
     }
+  }
+}
+
+extension NamedRemote {
+  /// The address, and what it is reached with.
+  fileprivate func way(_ separator: String) -> String {
+    guard !options.isEmpty else { return address }
+    let options = options.sorted { $0.key < $1.key }.map { $1.isEmpty ? "--\($0)" : "--\($0) \($1)" }
+    return address + separator + options.joined(separator: " ")
   }
 }

@@ -13,7 +13,8 @@ struct Serve: Command {
     discussion: """
       A database merges what its clients send. A folder stores and forwards: it needs no schema, and is made with the first push. Serves until it is interrupted, \
       which finishes what clients have asked for and is a success then. A plain tcp: address has to be this machine's own, unless --insecure is given. Without \
-      --token-file everybody may come in. A token's line has the token alone, or TOKEN NAME and one of read, write and readwrite.
+      --token-file everybody may come in. A token's line has the token alone, or TOKEN NAME and one of read, write and readwrite. The files of tokens and \
+      certificates are read anew once they were replaced: put a new one in place with mv.
 
       Examples:
         magic-sync serve hub --listen tcp://127.0.0.1:7420
@@ -72,6 +73,7 @@ struct Serve: Command {
 
   func validate() throws {
     guard !path.isEmpty else { throw ValidationError("the path of what is served is empty.") }
+    _ = try CommandDatabase.url(of: path)
     guard isStdio != !addresses.isEmpty else {
       throw ValidationError(
         isStdio
@@ -82,6 +84,10 @@ struct Serve: Command {
       throw ValidationError("--stdio serves one client, so there are no figures to give.")
     }
     for address in addresses where !Serve.isListenable(address) {
+      // Of a socket the path can be wrong alone.
+      if address.hasPrefix("unix:"), let error = Serve.fault(of: address) as? MagicDataError {
+        throw ValidationError("--listen: \(error.message).")
+      }
       throw ValidationError("--listen takes tcp://host:port, tls://host:port or unix:/path, and '\(address)' is none of these.")
     }
     if let address = figures, !address.lowercased().hasPrefix("tcp:") || !Serve.isListenable(address) {
@@ -103,12 +109,21 @@ struct Serve: Command {
 
   /// Whether it is an address of a server that can be one's own: ssh: goes to others alone.
   private static func isListenable(_ address: String) -> Bool {
-    !address.lowercased().hasPrefix("ssh:") && (try? SocketRemote(address)) != nil
+    !address.lowercased().hasPrefix("ssh:") && fault(of: address) == nil
+  }
+
+  private static func fault(of address: String) -> (any Error)? {
+    do {
+      _ = try SocketRemote(address)
+      return nil
+    } catch {
+      return error
+    }
   }
 
   func perform() async throws -> Outcome {
     raiseOpenFiles()
-    let url = URL(fileURLWithPath: RemoteAddress.absolute(path))
+    let url = try CommandDatabase.url(of: path)
     var isFolder: ObjCBool = false
     let isThere = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
     let location = DatabaseLocation(url)

@@ -9,6 +9,7 @@ struct Status: Command {
     abstract: "Prints what waits to go out and to come in, and what it all takes.",
     discussion: """
       Changes nothing, but that a copy of a database becomes a replica of its own. \
+      Of a database that knows no remote, as one that is served, what it has by itself. \
       With --check the exit code is 4 unless database and remote hold the same.
 
       Examples:
@@ -27,7 +28,15 @@ struct Status: Command {
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let place = try await remote.place(in: database, connection.options)
+    guard let place = try await remote.placeIfAny(in: database, connection) else {
+      guard !isCheck else { throw RemotePlace.noneIsNamed }
+      let content = try await database.use { magic in
+        Content(
+          nil, try await magic.statistics(), try await magic.compact(isDryRun: true), database.path, nil,
+          peers: try await magic.replicas())
+      }
+      return Outcome(text: content.text, content: content)
+    }
     let (status, statistics, history) = try await place.use(.pull, for: database) { remote in
       try await database.use { magic in
         (
@@ -36,10 +45,11 @@ struct Status: Command {
         )
       }
     }
-    let content = Content(status, statistics, history, database.path, place.text)
-    return Outcome(
-      text: content.text, content: content, status: (check || Twin.flag("CHECK")) && !status.isInStep ? .differs : .success)
+    let content = Content(status, statistics, history, database.path, place.text, peers: status.peers)
+    return Outcome(text: content.text, content: content, status: isCheck && !status.isInStep ? .differs : .success)
   }
+
+  private var isCheck: Bool { check || Twin.flag("CHECK") }
 
   /// What programs get.
   private struct Content: Encodable {
@@ -61,20 +71,24 @@ struct Status: Command {
       let unusable: [String]
     }
 
-    let isInStep: Bool
+    /// This, the remote and what waits: `nil` without a remote.
+    let isInStep: Bool?
     let database: Store
     let history: History
-    let remote: Place
+    let remote: Place?
     /// Transactions that wait.
-    let out, `in`: UInt64
+    let out, `in`: UInt64?
     /// Contents of assets that do.
-    let outAssets, inAssets: Int
+    let outAssets, inAssets: Int?
+    /// Branches of ids that are closed, which a pull takes under others.
+    let inBranches: Int?
     let parked: [ReplicationStatus.Peer]
     let skewMilliseconds: Int64?
     let peers: [ReplicationStatus.Peer]
 
     init(
-      _ status: ReplicationStatus, _ statistics: MagicStatistics, _ history: CompactionReport, _ path: String, _ address: String
+      _ status: ReplicationStatus?, _ statistics: MagicStatistics, _ history: CompactionReport, _ path: String,
+      _ address: String?, peers: [ReplicationStatus.Peer]
     ) {
       database = Store(
         path: path, replica: statistics.replica,
@@ -84,13 +98,18 @@ struct Status: Command {
       self.history = History(
         entries: history.entries - history.keptEntries, bytes: history.freedBytes, waitsFor: history.waitsFor,
         isBeyondMemory: history.isBeyondMemory)
-      remote = Place(
-        address: address, segments: status.segments, checkpoints: status.checkpoints,
-        bytes: status.segmentBytes + status.checkpointBytes, unusable: status.unusable)
-      (isInStep, out, `in`, peers) = (status.isInStep, status.out, status.in, status.peers)
-      (outAssets, inAssets) = (status.outAssets, status.inAssets)
-      parked = status.peers.filter { $0.parkedMilliseconds != nil }
-      skewMilliseconds = status.skewMilliseconds
+      remote = status.flatMap { status in
+        address.map { address in
+          Place(
+            address: address, segments: status.segments, checkpoints: status.checkpoints,
+            bytes: status.segmentBytes + status.checkpointBytes, unusable: status.unusable)
+        }
+      }
+      (isInStep, out, `in`) = (status?.isInStep, status?.out, status?.in)
+      (outAssets, inAssets, inBranches) = (status?.outAssets, status?.inAssets, status?.inBranches)
+      self.peers = peers
+      parked = peers.filter { $0.parkedMilliseconds != nil }
+      skewMilliseconds = status?.skewMilliseconds
     }
 
     var text: String {
@@ -99,8 +118,12 @@ struct Status: Command {
         "journal   \(database.transactions.counted("transaction")), \(database.entries.counted("change")): "
           + "\(database.journalBytes.asBytes) of \(database.bytes.asBytes)",
         "history   \(historyText)",
-        "remote    \(remote.address)\(files)",
-        "out       \(waiting(out, outAssets, "to be pushed"))", "in        \(waiting(`in`, inAssets, "to be pulled"))",
+      ]
+      guard let remote, let isInStep else { return (lines + ["remote    none"]).joined(separator: "\n") }
+      lines += [
+        "remote    \(remote.address)\(files(of: remote))",
+        "out       \(waiting(out ?? 0, outAssets ?? 0, 0, "to be pushed"))",
+        "in        \(waiting(`in` ?? 0, inAssets ?? 0, inBranches ?? 0, "to be pulled"))",
       ]
       for peer in peers where peer.here != peer.there || peer.hasGap { lines.append("peer      \(peer.text())") }
       for peer in parked {
@@ -115,7 +138,7 @@ struct Status: Command {
     }
 
     /// Not of a server that tells of no segments, as one of a database.
-    private var files: String {
+    private func files(of remote: Place) -> String {
       guard remote.segments + remote.checkpoints > 0 || !peers.contains(where: { $0.there > 0 }) else { return "" }
       return ": \(remote.segments.countedSegments(and: remote.checkpoints)), \(remote.bytes.asBytes)"
     }
@@ -129,12 +152,13 @@ struct Status: Command {
       return "compact would give up \(history.entries.counted("change")), \(history.bytes.asBytes)"
     }
 
-    private func waiting(_ transactions: UInt64, _ assets: Int, _ what: String) -> String {
+    private func waiting(_ transactions: UInt64, _ assets: Int, _ branches: Int, _ what: String) -> String {
       var counts: [String] = []
       if transactions > 0 { counts.append(Int(clamping: transactions).counted("transaction")) }
       if assets > 0 { counts.append("the \(assets == 1 ? "content" : "contents") of \(assets.counted("asset"))") }
+      if branches > 0 { counts.append("\(branches.counted("branch", "branches")) of ids that are closed") }
       guard !counts.isEmpty else { return "nothing waits \(what)" }
-      let isOne = (transactions, assets) == (1, 0) || (transactions, assets) == (0, 1)
+      let isOne = counts.count == 1 && (transactions == 1 || assets == 1 || branches == 1)
       return "\(counts.joined(separator: " and ")) \(isOne ? "waits" : "wait") \(what)"
     }
   }

@@ -31,22 +31,30 @@ struct Sync: Command {
 
   @Option(
     help: ArgumentHelp(
-      "With --watch: look at the remote every so many seconds, and exchange no more often than that. (MAGIC_SYNC_INTERVAL)",
+      """
+      With --watch: look at the remote every so many seconds, and exchange no more often than that; each second if nothing is said. (MAGIC_SYNC_INTERVAL)
+      """,
       valueName: "seconds"))
-  var interval = Twin.double("INTERVAL") ?? 1
+  var interval: Double?
 
   @OptionGroup var output: OutputOptions
 
+  private var pause: Double { interval ?? Twin.double("INTERVAL") ?? 1 }
+  private var isWatching: Bool { watch || Twin.flag("WATCH") }
+
   func validate() throws {
-    guard interval >= 0.01, interval <= 86_400 else { throw ValidationError("--interval takes 0.01 to 86400 seconds.") }
+    guard pause >= 0.01, pause <= 86_400 else { throw ValidationError("--interval takes 0.01 to 86400 seconds.") }
+    guard interval == nil || isWatching else { throw ValidationError("--interval is for --watch.") }
   }
+
+  var afterInterruption: String { "everything is whole, and the next run brings what is missing" }
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let place = try await remote.place(in: database, connection.options)
+    let place = try await remote.place(in: database, connection, isMade: true)
     guard !place.isPipe else { throw ValidationError("a pipe goes one way: push to it, or pull from it.") }
     try anew.check(place)
-    if watch || Twin.flag("WATCH") {
+    if isWatching {
       guard accepted.replicas.isEmpty else { throw ValidationError("--accept is for one exchange, without --watch.") }
       return try await follow(database, place)
     }
@@ -96,7 +104,7 @@ struct Sync: Command {
         }
         Terminal.say("following \(database.path) and \(place.text) until interrupted")
       }
-      try await reporter.follow(replicator) { [interval] in try await $0.run(every: .seconds(interval)) }
+      try await reporter.follow(replicator) { [pause] in try await $0.run(every: .seconds(pause)) }
       return hasMet
     }
     let moved = await Exchanged(

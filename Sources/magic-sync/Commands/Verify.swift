@@ -9,7 +9,7 @@ struct Verify: Command {
     abstract: "Checks a database against its journal, its assets, and a remote's files.",
     discussion: """
       Reads everything and changes nothing: SQLite's file, each object's row against the fold of its entries, each asset's content against its name, each \
-      segment's checksums, each content of an asset that the remote has. Without REMOTE, and without a folder or bundle as the remote that has a name, the database alone. What of a remote cannot be looked \
+      segment's checksums, each content of an asset that the remote has, and whether it has those of the objects that it has. Without REMOTE, and without a folder or bundle as the remote that has a name, the database alone. What of a remote cannot be looked \
       at keeps nothing of the database back. Exit code 1: the database is damaged, or there is no such remote; 3: files are damaged or \
       missing, the rest is whole; 5: the remote was there before and is gone, or cannot be reached.
 
@@ -51,11 +51,13 @@ struct Verify: Command {
     if remote.address == nil {
       guard try await !database.look({ magic in try await magic.remotes() }).isEmpty else { return nil }
     }
-    let place = try await remote.place(in: database, connection.options)
+    let place = try await remote.place(in: database, connection)
     // A server's files are verified there.
     guard remote.address != nil || !place.isServer else { return nil }
     do {
-      return try await place.useFolder(.pull) { try FolderCheck($0) }
+      return try await place.useFolder(.pull) { folder in
+        try await database.look { magic in try FolderCheck(folder, of: magic) }
+      }
     } catch let error as MagicDataError where error.code == .notFound {
       guard case .folder(let remote) = place else { throw error }
       throw try await database.look { magic in try await MagicReplicator(magic, over: remote).remembering().said(of: error) }

@@ -1,0 +1,88 @@
+import Foundation
+import MagicJournal
+import TestSupport
+import Testing
+
+@testable import MagicData
+
+/// J-30, L-12: which file a mark was made for.
+@Suite struct ReplicaMarkTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  private static let token = Identifier(1, 2)
+  private static let file = FileIdentity(device: 3, number: 4)
+  private static let birth = FileBirth(nanoseconds: 1_700_000_000_123_456_789, volume: 5)
+  private static let found: [(device: UInt64, number: UInt64, birth: FileBirth?, isOf: Bool)] = [
+    (3, 4, birth, true), (6, 4, birth, true), (3, 4, nil, true), (6, 4, nil, false), (3, 7, birth, false),
+    (6, 4, FileBirth(nanoseconds: birth.nanoseconds + 1, volume: birth.volume), false),
+    (6, 4, FileBirth(nanoseconds: birth.nanoseconds, volume: birth.volume + 1), false),
+  ]
+
+  /// A volume that is mounted again, a copy that has the number of a file which is gone, a snapshot that is mounted beside its original, and where the system knows of no birth.
+  @Test(arguments: ReplicaMarkTests.found)
+  func aMarkIsOfTheFileItWasMadeFor(device: UInt64, number: UInt64, birth: FileBirth?, isOf: Bool) throws {
+    let mark = ReplicaMark([Self.token], Self.file, Self.birth)
+    let found = FileIdentity(device: device, number: number)
+    #expect(mark.isOf(found, birth, Self.token) == isOf)
+    #expect(!mark.isOf(found, birth, Identifier(1, 3)))
+    #expect(try #require(ReplicaMark(text: mark.text)).isOf(found, birth, Self.token) == isOf)
+  }
+
+  /// Former versions wrote no birth; that they take no notice of it is what any word but a token is to a reader.
+  @Test func aMarkWithoutABirthIsRead() throws {
+    let mark = try #require(ReplicaMark(text: "3 4 \(Self.token)\n"))
+    #expect(mark.tokens == [Self.token])
+    #expect(mark.isOf(Self.file, Self.birth, Self.token) && mark.isOf(Self.file, nil, Self.token))
+    let moved = FileIdentity(device: 6, number: 4)
+    #expect(!mark.isOf(moved, Self.birth, Self.token) && !mark.isOf(moved, nil, Self.token))
+    let words = ReplicaMark([Self.token], Self.file, Self.birth).text.split(whereSeparator: \.isWhitespace)
+    #expect(words.count == 4 && words.compactMap { Identifier($0) } == [Self.token])
+  }
+
+  private func replica(_ name: String) async throws -> String {
+    let magic = try await MagicData(path: folder[name])
+    try await magic.update(Cat(name, 4))
+    let replica = try await magic.statistics().replica
+    try await magic.close()
+    return replica
+  }
+
+  private func words(_ name: String) throws -> [String] {
+    let mark = try Data(contentsOf: folder[name + "/default.sqlite3-replica"])
+    return String(decoding: mark, as: UTF8.self).split(whereSeparator: \.isWhitespace).map(String.init)
+  }
+
+  private func setDevice(_ name: String, _ device: String, withBirth: Bool = true) throws {
+    var words = try words(name)
+    words[0] = device
+    if !withBirth { words.removeLast() }
+    try Data(words.joined(separator: " ").utf8).write(to: folder[name + "/default.sqlite3-replica"])
+  }
+
+  /// Of a stick, an image or a share the device has another number each time it is mounted: else each time would leave a member that nobody answers for (K-8).
+  @Test func aDatabaseOnADeviceOfAnotherNumberIsTheSameReplica() async throws {
+    let id = try await replica("a")
+    guard FileBirth(of: folder["a/default.sqlite3"]) != nil else { return }
+    let device = try words("a")[0]
+    for _ in 0..<2 {
+      try setDevice("a", "99999")
+      #expect(try await replica("a") == id)
+      // It is written anew, as the device is now.
+      #expect(try words("a")[0] == device)
+    }
+    // A copy, also one with the first one's file number, was made later.
+    try FileManager.default.createDirectory(at: folder["copy"], withIntermediateDirectories: false)
+    for name in ["default.sqlite3", "default.sqlite3-replica"] {
+      try Data(contentsOf: folder["a/" + name]).write(to: folder["copy/" + name])
+    }
+    try claimMark(of: folder["copy"])
+    try setDevice("copy", "99999")
+    #expect(try await replica("copy") != id)
+    try setDevice("a", "99999", withBirth: false)
+    #expect(try await replica("a") != id)
+  }
+}

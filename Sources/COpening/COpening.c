@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -16,6 +18,7 @@
 #else
 #include <fcntl.h>
 #include <malloc.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #endif
 
@@ -23,8 +26,6 @@ static _Thread_local COpenings openings;
 
 COpenings *c_openings(void) { return &openings; }
 
-static pthread_once_t watching = PTHREAD_ONCE_INIT;
-static pthread_key_t watched;
 static void (*_Nullable let_go)(COpenings *_Nonnull);
 
 static void end_thread(void *of_thread) {
@@ -34,12 +35,25 @@ static void end_thread(void *of_thread) {
   let_go(ended);
 }
 
+#ifdef __APPLE__
+// What C++ registers destructors of its thread-local variables with. A key's destructor would come after the variables are gone.
+extern void _tlv_atexit(void (*_Nonnull end)(void *_Nullable), void *_Nullable of_thread);
+#else
+static pthread_once_t watching = PTHREAD_ONCE_INIT;
+static pthread_key_t watched;
+
 static void watch(void) { pthread_key_create(&watched, end_thread); }
+#endif
 
 void c_watch_end(COpenings *of_thread, void (*end)(COpenings *)) {
   __atomic_store_n(&let_go, end, __ATOMIC_RELEASE);
+#ifdef __APPLE__
+  _tlv_atexit(end_thread, of_thread);
+  of_thread->isWatched = true;
+#else
   pthread_once(&watching, watch);
   of_thread->isWatched = pthread_setspecific(watched, of_thread) == 0;
+#endif
 }
 
 size_t c_allocation_size(const void *start) {
@@ -94,4 +108,31 @@ bool c_file_birth(const char *path, uint64_t *born, uint64_t *volume) {
   *born = nanoseconds(status.stx_btime.tv_sec, status.stx_btime.tv_nsec);
 #endif
   return *born != 0;
+}
+
+bool c_may_be_mounted(uint64_t device) {
+  bool is_found = false;
+#ifdef __APPLE__
+  struct statfs *mounts = NULL;
+  int count = getmntinfo_r_np(&mounts, MNT_NOWAIT);
+  if (count <= 0) return true;
+  for (int index = 0; index < count; index++) {
+    if ((uint64_t)(int64_t)mounts[index].f_fsid.val[0] == device) is_found = true;
+  }
+  free(mounts);
+#else
+  FILE *mounts = fopen("/proc/self/mountinfo", "re");
+  if (mounts == NULL) return true;
+  char *line = NULL;
+  size_t room = 0;
+  while (getline(&line, &room, mounts) > 0) {
+    unsigned major_number, minor_number;
+    if (sscanf(line, "%*d %*d %u:%u", &major_number, &minor_number) != 2) continue;
+    if ((uint64_t)makedev(major_number, minor_number) == device) is_found = true;
+  }
+  if (ferror(mounts)) is_found = true;
+  free(line);
+  fclose(mounts);
+#endif
+  return is_found;
 }

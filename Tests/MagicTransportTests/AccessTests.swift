@@ -460,6 +460,7 @@ import Testing
   @Test(arguments: [
     ("LOCALHOST", true), ("127.9.9.9", true), ("[0:0:0:0:0:0:0:1]", true), ("[::ffff:127.0.0.1]", true), ("[::1%25lo]", true),
     ("[::ffff:192.0.2.1]", false), ("[::2]", false), ("[::127.0.0.1]", false), ("127.0.0.1.example.org", false),
+    ("127.0.0.1%25%3A.example.org", false), ("[127.0.0.1%25:example.org]", false), ("127.0.0.1%00.example.org", false),
   ]) func aLoopbackAddressIsKnown(host: String, isOwn: Bool) async throws {
     let magic = try await MagicData(path: folder["a"])
     var options = SocketRemote.Options()

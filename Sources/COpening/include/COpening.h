@@ -60,4 +60,7 @@ int c_close_from(void *_Nonnull actions, int first);
 /// - Returns: whether the system knows when.
 bool c_file_birth(const char *_Nonnull path, uint64_t *_Nonnull born, uint64_t *_Nonnull volume);
 
+/// Whether a volume is mounted now under a device's number, or nobody knows.
+bool c_may_be_mounted(uint64_t device);
+
 #endif

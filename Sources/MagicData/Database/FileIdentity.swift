@@ -26,7 +26,7 @@ package struct FileIdentity: Hashable, Sendable {
 /// What stays of a file when its volume is mounted under another device's number: when it was made, and on which volume.
 struct FileBirth: Hashable, Sendable {
   let nanoseconds: UInt64
-  /// A snapshot that is mounted beside its original has files with the same numbers and times, and another name of its own; 0 where the system has none.
+  /// A snapshot by a file system has files with the same numbers and times, and another name of its own, one of a block device has not; 0 where the system knows none.
   let volume: UInt64
 
   init(nanoseconds: UInt64, volume: UInt64) {

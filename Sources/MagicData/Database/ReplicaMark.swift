@@ -1,3 +1,4 @@
+internal import COpening
 internal import Foundation
 internal import MagicJournal
 
@@ -45,13 +46,18 @@ struct ReplicaMark {
 
   /// Whether it was made for this file, with this token in it.
   func isOf(_ location: DatabaseLocation, _ token: Identifier) -> Bool {
-    FileIdentity(of: location.file).map { isOf($0, FileBirth(of: location.file), token) } ?? false
+    FileIdentity(of: location.file).map { isOf($0, FileBirth(of: location.file), token, isMounted: c_may_be_mounted) } ?? false
   }
 
-  /// A device may have another number each time it is mounted. Then it tells when the file was made, and on which volume: a copy is made later, or elsewhere.
-  func isOf(_ found: FileIdentity, _ foundBirth: @autoclosure () -> FileBirth?, _ token: Identifier) -> Bool {
+  /// A device may have another number each time it is mounted. Then it tells when the file was made, and on which volume: a copy is made later, or elsewhere, but for a
+  /// volume's as a whole. Where something is mounted under the number of before, that may be the original.
+  func isOf(
+    _ found: FileIdentity, _ foundBirth: @autoclosure () -> FileBirth?, _ token: Identifier, isMounted: (UInt64) -> Bool
+  ) -> Bool {
     guard tokens.contains(token), found.number == file.number else { return false }
-    return found.device == file.device || birth != nil && foundBirth() == birth
+    if found.device == file.device { return true }
+    guard let birth, birth.volume != 0, foundBirth() == birth else { return false }
+    return !isMounted(file.device)
   }
 
   /// Nothing is lost if it cannot be written, or is gone after a power failure: then the next opening takes a fresh id. So nobody waits for the disk.

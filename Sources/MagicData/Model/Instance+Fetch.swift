@@ -39,6 +39,7 @@ extension Instance {
         try Instance(at: object, layout).fetched(index, of: row, in: database)
       }
       storage.part(of: first).record = record
+      layout.joinReverses(storage, from: first)
     }
   }
 

@@ -70,8 +70,10 @@ struct Instance {
       }
       first.record = newValue
       first.removed = nil
-      // A reverse that stands alone has to know as well.
-      if case .apart(let properties) = places {
+      // Reverses have to know as well.
+      switch places {
+      case .shared(let storage, let first): layout.joinReverses(storage, from: first)
+      case .apart(let properties):
         for reverse in properties.dropFirst(layout.properties.count) { reverse.setReverse(newValue) }
       }
     }

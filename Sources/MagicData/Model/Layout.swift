@@ -88,6 +88,8 @@ final class Layout: Sendable {
   let hasReaders: Bool
   /// Whether its objects may ask their database for more: they have a reverse, or objects that are fetched later.
   let asks: Bool
+  /// The slots of reverses.
+  let reverses: [Int]
   /// The properties that hold assets.
   let assets: [Int]
 
@@ -220,20 +222,22 @@ final class Layout: Sendable {
       && slots.count == all.count && same && offsets == all.indices.map { $0 * MemoryLayout<PropertySlot>.stride }
       && MemoryLayout<Object>.stride == all.count * MemoryLayout<PropertySlot>.stride
     let layout = Layout(
-      type, name, properties, targets, slots, hasReverses: slots.count < all.count, offsets: same ? offsets : nil,
+      type, name, properties, targets, slots, reverses: all.indices.filter { !slots.contains($0) },
+      offsets: same ? offsets : nil,
       indexes: try MagicIndex.properties(of: type), firstPlace: isWrappers ? places.first : nil)
     return (layout, places)
   }
 
   private init(
     _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], _ slots: [Int],
-    hasReverses: Bool, offsets: [Int]?, indexes: [[Int]], firstPlace: Place?
+    reverses: [Int], offsets: [Int]?, indexes: [[Int]], firstPlace: Place?
   ) {
     self.type = type
     self.slots = slots
     self.targets = targets
     hasRelations = !targets.isEmpty
-    asks = hasReverses || properties.contains { $0.relation?.isAsync == true }
+    self.reverses = reverses
+    asks = !reverses.isEmpty || properties.contains { $0.relation?.isAsync == true }
     assets = properties.indices.filter { properties[$0].kind == .asset }
     self.name = name
     self.properties = properties

@@ -36,7 +36,7 @@ public struct ReverseMagicValue<Owner: MagicObject> {
   public var projectedValue: Self { self }
 }
 
-/// What a reverse knows of its object where it does not share the memory of the object's first property, which knows it otherwise.
+/// What a reverse knows of its object where it does not share the memory of the object's first property.
 private final class ReverseRecord: Held {
   let record: Record?
 
@@ -48,12 +48,27 @@ private final class ReverseRecord: Held {
 extension PropertySlot {
   /// The object as which a reverse's instance was fetched or saved.
   var reverseRecord: Record? {
-    if case .held(let held) = storage[index].slot { (held as? ReverseRecord)?.record } else { part.record }
+    switch storage[index].slot {
+    case .held(let held): (held as? ReverseRecord)?.record
+    // What comes first there is its own object's.
+    case .integer: part.record
+    // What comes first there may be another instance's (`Opening`).
+    default: nil
+    }
   }
 
-  /// Of a reverse that stands alone. The slot is its own; what comes first there may be another instance's.
+  /// Of a reverse that stands alone.
   func setReverse(_ record: Record?) {
     storage.put(.held(ReverseRecord(record)), at: index)
+  }
+}
+
+extension Layout {
+  /// What comes first in a storage knows the object for the reverses there as well.
+  ///
+  /// - Parameter first: where the instance begins.
+  func joinReverses(_ storage: Storage, from first: Int) {
+    for slot in reverses { storage.put(.integer(1), at: first + slot) }
   }
 }
 

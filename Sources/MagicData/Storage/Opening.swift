@@ -89,12 +89,13 @@ enum Opening {
     }
     guard type.count > 1, slot == 0 || slot == type.memberwise?[0] else { return (Storage.make(1, place), 0) }
     let storage = Storage.make(type.count, slot == 0 ? place : type.places[0])
-    if openings.pointee.depth == COpeningDepth { openings.dropOldest() }
+    let oldest = openings.pointee.depth == COpeningDepth ? openings.takeOldest() : nil
     if !openings.pointee.isWatched { c_watch_end(openings) { $0.dropAll() } }
     openings.pointee.depth += 1
     openings.top.pointee = COpening(
       storage: Unmanaged.passRetained(storage).toOpaque(), places: type.places, order: slot == 0 ? nil : type.memberwise,
       file: place.file, count: Int32(type.count), next: 1)
+    oldest?.release()
     return (storage, slot)
   }
 
@@ -123,13 +124,14 @@ extension UnsafeMutablePointer<COpenings> {
     UnsafeMutableRawPointer(self).assumingMemoryBound(to: COpening.self) + Int(pointee.depth - 1)
   }
 
-  /// A release may be the last one, and what goes with it the app's own, which may make objects: so each is off the stack before.
-  fileprivate func dropOldest() {
+  /// A release may be the last one, and what goes with it the app's own, which may make objects: so each is off the stack before, and what takes its place
+  /// on it.
+  fileprivate func takeOldest() -> Unmanaged<Storage> {
     let stack = UnsafeMutableRawPointer(self).assumingMemoryBound(to: COpening.self)
     let oldest = Unmanaged<Storage>.fromOpaque(stack[0].storage)
     for index in 1..<Int(pointee.depth) { stack[index - 1] = stack[index] }
     pointee.depth -= 1
-    oldest.release()
+    return oldest
   }
 
   fileprivate func dropLast() {

@@ -90,9 +90,12 @@ enum Endpoint: Sendable, Equatable {
   /// Whether only this machine can reach it.
   static func isLoopback(_ host: String) -> Bool {
     if host.lowercased() == "localhost" { return true }
-    // An address of version 6 may name the network card that it is of.
-    let digits = host.contains(":") ? String(host.prefix { $0 != "%" }) : host
+    // What the system looks up ends there.
+    guard !host.utf8.contains(0) else { return false }
+    // An address of version 6 alone may name the network card that it is of.
+    let digits = String(host.prefix { $0 != "%" })
     switch try? SocketAddress(ipAddress: digits, port: 0) {
+    case .v4 where digits != host: return false
     case .v4(let address)?:
       return withUnsafeBytes(of: address.address.sin_addr) { $0.first == 127 }
     case .v6(let address)?:

@@ -261,7 +261,7 @@ extension Store {
         try await database.writeWithoutTransaction { [log] db in try log?.checkpoint(mode, onWriter: db) }
       }
       try await closeConnections()
-    } catch {
+    } catch  where !(error is CancellationError) {
       throw MagicDataError(error, "the database could not be completed")
     }
   }

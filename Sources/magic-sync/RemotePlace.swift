@@ -136,7 +136,7 @@ enum RemotePlace: Sendable {
     guard FileManager.default.fileExists(atPath: parent.path) else {
       throw MagicDataError(.notFound, "there is no folder \(parent.path); make it first")
     }
-    let place = BundleFile.place(file)
+    let place = file.linked
     guard access(place.deletingLastPathComponent().path, W_OK) == 0 else { return nil }
     return try await FileLock(
       beside: place, "another process is writing to \(file.path); try again when it is done")

@@ -95,7 +95,7 @@ package enum BundleFile {
   ///
   /// - Parameter bind: runs when all is on the disk and nobody sees it yet; if it throws, everything is as it was.
   package static func write(_ remote: FolderRemote, to file: URL, _ bind: () async throws -> Void = {}) async throws {
-    let target = place(file)
+    let target = file.linked
     let (folder, prefix) = (target.deletingLastPathComponent(), prefix(target.lastPathComponent))
     tidy(folder, prefix)
     let writer = try PieceWriter(
@@ -142,9 +142,6 @@ package enum BundleFile {
     guard stat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     return status.st_mode & 0o777
   }
-
-  /// What a link leads to, whether that is there or not: the link stays one.
-  package static func place(_ file: URL) -> URL { file.linked }
 
   private static func header(_ dataSet: DataSetID) -> [UInt8] {
     var writer = ByteWriter()

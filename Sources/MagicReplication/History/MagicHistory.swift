@@ -176,7 +176,7 @@ private final class ExportFile: @unchecked Sendable {
   private var lines: [UInt8] = []
 
   init(_ file: URL) throws {
-    let place = BundleFile.place(file)
+    let place = file.linked
     self.file = place
     writer = try PieceWriter(beside: place, permissions: BundleFile.permissions(of: place))
   }

@@ -3,14 +3,16 @@ struct Conversation: Sendable {
   let hello: Hello
   let holder: Tokens.Holder
   /// Those of the server, as they are by now.
-  let tokens: TokenFile?
+  let tokens: Renewed<Tokens>?
 
   /// What a frame takes.
   ///
   /// - Throws: if the token does not give it, or is not what it was when the client came (W-3).
   func right(to kind: Frame.Kind) throws(WireError) -> Rights {
     if let tokens {
-      guard let known = tokens.holder(of: hello.token) else { throw WireError(.token, "the token is not known here any more") }
+      guard let known = tokens.current.holder(of: hello.token) else {
+        throw WireError(.token, "the token is not known here any more")
+      }
       guard known == holder else { throw WireError(.busy, "the token's name or rights were changed; connect again") }
     }
     let needed: Rights =

@@ -5,7 +5,7 @@ internal import MagicReplication
 /// What all sessions of a server have in common.
 struct House: Sendable {
   let served: any Served
-  let tokens: TokenFile?
+  let tokens: Renewed<Tokens>?
   let owners: Owners?
   let door: Door
   let tally: Tally
@@ -18,7 +18,7 @@ struct House: Sendable {
   /// What belongs to a token that is there no more is written by nobody, unless another one gets its name (W-4).
   func tellOfLostNames() throws {
     guard let tokens, let owners else { return }
-    for name in try owners.names().subtracting(tokens.names).sorted() {
+    for name in try owners.names().subtracting(tokens.current.names).sorted() {
       logger.notice(
         "no token is called \(name), to which replicas belong; if another one took its place, write TOKEN \(name) readwrite")
     }

@@ -9,7 +9,7 @@ internal import NIOSSL
 /// An address to listen at.
 struct Listener: Sendable {
   private let endpoint: Endpoint
-  private let tls: ServerTLS?
+  private let tls: Renewed<NIOSSLContext>?
   private let logger: Logger
 
   /// - Throws: `MagicDataError` for an address that must not be listened at.
@@ -23,7 +23,7 @@ struct Listener: Sendable {
           "\(endpoint.text) can be reached and read by others; listen at tls://, at a loopback address, or say --insecure")
       }
       tls = nil
-    case .tls: tls = try ServerTLS(options)
+    case .tls: tls = try ServerTLS.renewed(options)
     case .unix: tls = nil
     case .ssh:
       throw MagicDataError(.notFound, "\(endpoint.text) cannot be listened at; sshd runs magic-sync serve --stdio by itself")
@@ -140,7 +140,7 @@ struct Bound: Sendable {
   let connections: AsyncStream<any Channel>
   /// Why a connection could not be taken, of the last one that could not.
   let fault: Locked<String?>
-  let tls: ServerTLS?
+  let tls: Renewed<NIOSSLContext>?
 
   var text: String { endpoint.text }
 
@@ -199,7 +199,7 @@ struct Bound: Sendable {
         group.addTask {
           defer { running.withLock { $0 -= 1 } }
           do {
-            let context = tls?.context()
+            let context = tls?.current
             let frames = try await connection.eventLoop.submit {
               if let context { try connection.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context)) }
               return try connection.frames(isServer: true)

@@ -138,7 +138,7 @@ public struct MagicServer: Sendable {
 
   private func prepare() throws -> (House, [Listener]) {
     let house = House(
-      served: served, tokens: try options.tokens.map { try TokenFile($0, options.logger) },
+      served: served, tokens: try options.tokens.map { try Tokens.renewed($0, options.logger) },
       owners: try options.tokens.map { try Owners(besides: $0) },
       door: Door(), tally: Tally(isKept: options.metrics != nil), logger: options.logger, stop: ChangeSignal())
     return (house, try addresses.map { try Listener(Endpoint($0), options) })

@@ -1,4 +1,5 @@
 package import Foundation
+internal import Logging
 internal import MagicData
 package import MagicJournal
 
@@ -41,6 +42,13 @@ package struct Tokens: Sendable {
     }
     guard !tokens.isEmpty else { throw MagicDataError(.value, "\(file.path) holds no token, so nobody could come in") }
     self.tokens = tokens
+  }
+
+  /// One that is taken out lets nobody in from then on.
+  static func renewed(_ file: URL, _ logger: Logger) throws -> Renewed<Tokens> {
+    try Renewed(of: [file], logger, ("the tokens were read anew", "the tokens that were read before hold on")) {
+      try Tokens(file)
+    }
   }
 
   private static let rights: [String: Rights] = ["read": .read, "write": .write, "readwrite": [.read, .write]]

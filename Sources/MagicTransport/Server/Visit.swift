@@ -134,7 +134,7 @@ final class Visit: Sendable {
     shared.withLock { $0.who = "somebody who claims to be replica \(hello.replica)" }
     var holder = Tokens.Holder(name: "anyone", rights: [.read, .write])
     if let tokens = house.tokens {
-      guard let known = tokens.holder(of: hello.token) else {
+      guard let known = tokens.current.holder(of: hello.token) else {
         throw WireError(.token, hello.token.isEmpty ? "a token is needed (--token-file)" : "the token is not known here")
       }
       holder = known

@@ -38,7 +38,7 @@ struct Stats: Command {
   }
 
   func perform() async throws -> Outcome {
-    let plot = plotPath.map { BundleFile.place(URL(fileURLWithPath: RemoteAddress.absolute($0))) }
+    let plot = plotPath.map { URL(fileURLWithPath: RemoteAddress.absolute($0)).linked }
     if let plot {
       // Told before the journal is read.
       let folder = plot.deletingLastPathComponent().path

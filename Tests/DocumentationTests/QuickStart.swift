@@ -17,6 +17,14 @@ struct Note: MagicObject {
   }
 }
 
+struct Notebook: MagicObject {
+  @PrimaryMagicValue var name: String
+  @OptionMagicValue var cover: Note?
+  @MagicValue var notes: MagicalSet<Note> = []
+
+  init() {}
+}
+
 struct Page: MagicObject {
   @MagicValue var chapter: String
   @MagicValue var number: Int
@@ -91,6 +99,23 @@ struct Article: MagicObject {
 
     #expect(pushed.changes == 115)
     #expect(FileManager.default.fileExists(atPath: shared))
+  }
+
+  @Test func objectsHoldObjects() async throws {
+    let magic = try await MagicData(type: .memory)
+
+    let home = Notebook()
+    home.name = "Home"
+    home.notes = [Note(title: "Buy milk"), Note(title: "Pay rent")]
+    try await magic.update(home)
+
+    let fetched = try await magic.object(of: Notebook.self, primary: "Home")
+    fetched.notes.insert(Note(title: "Feed the cat"))
+    try await magic.update(fetched)
+    let withRent = try await magic.query(of: Notebook.self).where { $0.notes.contains { $0.title == "Pay rent" } }.all()
+
+    #expect(withRent.map(\.notes.count) == [3])
+    #expect(try await magic.count(of: Note.self) == 3)
   }
 
   @Test func objectsAreFound() async throws {

@@ -6,7 +6,7 @@ package import MagicReplication
 internal import MagicTransport
 
 /// The database that a command works on.
-package struct CommandDatabase {
+package struct CommandDatabase: Sendable {
   private let location: DatabaseLocation
 
   package init(_ path: String) throws {

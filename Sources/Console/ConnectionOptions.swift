@@ -9,14 +9,15 @@ package import MagicTransport
 package struct ConnectionOptions: ParsableArguments {
   @Option(
     name: .customLong("token-file"),
-    help: ArgumentHelp("For a server: the file with this client's token. (\(Twin.variable("TOKEN_FILE")))", valueName: "file"))
+    help: ArgumentHelp("For a server: the file with this client's token. (\(Twin.variable("TOKEN_FILE")))", valueName: "file"),
+    completion: .file())
   private var tokenFile: String?
 
   @Option(
     name: .customLong("ca"),
     help: ArgumentHelp(
       "For a tls: URL: certificates that the server's has to come from, instead of the system's. (\(Twin.variable("CA")))",
-      valueName: "file"))
+      valueName: "file"), completion: .file())
   private var authority: String?
 
   @Option(
@@ -29,11 +30,13 @@ package struct ConnectionOptions: ParsableArguments {
   @Option(
     name: .customLong("cert"),
     help: ArgumentHelp(
-      "For a tls: URL that asks for one: this client's certificate. (\(Twin.variable("CERT")))", valueName: "file"))
+      "For a tls: URL that asks for one: this client's certificate. (\(Twin.variable("CERT")))", valueName: "file"),
+    completion: .file())
   private var certificate: String?
 
   @Option(
-    name: .customLong("key"), help: ArgumentHelp("The key of that certificate. (\(Twin.variable("KEY")))", valueName: "file"))
+    name: .customLong("key"), help: ArgumentHelp("The key of that certificate. (\(Twin.variable("KEY")))", valueName: "file"),
+    completion: .file())
   private var key: String?
 
   @Flag(
@@ -44,7 +47,9 @@ package struct ConnectionOptions: ParsableArguments {
   package init() {}
 
   package func validate() throws {
-    let (certificate, key) = (certificate ?? Twin.text("CERT"), key ?? Twin.text("KEY"))
+    // Both come from where one of them does.
+    let isGiven = self.certificate != nil || self.key != nil
+    let (certificate, key) = isGiven ? (self.certificate, self.key) : (Twin.text("CERT"), Twin.text("KEY"))
     guard (certificate == nil) == (key == nil) else { throw ValidationError("--cert and --key go together.") }
   }
 
@@ -86,13 +91,13 @@ package struct ConnectionOptions: ParsableArguments {
     return twins.compactMapValues { $0 }
   }
 
-  /// The command line goes before what a name keeps, and that before the environment, which may be meant for another server.
+  /// The command line goes before what a name keeps, and that before the environment, which may be meant for another server: what counts together comes from one of them.
   private func values(_ kept: [String: String]) -> [String: String] {
-    let (given, twins) = (given, ConnectionOptions.twins)
+    let sources = [given, kept, ConnectionOptions.twins]
     var values: [String: String] = [:]
     for group in ConnectionOptions.groups {
-      let isKept = !group.contains { given[$0] != nil } && group.contains { kept[$0] != nil }
-      for name in group { values[name] = isKept ? kept[name] : given[name] ?? twins[name] }
+      let source = sources.first { source in group.contains { source[$0] != nil } } ?? [:]
+      for name in group { values[name] = source[name] }
     }
     return values
   }

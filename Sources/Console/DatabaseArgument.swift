@@ -2,7 +2,8 @@ package import ArgumentParser
 internal import MagicTransport
 
 package struct DatabaseArgument: ParsableArguments {
-  @Argument(help: ArgumentHelp("The database: its folder, or a .sqlite, .sqlite3 or .db file.", valueName: "DB"))
+  @Argument(
+    help: ArgumentHelp("The database: its folder, or a .sqlite, .sqlite3 or .db file.", valueName: "DB"), completion: .file())
   package var path: String
 
   package init() {}

@@ -3,7 +3,9 @@ internal import MagicJournal
 
 /// What a database holds, at one moment.
 public struct MagicStatistics: Sendable, Equatable {
+  /// A type that the database knows, and how many objects of it are there.
   public struct ObjectType: Sendable, Equatable {
+    /// The type's name, by default the Swift type's.
     public let name: String
     /// Those that have a row, also if not all of their required values have arrived.
     public let objects: Int
@@ -14,6 +16,7 @@ public struct MagicStatistics: Sendable, Equatable {
     }
   }
 
+  /// A replica, and up to where its transactions are held.
   public struct Replica: Sendable, Equatable {
     /// 32 hexadecimal digits.
     public let id: String

@@ -2,6 +2,7 @@ public import Foundation
 
 /// Why something could not be done. The database is as it was before, unless the call's own documentation says what stays.
 public struct MagicDataError: Error, Sendable, CustomStringConvertible {
+  /// What kind of failure it is.
   public enum Code: Sendable {
     /// The file is no MagicData database, or a damaged one.
     case notADatabase

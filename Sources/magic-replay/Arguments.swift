@@ -12,7 +12,7 @@ struct SourceArgument: ParsableArguments {
       The journal: a database, a folder remote, a segment file, a bundle, an export, - for one of these files that comes through a pipe, or a server's tcp:, tls:, \
       unix: or ssh: URL.
       """,
-      valueName: "SOURCE"))
+      valueName: "SOURCE"), completion: .file())
   var address: String
 
   func open(_ options: SocketRemote.Options) async throws -> JournalSource {
@@ -65,7 +65,7 @@ private func copy(of descriptor: Int32, _ name: String) throws -> String {
   scratch.withLock { $0.append(folder) }
   let file = folder.url.appendingPathComponent("pipe")
   ShownName.set(name, of: file.path)
-  let read = BundleFile.reading(descriptor, name)
+  let read = StreamReader.reading(descriptor, name)
   do {
     try DurableFile.write(to: file) { append in
       while true {

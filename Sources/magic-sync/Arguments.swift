@@ -11,7 +11,7 @@ struct RemoteArgument: ParsableArguments {
       The remote: a name of `remote list`, a folder's path or file: URL, a server's tcp:, tls:, unix: or ssh: URL, a \
       .magicbundle file, or - for a pipe. Without it the only remote that has a \
       name is meant, or the one named origin.
-      """, valueName: "REMOTE"))
+      """, valueName: "REMOTE"), completion: .file())
   var address: String?
 
   var isPipe: Bool { address == "-" }
@@ -55,11 +55,17 @@ struct AnewOption: ParsableArguments {
   @Flag(
     name: .customLong("anew"),
     help: """
-      Make the remote's folder anew where the database has exchanged with one before, and it is gone. (MAGIC_SYNC_ANEW)
+      Make the remote's folder anew where the database has exchanged with one before, and it is gone; put its magicdata.json back where that is lost or \
+      damaged, and the rest is there. (MAGIC_SYNC_ANEW)
       """)
   private var isGiven = false
 
   var isOn: Bool { isGiven || Twin.flag("ANEW") }
+
+  /// Puts back what makes a folder the remote of a database, if that is asked for.
+  func putBack(_ place: RemotePlace, _ magic: MagicData) async throws {
+    if isOn, case .folder(let folder) = place { try await folder.putBackMarker(of: magic) }
+  }
 
   /// What else is gone is made whenever somebody pushes to it.
   func check(_ place: RemotePlace) throws {
@@ -91,7 +97,7 @@ extension RemotePlace {
       return try RemotePlace(address, connection)
     }
     // One that has to be there says so itself.
-    if isMade, !database.exists {
+    if isMade, database.isNew {
       try database.check()
       guard let address else {
         throw MagicDataError(

@@ -80,6 +80,14 @@ enum RemotePlace: Sendable {
     case pull, push, both
   }
 
+  /// Runs `body` so that an interruption breaks the connection to a server off, as a link does that breaks by itself: what had come stays. Else it cancels.
+  func breakingOff<Result: Sendable>(
+    _ body: @Sendable @escaping (RemotePlace) async throws -> Result
+  ) async throws -> Result {
+    guard case .server(let remote) = self else { return try await body(self) }
+    return try await remote.breakingOff { try await body(.server($0)) }
+  }
+
   /// Runs `body` on the folder that is meant: of a bundle, on one that it is unpacked into for the time, and packed again if that grew.
   ///
   /// - Parameters:

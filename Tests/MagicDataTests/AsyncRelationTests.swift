@@ -588,6 +588,55 @@ private struct Ring: MagicObject {
     #expect(try await magic.object(of: Postcard.self, primary: "p").front.get().name == "back")
   }
 
+  /// L-8: who is told that it was removed sets another one, which takes it away from all.
+  @Test func anObjectThatOnlyANewerAppCanReadIsNotToldAsRemoved() async throws {
+    enum New {
+      enum Rank: String, Magical { case low, high }
+      struct Person: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var rank: Rank
+        init() {}
+      }
+      struct Book: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var author: AsyncMagical<Person>
+        @OptionMagicValue var editor: Person?
+        init() {}
+      }
+    }
+    enum Old {
+      enum Rank: String, Magical { case low }
+      struct Person: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var rank: Rank
+        init() {}
+      }
+      struct Book: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var author: AsyncMagical<Person>
+        @OptionMagicValue var editor: Person?
+        @OptionMagicValue var title: String?
+        init() {}
+      }
+    }
+    let (book, person) = (New.Book(), New.Person())
+    (person.id, person.rank, book.id) = ("p", .high, "b")
+    book.author = AsyncMagical(value: person)
+    book.editor = person
+    try await magic.update(book)
+    let older = try await MagicData(path: folder["db"])
+    let seen = try await older.object(of: Old.Book.self, primary: "b")
+    await #expect { _ = try await seen.author.get() } throws: { error in
+      (error as? MagicDataError)?.code == .value && "\(error)".contains("Book.author")
+    }
+    #expect(seen.editor == nil)
+    seen.title = "x"
+    try await older.update(seen)
+    let found = try await magic.object(of: New.Book.self, primary: "b")
+    #expect(found.editor?.rank == .high)
+    #expect(try await found.author.get().rank == .high)
+  }
+
   /// As a query's stream: nothing runs and nothing is held between two objects, so others write and the database closes.
   @Test func whoLeavesAStreamEarlyHasFetchedOneBatch() async throws {
     let album = Album("a")

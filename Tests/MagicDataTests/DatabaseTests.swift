@@ -242,6 +242,38 @@ import Testing
     #expect(try await MagicData(path: folder["whole.db"]).object(of: Cat.self).map(\.name) == ["Tom"])
   }
 
+  /// H-40: SQLite finds its log and its locks by a file's name, so by two names two would each overwrite what the other commits.
+  @Test func aFileWithTwoNamesIsRefused() async throws {
+    let names = ["a.sqlite", "b.sqlite"]
+    let magic = try await MagicData(path: folder[names[0]])
+    try await magic.update(Cat("Tom", 4))
+    try await magic.close()
+    #expect(link(folder[names[0]].path, folder[names[1]].path) == 0)
+    let before = try folder.contents()
+    for name in names {
+      await #expect {
+        _ = try await MagicData(path: folder[name])
+      } throws: {
+        ($0 as? MagicDataError)?.code == .notAllowed && "\($0)".contains("2 names (hard links)")
+      }
+    }
+    #expect(try folder.contents() == before)
+    #expect(unlink(folder[names[1]].path) == 0)
+    #expect(try await MagicData(path: folder[names[0]]).object(of: Cat.self).map(\.name) == ["Tom"])
+  }
+
+  /// The last step gives the file its name, beside the one under which it was made.
+  @Test func whoeverWasKilledAtTheLastStepLocksNobodyOut() async throws {
+    let location = DatabaseLocation(folder["db.sqlite"])
+    _ = try await MagicData.build(at: location) { try await $0.update(Cat("Tom", 4)) }
+    let left = folder[".magic-scratch-database-\(UUID().uuidString.lowercased())"]
+    let made = left.appendingPathComponent("new")
+    try FileManager.default.createDirectory(at: made, withIntermediateDirectories: true)
+    #expect(link(location.file.path, made.appendingPathComponent("default.sqlite3").path) == 0)
+    #expect(try await MagicData(path: location.file).object(of: Cat.self).map(\.name) == ["Tom"])
+    #expect(!FileManager.default.fileExists(atPath: left.path))
+  }
+
   /// A journal that was damaged by hand is an error where it is read, and no crash.
   @Test(arguments: [
     "UPDATE magic_run SET sequence = -sequence", "UPDATE magic_run SET sequence = sequence + 5",

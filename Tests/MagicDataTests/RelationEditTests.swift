@@ -129,6 +129,89 @@ private struct Club: MagicObject {
     }
   }
 
+  /// Two copies of the file of which nobody has noticed that they are two (L-11): what both hold has other z indexes in each, and instances go from one to the other.
+  private func twins() async throws -> (original: MagicData, copy: MagicData) {
+    try await magic.update(Club("c"))
+    try await magic.close()
+    try copyUnnoticed(folder["db"], to: folder["copy"])
+    return (try await MagicData(path: folder["db"]), try await MagicData(path: folder["copy"]))
+  }
+
+  private func expectInOrder(_ magic: MagicData, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    #expect(try await Dump(magic) == NaiveFold(journalOf: magic).dump, sourceLocation: sourceLocation)
+    #expect(try await faultyPlaces(magic) == [], sourceLocation: sourceLocation)
+  }
+
+  /// L-7: `m` stands elsewhere in the copy, and where it stood is another object.
+  @Test func whatIsSavedInACopyOfTheFileStaysInItsSet() async throws {
+    let (original, copy) = try await twins()
+    for name in ["other", "another", "m"] { try await copy.update(Member(name)) }
+    let m = try await copy.object(of: Member.self, primary: "m")
+    let other = try await copy.object(of: Member.self, primary: "other")
+    let there = try await copy.object(of: Club.self, primary: "c")
+    there.members = [m, other]
+    try await copy.update(there)
+    let here = try await original.object(of: Club.self, primary: "c")
+    here.members = [Member("m")]
+    try await original.update(here)
+
+    let club = try await original.object(of: Club.self, primary: "c")
+    let member = try #require(club.members.first)
+    member.name = "edited"
+    club.members.insert(Member("n"))
+    try await copy.update(club)
+    let stored = try await copy.object(of: Club.self, primary: "c")
+    #expect(Set(stored.members.map(\.id)) == ["m", "other", "n"])
+    #expect(stored.members.first(where: { $0.id == "m" })?.name == "edited")
+    try await expectInOrder(copy)
+  }
+
+  /// What is made in the copy gets the z index that another object has in the original.
+  @Test func whatIsMadeInACopyOfTheFileTakesThePlaceOfNobody() async throws {
+    let (original, copy) = try await twins()
+    let here = try await original.object(of: Club.self, primary: "c")
+    let old = Member("old")
+    here.head = old
+    here.members = [old]
+    here.sheets = [Sheet("old")]
+    here.byRole = ["role": Sheet("former")]
+    try await original.update(here)
+
+    let club = try await original.object(of: Club.self, primary: "c")
+    let new = Member("new")
+    club.head = new
+    club.members.insert(new)
+    club.sheets = [Sheet("first")]
+    club.byRole = ["role": Sheet("second")]
+    try await copy.update(club)
+    let stored = try await copy.object(of: Club.self, primary: "c")
+    #expect(stored.head?.id == "new")
+    #expect(stored.members.map(\.id) == ["new"])
+    #expect(stored.sheets.map(\.text) == ["first"])
+    #expect(stored.byRole.mapValues(\.text) == ["role": "second"])
+    try await expectInOrder(copy)
+  }
+
+  /// L-7: what is hidden in the array of the object that has the z index in the copy is none of its own.
+  @Test func whatIsSavedInACopyOfTheFileTakesNothingFromAnotherObject() async throws {
+    let (original, copy) = try await twins()
+    try await original.update(Club("d"))
+    let other = Club("x")
+    other.sheets = [Sheet("shown"), Sheet("gone")]
+    try await copy.update(contentsOf: [other, Club("d")])
+    let gone = try #require(try await copy.object(of: Sheet.self).first { $0.text == "gone" })
+    try await copy.query(of: Sheet.self).where { $0.text == "gone" }.remove()
+
+    let club = try await original.object(of: Club.self, primary: "d")
+    club.sheets = [Sheet("own")]
+    try await copy.update(club)
+    gone.text = "back"
+    try await copy.update(gone)
+    #expect(try await copy.object(of: Club.self, primary: "d").sheets.map(\.text) == ["own"])
+    #expect(try await copy.object(of: Club.self, primary: "x").sheets.map(\.text) == ["shown", "back"])
+    try await expectInOrder(copy)
+  }
+
   @Test func aStaleInstanceWithACycleTakesOutNothingThatOthersPutIn() async throws {
     let club = Club("c")
     club.clubs = [Club("a")]

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import MagicData
 import MagicJournal
+import Synchronization
 import TestSupport
 import Testing
 
@@ -126,6 +127,27 @@ private final class Hoop: Circular {
     default: byName = ["a": hoop, "b": hoop]
     }
   }
+}
+
+/// A primary value that counts how often it is asked for.
+private struct Counted: MagicalPrimary {
+  static let looks = Atomic(0)
+  let text: String
+
+  init(_ text: String) { self.text = text }
+  init(magicValue: Value) throws { text = try String(magicValue: magicValue) }
+
+  static var magicKind: Value.Kind { .text }
+  var magicValue: Value {
+    Counted.looks.add(1, ordering: .relaxed)
+    return .text(text)
+  }
+}
+
+private struct Leaf: MagicObject {
+  @PrimaryMagicValue var id: Counted
+  init() {}
+  init(_ id: String) { self.id = Counted(id) }
 }
 
 @Suite struct RelationTests {
@@ -475,6 +497,27 @@ private final class Hoop: Circular {
     first.name = "b"
     try await magic.update(first)
     #expect(set.contains(try await magic.object(of: Twig.self, primary: "b")))
+  }
+
+  /// A remove gives no set a member that it did not have: who looks for others meanwhile does not look through all of them for each.
+  @Test func aSetIsNotLookedThroughAnewForEachRemove() throws {
+    let (members, others) = ((0..<100).map { Leaf("\($0)") }, (100..<200).map { Leaf("\($0)") })
+    try magic.blocking.update(contentsOf: members + others)
+    let set = MagicalSet(members)
+    #expect(!set.contains(others[0]))
+    let before = Counted.looks.load(ordering: .relaxed)
+    try magic.blocking.transaction { transaction in
+      for leaf in others where !set.contains(leaf) { try transaction.remove(leaf) }
+    }
+    // Some times all the same, since instances of other tests may become other objects meanwhile.
+    #expect(Counted.looks.load(ordering: .relaxed) - before < 5_000)
+    #expect(try magic.blocking.object(of: Leaf.self).count == 100)
+    try magic.blocking.remove(members[0])
+    #expect(set.contains(members[0]) && !set.contains(others[0]))
+    members[0].id = Counted("again")
+    try magic.blocking.update(members[0])
+    let again = try magic.blocking.object(of: Leaf.self, primary: Counted("again"))
+    #expect(set.contains(again))
   }
 
   @Test func anUpdateSavesTheWholeGraphBelow() async throws {
@@ -863,6 +906,22 @@ private final class Hoop: Circular {
     let (deep, deeper) = (Deep(), Deeper())
     await #expect { try await magic.update(deep) } throws: { "\($0)".contains("Deep") && "\($0)".contains("pages") }
     await #expect { try await magic.update(deeper) } throws: { ($0 as? MagicDataError)?.code == .model }
+  }
+
+  @Test func whatIsFetchedLaterIsObjectsOrAnAsset() async throws {
+    struct Text: MagicObject {
+      @OptionMagicValue var text: AsyncMagical<String>?
+      init() {}
+    }
+    struct Twice: MagicObject {
+      @OptionMagicValue var pages: AsyncMagical<AsyncMagical<[Page]>>?
+      init() {}
+    }
+    func isRefused(_ error: any Error) -> Bool {
+      (error as? MagicDataError)?.code == .model && "\(error)".contains("an AsyncMagical holds objects or an asset")
+    }
+    await #expect { try await magic.update(Text()) } throws: { isRefused($0) }
+    await #expect { try await magic.update(Twice()) } throws: { isRefused($0) }
   }
 
   @Test func keysThatAreEncodedAlikeAreRefused() async throws {

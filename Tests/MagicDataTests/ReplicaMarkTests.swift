@@ -20,9 +20,12 @@ import Testing
     (3, 4, birth, true), (6, 4, birth, true), (3, 4, nil, true), (6, 4, nil, false), (3, 7, birth, false),
     (6, 4, FileBirth(nanoseconds: birth.nanoseconds + 1, volume: birth.volume), false),
     (6, 4, FileBirth(nanoseconds: birth.nanoseconds, volume: birth.volume + 1), false),
+    (3, 4, FileBirth(nanoseconds: birth.nanoseconds + 1, volume: birth.volume), false),
+    (3, 4, FileBirth(nanoseconds: birth.nanoseconds, volume: birth.volume + 1), true),
   ]
 
-  /// A volume that is mounted again, a copy that has the number of a file which is gone, a snapshot that is mounted beside its original, and where the system knows of no birth.
+  /// A volume that is mounted again, a copy that has the number of a file which is gone, a snapshot that is mounted beside its original, a volume that is mounted as another one
+  /// was before, and where the system knows of no birth.
   @Test(arguments: ReplicaMarkTests.found)
   func aMarkIsOfTheFileItWasMadeFor(device: UInt64, number: UInt64, birth: FileBirth?, isOf: Bool) throws {
     let mark = ReplicaMark([Self.token], Self.file, Self.birth)
@@ -47,6 +50,16 @@ import Testing
         && !mark.isOf(moved, nil, Self.token, isMounted: { _ in false }))
     let words = ReplicaMark([Self.token], Self.file, Self.birth).text.split(whereSeparator: \.isWhitespace)
     #expect(words.count == 4 && words.compactMap { Identifier($0) } == [Self.token])
+  }
+
+  /// Of two users who may both write to the file, the one would take a fresh id after each turn of the other if the other's mark were hidden from him.
+  @Test(arguments: [0o600, 0o666]) func whoMayReadTheDatabaseMayReadItsMark(mode: Int) async throws {
+    let location = DatabaseLocation(folder["a"])
+    let id = try await replica("a")
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: location.file.path)
+    #expect(try await replica("a") == id)
+    let attributes = try FileManager.default.attributesOfItem(atPath: location.mark.path)
+    #expect(attributes[.posixPermissions] as? Int == mode)
   }
 
   private func replica(_ name: String) async throws -> String {
@@ -81,13 +94,15 @@ import Testing
       #expect(try words("a")[0] == device)
     }
     // A copy, also one with the first one's file number, was made later.
-    try FileManager.default.createDirectory(at: folder["copy"], withIntermediateDirectories: false)
-    for name in ["default.sqlite3", "default.sqlite3-replica"] {
-      try Data(contentsOf: folder["a/" + name]).write(to: folder["copy/" + name])
+    for (copy, number) in [("there", "99999"), ("here", device)] {
+      try FileManager.default.createDirectory(at: folder[copy], withIntermediateDirectories: false)
+      for name in ["default.sqlite3", "default.sqlite3-replica"] {
+        try Data(contentsOf: folder["a/" + name]).write(to: folder["\(copy)/\(name)"])
+      }
+      try claimMark(of: folder[copy], keepsBirth: true)
+      try setDevice(copy, number)
+      #expect(try await replica(copy) != id)
     }
-    try claimMark(of: folder["copy"])
-    try setDevice("copy", "99999")
-    #expect(try await replica("copy") != id)
     try setDevice("a", "99999", withBirth: false)
     #expect(try await replica("a") != id)
   }

@@ -22,6 +22,47 @@
     init() {}
   }
 
+  private enum New {
+    enum Mood: String, Magical { case calm, wild }
+    struct Guest: MagicObject {
+      @MagicValue var mood: Mood
+      init() {}
+    }
+    struct Den: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var guest: Guest
+      init() {}
+    }
+  }
+
+  private enum Old {
+    enum Mood: String, Magical { case calm }
+    struct Guest: MagicObject {
+      @MagicValue var mood: Mood
+      init() {}
+    }
+    struct Den: MagicObject {
+      @PrimaryMagicValue var id: String
+      @MagicValue var guest: Guest
+      init() {}
+    }
+
+    /// One whose guest is in a mood that only the newer version knows.
+    static func den() async throws -> Den {
+      let folder = try TemporaryFolder()
+      let newer = try await MagicData(path: folder["db"])
+      let den = New.Den()
+      (den.id, den.guest) = ("d", New.Guest())
+      den.guest.mood = .wild
+      try await newer.update(den)
+      try await newer.close()
+      let older = try await MagicData(path: folder["db"])
+      let seen = try await older.object(of: Den.self, primary: "d")
+      try await older.close()
+      return seen
+    }
+  }
+
   /// Who reads what is not there is stopped, and told on standard error which property of which type that was.
   @Suite struct StopTests {
     /// What the process said that was to fail.
@@ -66,6 +107,13 @@
         _ = fetched.keeper
       }
       try expect(result, says: "Cage.keeper (Keeper) names an object that was removed", "AsyncMagical")
+    }
+
+    @Test func aRequiredObjectThatOnlyANewerVersionCanReadIsNotToldAsRemoved() async throws {
+      let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        _ = try await Old.den().guest
+      }
+      try expect(result, says: "Den.guest (Guest) names an object with a value that this version of the model cannot read")
     }
 
     /// A number that the database has not given yet.

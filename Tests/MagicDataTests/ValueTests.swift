@@ -437,6 +437,121 @@ import Testing
     }
   }
 
+  private final class Theme: MagicalCodable {
+    var name = "light"
+    init() {}
+  }
+
+  private struct Memo: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var title: String = ""
+    @MagicValue var theme: Theme = Theme()
+    @OptionMagicValue var other: Theme?
+    init() {}
+    init(_ id: String) { self.id = id }
+  }
+
+  /// L-7: to change a class in place is to set it.
+  @Test(arguments: [false, true]) func aClassThatIsChangedInPlaceIsStored(isRun: Bool) async throws {
+    func update(_ memo: Memo) async throws {
+      if isRun { try await magic.update(contentsOf: [memo]) } else { try await magic.update(memo) }
+    }
+    let made = Memo("a")
+    made.other = Theme()
+    try await update(made)
+    let fetched = try await magic.object(of: Memo.self, primary: "a")
+    for (number, memo) in [made, fetched, made, fetched].enumerated() {
+      let before = try await magic.statistics().entries
+      memo.theme.name = "\(number)"
+      memo.other?.name = "other \(number)"
+      try await update(memo)
+      // Once.
+      try await update(memo)
+      #expect(try await magic.statistics().entries == before + 1)
+      let found = try await magic.object(of: Memo.self, primary: "a")
+      #expect(found.theme.name == "\(number)" && found.other?.name == "other \(number)")
+      #expect("\(memo)".contains(#"_theme: {"name":"\#(number)"}"#))
+    }
+  }
+
+  @Test func aClassThatIsChangedInATransactionThatIsRolledBackIsStoredNextTime() async throws {
+    try await magic.update(Memo("a"))
+    let memo = try await magic.object(of: Memo.self, primary: "a")
+    await #expect(throws: CancellationError.self) {
+      try await magic.transaction { [memo] transaction in
+        memo.theme.name = "dark"
+        try await transaction.update(memo)
+        throw CancellationError()
+      }
+    }
+    #expect(try await magic.object(of: Memo.self, primary: "a").theme.name == "light")
+    try await magic.update(memo)
+    #expect(try await magic.object(of: Memo.self, primary: "a").theme.name == "dark")
+  }
+
+  /// L-7: what an instance shows and the app did not change is not what the app wants.
+  @Test func aDefaultClassOverwritesNothing() async throws {
+    let first = Memo("a")
+    first.theme.name = "dark"
+    try await magic.update(first)
+    let again = Memo("a")
+    for title in ["one", "two"] {
+      again.title = title
+      try await magic.update(again)
+      let found = try await magic.object(of: Memo.self, primary: "a")
+      #expect(found.title == title && found.theme.name == "dark")
+    }
+    again.theme.name = "blue"
+    try await magic.update(again)
+    #expect(try await magic.object(of: Memo.self, primary: "a").theme.name == "blue")
+  }
+
+  /// L-8, J-12: what a newer version has written beside what this one reads stays, and a default that stands for nothing is not stored, until the class is changed.
+  @Test func aClassThatWasNotChangedStaysAsItIsStored() async throws {
+    enum New {
+      final class Look: MagicalCodable {
+        var name = "light"
+        var font = "serif"
+        init() {}
+      }
+      struct Card: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var look: Look
+        init() {}
+      }
+    }
+    enum Old {
+      final class Look: MagicalCodable {
+        var name = "light"
+        init() {}
+      }
+      struct Card: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var look: Look
+        @MagicValue var back: Look = Look()
+        @OptionMagicValue var title: String?
+        init() {}
+      }
+    }
+    let card = New.Card()
+    (card.id, card.look) = ("a", New.Look())
+    card.look.font = "mono"
+    try await magic.update(card)
+    let older = try await MagicData(path: folder["db"])
+    let seen = try await older.object(of: Old.Card.self, primary: "a")
+    seen.title = "x"
+    try await older.update(seen)
+    try await older.update(contentsOf: [seen])
+    #expect(try await magic.object(of: New.Card.self, primary: "a").look.font == "mono")
+    let backs = try await older.store.read { db in try Int.fetchOne(db, sql: #"SELECT count(back) FROM "Card""#) }
+    #expect(backs == 0)
+    seen.look.name = "dark"
+    seen.back.name = "blue"
+    try await older.update(seen)
+    let found = try await older.object(of: Old.Card.self, primary: "a")
+    #expect(found.title == "x" && found.look.name == "dark" && found.back.name == "blue")
+  }
+
   /// A type of the app's own whose values are not of the kind that it says, as long as it says so.
   private struct Fickle: Magical {
     var value: Value

@@ -82,7 +82,7 @@ import Testing
     try await push(2)
     try await BundleFile.write(remote, to: bundle)
     #expect(try Data(contentsOf: bundle) != before)
-    #expect(BundleFile.permissions(of: bundle).map { Int($0) } == mode)
+    #expect(DurableFile.permissions(of: bundle).map { Int($0) } == mode)
   }
 
   /// B-4: a killed writer's part may be as long as the bundle. What is not this bundle's is somebody else's, who may be at it.
@@ -98,6 +98,34 @@ import Testing
     try await BundleFile.write(FolderRemote(folder["remote"]), to: folder["a.magicbundle"])
     let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasSuffix(".tmp") }
     #expect(left.sorted() == others.sorted())
+  }
+
+  /// B-4: of names that begin alike, or look alike, each is a bundle of its own.
+  @Test func whatWritersOfABundleWithALikeNameWriteStays() async throws {
+    try await push(1)
+    let remote = FolderRemote(folder["remote"])
+    let long = String(repeating: "a", count: 200)
+    let pairs = [("\(long) 1.magicbundle", "\(long) 2.magicbundle"), ("e\u{301}.magicbundle", "\u{e9}.magicbundle")]
+    func hidden(_ bundle: String) async throws -> [String] {
+      var names: [String] = []
+      // Bound, it has its own name next.
+      try await BundleFile.write(remote, to: folder[bundle]) {
+        names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasSuffix(".tmp") }
+      }
+      return names
+    }
+    for (mine, other) in pairs {
+      let written = try await hidden(other)
+      let name = try #require(written.first)
+      // As if that one were at it still.
+      try Data([1, 2, 3]).write(to: folder[name])
+      #expect(try await hidden(mine).count == 2)
+      #expect(FileManager.default.fileExists(atPath: folder[name].path))
+      // It is left by somebody who was killed to who writes its own bundle.
+      let names = try await hidden(other)
+      #expect(names.count == 1 && names != [name])
+      #expect(!FileManager.default.fileExists(atPath: folder[name].path))
+    }
   }
 
   /// F-11, H-41: what a database that was bound elsewhere meanwhile was about to add is in nobody's bundle.

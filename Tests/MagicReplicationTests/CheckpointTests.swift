@@ -433,6 +433,79 @@ import Testing
     #expect(try FolderCheck(FolderRemote(folder["remote"])).damaged.count == 1)
   }
 
+  /// K-11, K-16: two that a floor has no room for together. The first is taken, and whoever took it can send it on.
+  @Test func whatAFloorHasNoRoomForIsNotTaken() async throws {
+    let (a, _) = try await twoWithHistory(2)
+    try await a.replicator.compact()
+    let file = folder["remote/checkpoints"].appendingPathComponent(try #require(try names("remote/checkpoints").first))
+    let header = try checkpointHeader(of: file)
+    let end = try #require(header.floor.replicas.first.flatMap { header.floor[$0] })
+    for half: UInt64 in 1...2 {
+      var floor = header.floor
+      for number in 1...UInt64(Limits.floorReplicas / 2) {
+        floor[Identifier(half, number)] = NamedFrontier.End(sequence: 1, name: end.name)
+      }
+      let forged = CheckpointHeader(dataSet: header.dataSet, writer: header.writer, digest: header.digest, floor: floor)
+      try (Data(forged.bytes) + Data(contentsOf: file).dropFirst(header.bytes.count))
+        .write(to: folder["remote/checkpoints/\(forged.name).checkpoint"])
+    }
+    let c = try replica("c")
+    let report = try await c.replicator.pull()
+    #expect(report.checkpoints == 1)
+    #expect(report.unread.map(\.code) == [.tooLarge])
+    let other = MagicReplicator(c.magic, remote: FolderRemote(folder["other"]))
+    #expect(try await other.push().checkpoints == 1)
+    #expect(try FolderCheck(FolderRemote(folder["other"])).damaged == [])
+    #expect(try await Dump(c.magic) == Dump(a.magic))
+  }
+
+  /// K-11, K-17, F-23: a floor that no reader would take is not written, and what lies above it is sent all the same.
+  @Test func aFloorThatIsTooLargeKeepsNothingElseBack() async throws {
+    let (a, _) = try await twoWithHistory(2)
+    try await a.replicator.compact()
+    _ = try await a.magic.store.write { db in
+      try db.execute(
+        sql: """
+          INSERT INTO magic_replica (uuid)
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(Limits.floorReplicas))
+            SELECT randomblob(16) FROM n;
+          INSERT INTO magic_floor (replica, sequence, stamp, tag)
+            SELECT r.id, 1, f.stamp, f.tag FROM magic_replica r, (SELECT stamp, tag FROM magic_floor LIMIT 1) f
+            WHERE r.id NOT IN (SELECT replica FROM magic_floor)
+          """)
+    }
+    try await write(a, "above the floor")
+    let other = MagicReplicator(a.magic, remote: FolderRemote(folder["other"]))
+    await #expect { try await other.push() } throws: { ($0 as? MagicDataError)?.code == .tooLarge }
+    #expect(try names("other/checkpoints") == [])
+    #expect(try !names("other/segments").isEmpty)
+  }
+
+  /// K-14, K-16: many that stand for nothing that is kept, none above another.
+  @Test func manyCheckpointsBesideEachOtherAreTaken() async throws {
+    let (a, b) = try await twoWithHistory(2)
+    try await a.replicator.compact()
+    let file = folder["remote/checkpoints"].appendingPathComponent(try #require(try names("remote/checkpoints").first))
+    let header = try checkpointHeader(of: file)
+    let end = try #require(header.floor.replicas.first.flatMap { header.floor[$0] })
+    for number: UInt64 in 1...100 {
+      var floor = NamedFrontier()
+      floor[Identifier(number, 1)] = NamedFrontier.End(sequence: 1, name: end.name)
+      let empty = CheckpointHeader(
+        dataSet: header.dataSet, writer: header.writer, digest: Digest().identifier, floor: floor)
+      try Data(empty.bytes + CheckpointEnd(entries: 0, parts: 0).bytes)
+        .write(to: folder["remote/checkpoints/\(empty.name).checkpoint"])
+    }
+    let c = try replica("c")
+    #expect(try await c.replicator.pull().checkpoints == 101)
+    #expect(try await b.replicator.pull().checkpoints == 100)
+    for replica in [b, c] {
+      #expect(try await Dump(replica.magic) == Dump(a.magic))
+      let frontier = try await replica.frontier()
+      #expect((1...100).allSatisfy { frontier[Identifier($0, 1)] == 1 })
+    }
+  }
+
   @Test func aCheckpointOfAnotherDataSetIsSaidWithWhatToDo() async throws {
     let (a, _) = try await twoWithHistory(2)
     try await a.replicator.compact()

@@ -351,6 +351,17 @@ import Testing
     #expect(isWhole || report.read.unread.map(\.message).first?.contains(said) == true, "\(report.read)")
   }
 
+  /// H-39, X-1.
+  @Test func anExportOfAnotherFormatIsRefused() async throws {
+    let folder = try TemporaryFolder()
+    let line = #"{"magicdata":"journal","format":2,"dataSet":"\#(String(repeating: "1", count: 32))"}"#
+    try Data((line + "\n").utf8).write(to: folder["export"])
+    let magic = try await MagicData(type: .temporary)
+    await #expect { try await magic.rebuild(from: [.export(folder["export"])], RebuildPlan()) } throws: {
+      ($0 as? MagicDataError)?.code == .incompatible
+    }
+  }
+
   /// X-2.
   @Test(arguments: ["{}", "\"lost\"", "null"]) func fieldsOfATypeAreAnArray(fields: String) async throws {
     let report = try await rebuilt(

@@ -445,6 +445,26 @@ import Testing
     #expect(try await DatabaseCheck(c.magic).faults == [])
   }
 
+  /// H-21, J-15: nor out of a database that is made of the journals alone, in whatever order they are merged.
+  @Test(arguments: [nil, 1, 2, 3] as [UInt64?])
+  func whatIsMoreThanADatabaseMayHaveKeepsNothingElseOutOfOneThatIsRebuilt(seed: UInt64?) async throws {
+    try WideExport([600], number: 0, object: "one").data.write(to: folder["one.jsonl"])
+    // Of what its replica wrote later nothing is taken either.
+    let (two, replica) = (WideExport([600], number: 1, object: "two"), String(repeating: "3", count: 32))
+    let later =
+      #"{"transaction":{"replica":"\#(replica)","sequence":2,"stamp":"196608","tag":2,"root":"\#(replica)","entries":[{"type":"T","op":"update","object":"two","fields":{"f600":2}}]}}"#
+    let text = String(decoding: two.data, as: UTF8.self).replacingOccurrences(
+      of: #"{"end":{"transactions":1}}"#, with: later + "\n" + #"{"end":{"transactions":2}}"#)
+    try Data(text.utf8).write(to: folder["two.jsonl"])
+    let magic = try await MagicData(path: folder["c"])
+    var plan = RebuildPlan()
+    plan.seed = seed
+    let report = try await magic.rebuild(from: [.export(folder["one.jsonl"]), .export(folder["two.jsonl"])], plan)
+    #expect(report.transactions == 1 && report.read.unread.map(\.code) == [.tooLarge], "\(report)")
+    let check = try await DatabaseCheck(magic)
+    #expect(check.objects == 1 && check.faults == [], "\(check)")
+  }
+
   /// H-21, J-15, J-33: nor does a branch of a closed id that there is no room for.
   @Test func aBranchThatThereIsNoRoomForKeepsNothingElseBack() async throws {
     try await fillWide([600], replica: 0)

@@ -48,6 +48,32 @@ import Testing
     await #expect(throws: MagicDataError.self) { try await MagicHistory(replica.magic).history(of: "Note", "nobody") }
   }
 
+  /// Ids are shown in lower case, and passed on by people.
+  @Test func replicasAreNamedInEitherCase() async throws {
+    let a = try Replica(folder["a"], folder["remote"], world)
+    let ahead = try Replica(folder["ahead"], folder["remote"], world, skew: 365 * 86_400_000)
+    let before = MagicMoment(Date(timeIntervalSince1970: TimeInterval(world.milliseconds) / 1_000))
+    for replica in [a, ahead] { try await replica.replicator.sync() }
+    try await ahead.magic.update(Note("n", "from the future"))
+    try await ahead.replicator.push()
+    let waiting = try await a.replicator.pull().heldBack
+    let id = try #require(waiting.first).replica.uppercased()
+    // C-5.
+    let pulled = try await a.replicator.pull(accepting: [id])
+    #expect(pulled.heldBack.isEmpty && pulled.transactions == 1)
+    try await a.magic.update(Note("own", "of another replica"))
+
+    var selection = MagicHistory.Selection()
+    selection.replicas = [id]
+    let objects = Locked<[String]>([])
+    try await MagicHistory(a.magic).forEachEntry(selection) { entry in objects.withLock { $0.append(entry.object) } }
+    #expect(objects.withLock { $0 } == ["n"])
+    var undo = UndoSelection()
+    (undo.since, undo.replicas) = (before, [id])
+    let plan = try await a.magic.undoing(undo)
+    #expect(plan.changes.map(\.object) == ["n"])
+  }
+
   /// M-13: that an element was taken out is in force as any write is. M-4: what was written before a removal that was undone is not.
   @Test func whatWasTakenOutIsCurrent() async throws {
     let replica = try Replica(folder["a"], folder["remote"], world)
@@ -146,7 +172,7 @@ import Testing
     try await MagicHistory(replica.magic).export(to: link)
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == "private.jsonl")
     #expect(try await MagicHistory(path: file.path).statistics().transactions == 1)
-    #expect(BundleFile.permissions(of: file) == 0o660)
+    #expect(DurableFile.permissions(of: file) == 0o660)
   }
 
   /// A body may ask the database that is read.
@@ -269,8 +295,10 @@ import Testing
     let plan = try await replica.magic.undoing(selection)
     #expect(plan.changes.map(\.object) == ["n"])
     #expect(try await replica.notes()["n"]?.title == "second")
-    try await replica.magic.undo(selection, plan)
+    try await replica.magic.undo(plan)
     #expect(try await replica.notes()["n"]?.title == "first")
+    // What was looked at is not what it comes to any more.
+    await #expect { try await replica.magic.undo(plan) } throws: { ($0 as? MagicDataError)?.code == .busy }
     _ = try await replica.magic.store.write { db in try db.execute(sql: "UPDATE Note SET title = 'by SQL'") }
     #expect(try await DatabaseCheck(replica.magic).faults.count == 1)
     #expect(try await replica.magic.repair(.tables) == 1)

@@ -134,6 +134,37 @@ import Testing
     #expect(try await a.notes().isEmpty)
   }
 
+  /// H-13, M-3, K-2: of two removes the later one holds for who knows of neither, and hears of both through the other, also when the earlier one was given up.
+  @Test(arguments: [false, true]) func theLaterOfTwoRemovesHoldsForAThird(isCompacted: Bool) async throws {
+    let (side, c) = (Replica(b.magic, folder["side"]), try Replica(folder["c"], folder["side"], world))
+    try await share()
+    for replica in [side, c, side, b, a] { try await replica.replicator.sync() }
+    let edited = try await note(c)
+    world.advance(10)
+    try await a.magic.remove(try await note(a))
+    world.advance(5)
+    edited.title = "edited in between"
+    try await c.magic.update(edited)
+    world.advance(5)
+    try await b.magic.remove(try await note(b))
+    try await a.replicator.push()
+    try await b.replicator.sync()
+    if isCompacted {
+      try await side.replicator.expire(c.magic.statistics().replica)
+      for replica in [b, a, b, a] { try await replica.replicator.sync() }
+      for replica in [a, b] { #expect(try await replica.magic.compact().entries > 0) }
+    }
+    try await side.replicator.push()
+    try await c.replicator.sync()
+    #expect(try await c.notes().isEmpty)
+    for _ in 0..<4 {
+      for replica in [side, b, a, c] { try await replica.replicator.sync() }
+    }
+    try await expectEqual([a, b, c])
+    #expect(try await a.notes().isEmpty)
+    for replica in [a, b, c] { #expect(try await DatabaseCheck(replica.magic).faults == []) }
+  }
+
   @Test func removeAllSparesWhatItDidNotKnow() async throws {
     try await share()
     try await b.magic.update(Note("new", "made apart"))

@@ -165,7 +165,7 @@ import Testing
     var selection = UndoSelection()
     let sequence = try await b.frontier()[b.magic.store.read { db in try DatabaseState(db).replica }]
     selection.transactions = [try MagicMoment("\(sequence)")]
-    try await b.magic.undo(selection, b.magic.undoing(selection))
+    try await b.magic.undo(b.magic.undoing(selection))
     #expect(try await new().stars == "***")
     try await settle()
     #expect(try await old().stars == 3)

@@ -586,7 +586,7 @@ private struct Circle: MagicObject {
     selection.transactions = [try MagicMoment(transaction: "\(try await a.magic.statistics().replica):2")]
     let plan = try await b.magic.undoing(selection)
     #expect(plan.changes.map(\.kind) == [.revive])
-    try await b.magic.undo(selection, plan)
+    try await b.magic.undo(plan)
     try await settle([a, b])
     for replica in [a, b] {
       #expect(try await replica.notes()["n"]?.title == "what nobody is to read")

@@ -293,6 +293,55 @@ import Testing
     #expect(try await DatabaseCheck(copy.magic).faults == [])
   }
 
+  /// An object without a primary value in the original, which is closed.
+  private func addEvent() async throws {
+    let original = try open("a")
+    world.advance(5)
+    try await original.magic.update(Event("held"))
+    try await original.magic.close()
+  }
+
+  /// Changes an object of the copy, which is opened again, and removes it.
+  private func expectHeld(_ event: Event) async throws {
+    let again = try open("copy")
+    event.text = "changed"
+    world.advance(5)
+    try await again.magic.update(event)
+    #expect(try await again.magic.object(of: Event.self).map(\.text) == ["changed"])
+    try await again.magic.remove(event)
+    #expect(try await again.magic.object(of: Event.self).isEmpty)
+    try await again.magic.close()
+  }
+
+  /// J-31: under another id it is the same file, and what an app holds is an object of it.
+  @Test func whatAnAppHoldsIsTheSameObjectUnderAnotherID() async throws {
+    let id = try await makeOriginal()
+    try await addEvent()
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    let (original, copy) = try (open("a"), open("copy"))
+    let events = try await copy.magic.object(of: Event.self)
+    try await write("first", by: original)
+    try await write("second", by: copy)
+    try await original.replicator.sync()
+    try await copy.replicator.sync()
+    #expect(try await self.id(copy) != id)
+    try await copy.magic.close()
+    try await expectHeld(try #require(events.first))
+  }
+
+  /// J-30: also where a copy could not become a replica of its own when it was opened.
+  @Test func whatIsHeldOfABusyCopyIsItsObject() async throws {
+    let id = try await makeOriginal()
+    try await addEvent()
+    let copy = try await openBusyCopy()
+    let events = try await copy.magic.object(of: Event.self)
+    #expect(try await self.id(copy) == id)
+    try await write("of the copy", by: copy)
+    #expect(try await self.id(copy) != id)
+    try await copy.magic.close()
+    try await expectHeld(try #require(events.first))
+  }
+
   /// J-31: put back so that nothing tells, with less than the remote has, and written to.
   @Test(arguments: [0, 2]) func anUnnoticedBackupComesToWhatItLost(writes: Int) async throws {
     _ = try await makeOriginal()
@@ -428,6 +477,62 @@ import Testing
       #expect(try await DatabaseCheck(replica.magic).faults == [])
     }
     #expect(try await FolderRemote(folder["remote"]).compact().segments > 0)
+  }
+
+  /// Puts segments of `side` into `remote`.
+  private func carrySegments(changing: (inout Data) -> Void = { _ in }) throws -> [URL] {
+    try segments(of: "side").map { name in
+      var data = try Data(contentsOf: folder["side/segments/" + name])
+      changing(&data)
+      let file = folder["remote/segments/" + name]
+      try data.write(to: file)
+      return file
+    }
+  }
+
+  /// F-7, J-3: of two branches the shorter one may end where no header of the other's speaks of. Who reads the folder without a database does not leave it out without a word.
+  @Test func aBranchWithinAnothersRunIsAFork() async throws {
+    _ = try await makeBranches()
+    let carried = try carrySegments()
+    #expect(carried.count == 1)
+    let remote = FolderRemote(folder["remote"])
+    #expect { _ = try FolderCheck(remote) } throws: { ($0 as? MagicDataError)?.code == .fork }
+    await #expect { try await remote.compact() } throws: { ($0 as? MagicDataError)?.code == .fork }
+    let report = try await JournalSource.folder(remote).forEachEntry(LogSelection()) { _, _, _ in }
+    #expect(report.unread.map(\.code) == [.fork])
+    // Who syncs tells the two apart, and loses nothing.
+    let third = try open("third")
+    for _ in 0..<2 { try await third.replicator.sync() }
+    #expect(try await third.notes().count == 7)
+    let check = try FolderCheck(remote)
+    #expect((check.gaps, check.damaged) == ([], []))
+  }
+
+  /// F-10: a file that cannot be read shows no fork, and what it covers is read in its place.
+  @Test func aDamagedFileAroundAnotherIsNoFork() async throws {
+    _ = try await makeBranches()
+    let carried = try carrySegments { $0[$0.count - 1] ^= 0xff }
+    let check = try FolderCheck(FolderRemote(folder["remote"]))
+    #expect((check.damaged.count, check.transactions, check.gaps) == (carried.count, 4, []))
+  }
+
+  /// F-10: of many files that contradict others and cannot be read each is named, and none is a fork.
+  @Test func damagedFilesThatContradictOthersAreAllNamed() async throws {
+    _ = try await makeOriginal()
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    let (original, copy) = try (open("a"), open("copy", "side"))
+    for number in 0..<4 {
+      try await write("first \(number)", by: original)
+      try await write("second \(number)", by: copy)
+      for replica in [original, copy] { try await replica.replicator.push() }
+    }
+    let carried = try carrySegments { $0[$0.count - 1] ^= 0xff }
+    #expect(carried.count == 4)
+    let check = try FolderCheck(FolderRemote(folder["remote"]))
+    #expect((check.damaged.count, check.transactions, check.gaps) == (carried.count, 6, []))
+    let third = try open("third")
+    _ = try await third.replicator.pull()
+    #expect(try await Set(third.notes().keys) == Set(original.notes().keys))
   }
 
   /// J-33: what lies beyond a closing is not missing, and the last of what is everybody's is shown as any other.
@@ -964,6 +1069,51 @@ import Testing
     let late = try open("late")
     try await late.replicator.pull()
     #expect(try await late.magic.digest() == third.magic.digest())
+  }
+
+  /// H-3, C-2, C-3: who leaves an id, or has it closed, writes on above what it wrote under it, though its own clock is behind that.
+  @Test(arguments: [false, true]) func theClockIsKeptWhereAnIDIsLeft(isClosed: Bool) async throws {
+    let id = try await makeOriginal()
+    try copyUnnoticed(folder["a"], to: folder["copy"])
+    let original = try open("a")
+    try await write("first", by: original)
+    try await original.replicator.push()
+    func lastStamp(_ replica: Replica) async throws -> Stamp {
+      try await replica.magic.store.read { db in try DatabaseState(db).lastStamp }
+    }
+    func edit(_ title: String, by replica: Replica) async throws {
+      let note = try #require(try await replica.notes()["sent"])
+      note.title = title
+      try await replica.magic.update(note)
+    }
+    let ahead = try Replica(folder["copy"], folder["side"], world, skew: 50 * 60_000)
+    try await edit("ahead", by: ahead)
+    let before = try await lastStamp(ahead)
+    #expect(before.milliseconds == world.milliseconds + 50 * 60_000)
+    try await ahead.magic.close()
+    let copy = try open("copy", isClosed ? "side" : "remote")
+    #expect(try await self.id(copy) == id)
+    var all = [original, copy]
+    if isClosed {
+      let third = try open("third", "side")
+      all += [Replica(third.magic, folder["remote"]), third]
+      try await copy.replicator.push()
+      try await third.replicator.pull()
+      for replica in all.dropFirst(2) { try await replica.replicator.sync() }
+    }
+    try await copy.replicator.sync()
+    #expect(try await self.id(copy) != id)
+    world.advance(10)
+    try await edit("later", by: copy)
+    #expect(try await lastStamp(copy) > before)
+    for _ in 0..<3 {
+      for replica in all { try await replica.replicator.sync() }
+    }
+    for replica in all {
+      #expect(try await replica.notes()["sent"]?.title == "later")
+      #expect(try await replica.naiveDump() == Dump(replica.magic))
+      #expect(try await DatabaseCheck(replica.magic).faults == [])
+    }
   }
 
   /// J-32, J-33: however late somebody hears of a closing: what he holds then under both ids goes once.

@@ -127,6 +127,75 @@ import Testing
     try await server.stop()
   }
 
+  /// W-3, W-4: what has begun to come is not finished by who may write no more, and makes nothing his.
+  @Test(arguments: ["two b readwrite\n", "one a read\n"], [false, true])
+  func whatHasBegunIsNotFinishedWithoutTheRight(tokens: String, isContent: Bool) async throws {
+    let server = try await server("one a readwrite\n")
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    try await MagicReplicator(a, remote: FolderRemote(folder["side"])).push()
+    let state = try await a.store.read { db in try DatabaseState(db) }
+    let segments = folder["side/segments"]
+    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: segments.path).first)
+    var bytes = [UInt8](try Data(contentsOf: segments.appendingPathComponent(name)))
+    let begin: [UInt8]
+    if isContent {
+      bytes = Array("a content of some length".utf8)
+      let length = withUnsafeBytes(of: UInt64(bytes.count).bigEndian, Array.init)
+      begin = RawSocket.frame(0x0a, SHA256.hash(bytes) + length)
+    } else {
+      let hash = try #require([UInt8](hexadecimal: String(name.split(separator: ".")[3])))
+      begin = RawSocket.frame(5, hash + bytes[..<124])
+      bytes = Array(bytes[124...])
+    }
+    let socket = try RawSocket(port: server.port)
+    socket.send(RawSocket.hello(id: state.replica.bytes, token: "one"))
+    #expect(await socket.frame()?.kind == 0x81)
+    socket.send(RawSocket.frame(2, state.dataSet.bytes))
+    #expect(await socket.frame()?.kind == 0x82)
+    socket.send(begin)
+    if isContent {
+      #expect(await socket.frame()?.kind == 0x8a)
+    } else {
+      let (latest, coming) = (ContinuousClock.now + .seconds(40), folder["hub/segments"].path)
+      while try ContinuousClock.now < latest
+        && (!FileManager.default.fileExists(atPath: coming) || FileManager.default.contentsOfDirectory(atPath: coming).isEmpty)
+      {
+        try await Task.sleep(for: .milliseconds(20))
+      }
+    }
+    socket.send(RawSocket.frame(6, Array(bytes[..<5])))
+    try replace("tokens", tokens)
+    socket.send(RawSocket.frame(6, Array(bytes[5...])))
+    let answer = await socket.frame()
+    #expect(answer?.kind == 0xff && answer?.body.first == (tokens.hasPrefix("one") ? 9 : 3), "\(String(describing: answer))")
+    let kept = try folder.contents().filter { path, content in
+      path.hasPrefix("hub/") && !content.isEmpty && !path.split(separator: "/").contains { $0.hasPrefix(".") }
+    }
+    #expect(kept.keys.sorted() == ["hub/magicdata.json"])
+    #expect(!FileManager.default.fileExists(atPath: folder["tokens.replicas"].path))
+    try await server.stop()
+  }
+
+  /// C-5, W-6: who may only read says nothing, and hears what was accepted before he pulls.
+  @Test func aReaderHearsWhatWasAccepted() async throws {
+    let (world, side) = (World(), FolderRemote(folder["side"]))
+    func magic(_ name: String, skew: Int64 = 0) throws -> MagicData {
+      MagicData(store: try Store(.file(DatabaseLocation(folder[name]), mustExist: false), world.surroundings(skew: skew)))
+    }
+    let server = try await server("full both readwrite\nlook reader read\n")
+    let (ahead, a, b) = (try magic("ahead", skew: 3 * 86_400_000), try magic("a"), try magic("b"))
+    try await ahead.update(Note("1", "in three days"))
+    try await MagicReplicator(ahead, remote: side).push()
+    let waiting = try await MagicReplicator(a, remote: side).pull().heldBack
+    try await MagicReplicator(a, remote: side).pull(accepting: Set(waiting.map(\.replica)))
+    try await replicator(a, server, "full").push()
+    let pulled = try await replicator(b, server, "look").pull()
+    #expect((pulled.transactions, pulled.heldBack.count) == (1, 0))
+    try await expectEqual([a, b])
+    try await server.stop()
+  }
+
   /// H-42: a certificate lasts shorter than its server. One that does not go with the key, and none, change nothing.
   @Test func aRenewedCertificateIsShown() async throws {
     let (first, second) = (try TestCertificate(), try TestCertificate())
@@ -361,6 +430,26 @@ import Testing
     #expect(try !again.isOthers(ids[3], than: "a"))
   }
 
+  /// W-4: what nobody can look at is not nobody's, and is not written anew.
+  @Test func ownersThatCannotBeLookedAtAreNotForgotten() throws {
+    try FileManager.default.createDirectory(at: folder["share"], withIntermediateDirectories: false)
+    let tokens = try secret("share/tokens", "one a readwrite\ntwo b readwrite\n")
+    let owners = try Owners(besides: tokens)
+    let (one, other) = (ReplicaID(1, 1), ReplicaID(2, 1))
+    #expect(try owners.claim(one, for: "a"))
+    try #require(rename(folder["share"].path, folder["aside"].path) == 0)
+    // Root does not get through either.
+    try FileManager.default.createSymbolicLink(atPath: folder["share"].path, withDestinationPath: "share")
+    #expect(throws: MagicDataError.self) { try owners.isOthers(one, than: "b") }
+    #expect(throws: MagicDataError.self) { try owners.claim(other, for: "b") }
+    #expect(throws: MagicDataError.self) { try Owners(besides: tokens) }
+    try #require(unlink(folder["share"].path) == 0)
+    try #require(rename(folder["aside"].path, folder["share"].path) == 0)
+    #expect(try owners.isOthers(one, than: "b"))
+    #expect(try owners.claim(other, for: "b"))
+    #expect(try String(contentsOf: folder["share/tokens.replicas"], encoding: .utf8) == "\(one) a\n\(other) b\n")
+  }
+
   /// An id is a token's by what it writes: who looks around claims nothing.
   @Test func readingClaimsNoID() async throws {
     let server = try await server("one a readwrite\ntwo b readwrite\n")
@@ -413,7 +502,7 @@ import Testing
     try await server.stop()
   }
 
-  /// W-4: what one token takes is bounded, and takes nothing from another.
+  /// H-32, W-4: what one token takes is bounded, and takes nothing from another.
   @Test func aTokenGetsSoManyIDs() throws {
     let tokens = try secret("tokens", "one a readwrite\ntwo b readwrite\n")
     _ = try secret("tokens.replicas", (1...20_000).map { "\(ReplicaID(1, UInt64($0))) a\n" }.joined())

@@ -173,7 +173,7 @@ import Testing
     return try #require(bytes).base64EncodedString()
   }
 
-  /// A client that was killed was not refused, and has spoken TLS.
+  /// H-33: a client that was killed was not refused, and has spoken TLS.
   @Test(arguments: ["tls", "tcp"]) func aBrokenConnectionIsNoRefusal(scheme: String) async throws {
     let folder = try TemporaryFolder()
     let lines = Lines()
@@ -239,7 +239,7 @@ import Testing
     try await place.stop()
   }
 
-  /// A connection that breaks comes back by itself, as does a server that was away.
+  /// H-33: a connection that breaks comes back by itself, as does a server that was away.
   @Test func whoWatchesComesBack() async throws {
     let folder = try TemporaryFolder()
     let path = "unix:\(folder["s"].path)"

@@ -378,6 +378,68 @@ import Testing
     try await place.stop()
   }
 
+  /// H-39, F-6, W-9: what a newer version has written is not replaced, and keeps nothing else from being sent.
+  @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func aFileOfAnotherFormatKeepsNothingElseBack(kind: RemoteKind)
+    async throws
+  {
+    let place = try await Place(kind)
+    let before = place.folder["before"]
+    let b = try place.replica("b")
+    for magic in [try place.magic("a"), try place.magic("c"), b.magic] {
+      try await magic.update(Note(UUID().uuidString, "note"))
+      try await MagicReplicator(magic, remote: FolderRemote(before)).sync()
+    }
+    let segments = try FileManager.default.contentsOfDirectory(atPath: before.path + "/segments").sorted()
+    #expect(segments.count == 3)
+    // What is sent first is in the way.
+    let newer = before.appendingPathComponent("segments/" + segments[0])
+    var bytes = try Data(contentsOf: newer)
+    bytes[9] = 2
+    let checksum = Zlib.checksum([UInt8](bytes[..<120])[...])
+    bytes.replaceSubrange(120..<124, with: withUnsafeBytes(of: checksum.bigEndian) { Data($0) })
+    try bytes.write(to: newer)
+    for name in ["segments/" + segments[1], "segments/" + segments[2], "acks"] {
+      try FileManager.default.removeItem(at: before.appendingPathComponent(name))
+    }
+    try #require(rename(before.path, place.files.path) == 0)
+    await expectCode(.incompatible, naming: "all else was sent") { try await b.replicator.push() }
+    let there = place.files.appendingPathComponent("segments")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: there.path).sorted() == segments)
+    #expect(try Data(contentsOf: there.appendingPathComponent(segments[0])) == bytes)
+    // Nobody says that all of it is there.
+    #expect(!FileManager.default.fileExists(atPath: place.files.appendingPathComponent("acks").path))
+    try FileManager.default.removeItem(at: there.appendingPathComponent(segments[0]))
+    #expect(try await b.replicator.push().transactions == 1)
+    let late = try place.replica("late")
+    try await late.replicator.pull()
+    try await expectEqual([b.magic, late.magic])
+    try await place.stop()
+  }
+
+  /// C-5, L-22, W-6, W-18: what one person has accepted nobody has to accept again, be it before the first pull.
+  @Test(arguments: [RemoteKind.folder, .hub, .peer]) func whatWasAcceptedIsHeardBeforeItIsMerged(kind: RemoteKind)
+    async throws
+  {
+    let place = try await Place(kind)
+    let side = FolderRemote(place.folder["side"])
+    let ahead = Replica(try place.magic("ahead", skew: 3 * 86_400_000), side)
+    try await ahead.magic.update(Note("1", "in three days"))
+    try await ahead.replicator.push()
+    let a = try place.replica("a")
+    let waiting = try await MagicReplicator(a.magic, remote: side).pull().heldBack
+    #expect(waiting.count == 1)
+    try await MagicReplicator(a.magic, remote: side).pull(accepting: Set(waiting.map(\.replica)))
+    // From here on it writes ahead itself.
+    try await a.magic.update(Note("2", "beside it"))
+    let pushed = try await a.replicator.push()
+    #expect((pushed.transactions, pushed.unread.count) == (2, 0))
+    let late = try place.replica("late")
+    let pulled = try await late.replicator.pull()
+    #expect((pulled.transactions, pulled.heldBack.count) == (2, 0))
+    try await expectEqual([a.magic, late.magic] + [place.served].compactMap { $0 })
+    try await place.stop()
+  }
+
   /// H-43, L-24, L-25, W-16, K-21, K-22: sides that hold the same transactions and yet are not equal are told so. Here a value in a peer's journal was changed by hand.
   @Test func whatHoldsTheSameAndDiffersIsAnAlarm() async throws {
     let place = try await Place(.peer)
@@ -392,6 +454,27 @@ import Testing
     await expectCode(.failed, naming: "hold the same transactions and differ nevertheless") { try await a.replicator.sync() }
     // It is said after everything was exchanged, and is no reason to lose anything.
     #expect(try await served.object(of: Note.self).count == 2)
+    #expect(try await a.titles() == ["one", "two"])
+    try await place.stop()
+  }
+
+  /// H-43, L-25, K-22, W-18: the same between replicas that never meet, by what a folder or a hub keeps of each.
+  @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func whoDiffersFromAnotherIsToldSo(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    try await a.magic.update(Note("1", "one"))
+    try await a.replicator.sync()
+    try await b.replicator.pull()
+    _ = try await b.magic.store.write { db in
+      try db.execute(sql: "UPDATE magic_journal SET data = CAST(replace(CAST(data AS TEXT), 'one', 'off') AS BLOB)")
+    }
+    try await b.magic.update(Note("2", "two"))
+    // A has not come to what B says.
+    try await b.replicator.sync()
+    for (replica, other) in [(a, b), (b, a)] {
+      let id = try await other.magic.statistics().replica
+      await expectCode(.failed, naming: id) { try await replica.replicator.sync() }
+    }
     #expect(try await a.titles() == ["one", "two"])
     try await place.stop()
   }

@@ -22,10 +22,12 @@ package func putBack(_ copy: URL, into database: URL, unnoticed: Bool = false) t
   try claimMark(of: database)
 }
 
-package func claimMark(of database: URL) throws {
+/// - Parameter keepsBirth: whether the mark says when the file was made that it was of; one without it is any file's of the number.
+package func claimMark(of database: URL, keepsBirth: Bool = false) throws {
   let mark = database.appendingPathComponent("default.sqlite3-replica")
   var words = try String(decoding: Data(contentsOf: mark), as: UTF8.self).split(separator: " ").map(String.init)
   let attributes = try FileManager.default.attributesOfItem(atPath: database.appendingPathComponent("default.sqlite3").path)
   words[1] = "\((attributes[.systemFileNumber] as? NSNumber)?.uint64Value ?? 0)"
+  if !keepsBirth { words.removeAll { $0.hasPrefix("born-") } }
   try Data(words.joined(separator: " ").utf8).write(to: mark)
 }

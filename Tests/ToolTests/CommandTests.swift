@@ -599,6 +599,17 @@ import Testing
     #expect(listed.status == 0 && listed.output.contains(other) && !listed.output.contains("expired"), "\(listed)")
   }
 
+  /// A shell completes paths, and what an option may be.
+  @Test func aShellCompletesWhatIsTyped() throws {
+    let script = try Tool.sync.run("--generate-completion-script", "zsh")
+    #expect(script.status == 0)
+    for word in ["--token-file[", "--ca[", "--key[", "':DB:", "':REMOTE:"] {
+      let lines = script.lines.filter { $0.contains(word) }
+      #expect(!lines.isEmpty && lines.allSatisfy { $0.contains("_files") }, "\(word): \(lines)")
+    }
+    #expect(script.output.contains("'trace' 'debug' 'info'"))
+  }
+
   /// What is told is what the next run does.
   @Test func whoIsInterruptedIsToldHowItGoesOn() async throws {
     let magic = try await MagicData(path: folder["a"])

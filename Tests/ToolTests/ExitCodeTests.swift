@@ -307,6 +307,34 @@ import Testing
       #expect(calls[sent...].contains { $0[0] == "sync" && $0[1].hasSuffix("/remote/segments") }, "\(calls)")
     }
 
+    /// L-13, J-21: an export, or another database, carries the addresses that transactions have here, and here these would be given again if a power failure took the last ones.
+    @Test func whatIsMadeOfAJournalIsOnTheDiskBefore() async throws {
+      let order = try DiskOrder(folder)
+      try await write(["own"], to: "made")
+      let magic = try await MagicData(path: folder["a"])
+      try await magic.update(contentsOf: (0..<3_000).map { Note("\($0)", String(repeating: "x", count: 100)) })
+      func hasSynced(_ calls: ArraySlice<[String]>) -> Bool {
+        calls.contains { $0[0] == "sync" && $0[1].hasSuffix("/a/default.sqlite3-wal") }
+      }
+      let output = Pipe()
+      let export = try Tool.replay.start(["export", path("a")], output: output, environment: order.environment)
+      // It waits with the rest, which is more than a pipe holds.
+      #expect(!output.fileHandleForReading.availableData.isEmpty)
+      let exporting = try order.calls()
+      #expect(hasSynced(exporting[...]), "\(exporting)")
+      _ = output.fileHandleForReading.readDataToEndOfFile()
+      #expect(export.terminationStatus == 0)
+      let before = try order.calls().count
+      let applied = try Tool.replay.run(
+        "apply", path("a"), "--into", path("made"), "--force", environment: order.environment)
+      #expect(applied.status == 0, "\(applied)")
+      try await magic.close()
+      let applying = try order.calls()[before...]
+      let placed = try #require(
+        applying.lastIndex { $0[0] == "rename" && $0[2].hasSuffix("/made/default.sqlite3") }, "\(applying)")
+      #expect(hasSynced(applying[..<placed]), "\(applying)")
+    }
+
     /// H-26: what takes a database's place is on the disk before that one's assets go. As above, the order of the calls has to show it.
     @Test func whatIsReplacedGoesAfterTheOtherIsOnTheDisk() async throws {
       let order = try DiskOrder(folder)
@@ -381,74 +409,6 @@ import Testing
 }
 
 #if os(Linux)
-  /// What one process brings to the disk, renames and deletes, in its order.
-  private struct DiskOrder {
-    private let library: URL
-    private let log: URL
-
-    private static let source = """
-      #define _GNU_SOURCE
-      #include <dlfcn.h>
-      #include <fcntl.h>
-      #include <stdio.h>
-      #include <stdlib.h>
-      #include <string.h>
-      #include <unistd.h>
-
-      static void say(const char *call, const char *first, const char *second) {
-        const char *log = getenv("DISK_ORDER");
-        char line[9000];
-        int length = snprintf(line, sizeof line, "%s\\t%s\\t%s\\n", call, first, second);
-        int file = log ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
-        if (file < 0) return;
-        if (write(file, line, length) != length) abort();
-        close(file);
-      }
-
-      static void say_sync(int file) {
-        char link[64], path[4096];
-        snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-        ssize_t length = readlink(link, path, sizeof path - 1);
-        path[length < 0 ? 0 : length] = 0;
-        say("sync", path, "");
-      }
-
-      int fsync(int file) {
-        say_sync(file);
-        return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(file);
-      }
-
-      int fdatasync(int file) {
-        say_sync(file);
-        return ((int (*)(int))dlsym(RTLD_NEXT, "fdatasync"))(file);
-      }
-
-      int rename(const char *from, const char *to) {
-        say("rename", from, to);
-        return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
-      }
-
-      int unlink(const char *path) {
-        say("unlink", path, "");
-        return ((int (*)(const char *))dlsym(RTLD_NEXT, "unlink"))(path);
-      }
-      """
-
-    init(_ folder: TemporaryFolder) throws {
-      (library, log) = (folder["disk-order.so"], folder["disk-order"])
-      try compile(DiskOrder.source, to: library)
-    }
-
-    var environment: [String: String] { ["LD_PRELOAD": library.path, "DISK_ORDER": log.path] }
-
-    /// `sync` or `unlink` and a path, or `rename` and two.
-    func calls() throws -> [[String]] {
-      try String(contentsOf: log, encoding: .utf8).split(separator: "\n").map {
-        $0.split(separator: "\t").map(String.init)
-      }
-    }
-  }
-
   /// Clang comes with Swift.
   func compile(_ source: String, to library: URL) throws {
     let file = library.deletingPathExtension().appendingPathExtension("c")

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import MagicData
 import TestSupport
 import Testing
@@ -100,6 +101,28 @@ import Testing
     }
   }
 
+  /// F-8, H-41: who has exchanged there puts back what makes it a remote, if asked for it, and nobody else does.
+  @Test(arguments: [false, true], ["push", "sync"])
+  func aMarkerThatIsLostIsPutBack(isDamaged: Bool, command: String) async throws {
+    try await write("1", to: "a")
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    try await write("other", to: "other")
+    try #require(Tool.sync.run("push", path("other"), path("elsewhere")).status == 0)
+    let marker = folder["remote/magicdata.json"]
+    let whole = try Data(contentsOf: marker)
+    try FileManager.default.removeItem(at: marker)
+    if isDamaged { try Data("{".utf8).write(to: marker) }
+    let before = try folder.contents().filter { $0.key.hasPrefix("remote") }
+    let refused = try Tool.sync.run(command, path("a"), path("remote"))
+    #expect(refused.status == (isDamaged ? 1 : 5) && refused.errors.contains("--anew"), "\(refused)")
+    #expect(try Tool.sync.run(command, path("other"), path("remote"), "--anew").status != 0)
+    #expect(try folder.contents().filter { $0.key.hasPrefix("remote") } == before)
+    let done = try Tool.sync.run(command, path("a"), path("remote"), "--anew")
+    #expect(done.status == 0, "\(done)")
+    #expect(try Data(contentsOf: marker) == whole)
+    #expect(try Tool.sync.run("status", path("a"), path("remote"), "--check").status == 0)
+  }
+
   @Test func aFolderThatWasMovedIsFoundWhereItIs() async throws {
     try await write("1", to: "a")
     try Tool.sync.run("remote", "add", path("a"), "origin", path("remote"))
@@ -162,6 +185,73 @@ import Testing
     #expect(said.contains("awaited, as it was there before"), "\(said)")
     #expect(last.contains(#""madeRemote":false"#), "\(last)")
     #expect(try Tool.sync.run("status", path("a"), path("remote"), "--check").status == 0)
+  }
+
+  // MARK: Beside an app's names
+
+  private struct Met: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var folder: String = "one"
+    static var magicIndexes: [MagicIndex] { [MagicIndex(\Met.folder)] }
+    init() {}
+  }
+
+  private struct Remote: MagicObject {
+    @PrimaryMagicValue var id: String
+    @MagicValue var option: String = "one"
+    static var magicIndexes: [MagicIndex] { [MagicIndex(\Remote.option)] }
+    init() {}
+  }
+
+  /// J-29: `magic_met_folder` and `magic_remote_option` are made when they are first needed. A former version gave their names to an app's indexes.
+  @Test(arguments: [false, true]) func anIndexOfAnAppTakesNoNameOfATable(isFormer: Bool) async throws {
+    func indexes(_ magic: MagicData) async throws -> [String] {
+      try await magic.store.read { db in
+        try String.fetchAll(
+          db,
+          sql: """
+            SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE INDEX%' AND tbl_name IN ('Met', 'Remote') ORDER BY name
+            """)
+      }
+    }
+    let expected = ["magic_Met_folder~2", "magic_Remote_option~2"]
+    let magic = try await MagicData(path: folder["a"])
+    try await magic.update(Met())
+    try await magic.update(Remote())
+    #expect(try await indexes(magic) == expected)
+    if isFormer {
+      try await magic.store.write { db in
+        try db.execute(
+          sql: """
+            DROP INDEX "magic_Met_folder~2";
+            DROP INDEX "magic_Remote_option~2";
+            CREATE INDEX "magic_Met_folder" ON "Met" ("folder");
+            CREATE INDEX "magic_Remote_option" ON "Remote" ("option");
+            """)
+      }
+    }
+    try await magic.close()
+    try Data("a-token\n".utf8).write(to: folder["token"])
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path("token"))
+    for _ in 1...2 {
+      for command in [
+        ["sync", path("a"), path("remote")],
+        ["remote", "add", path("a"), "hub", "tcp://127.0.0.1:1", "--token-file", path("token")],
+        ["remote", "list", path("a")], ["remote", "remove", path("a"), "hub"],
+      ] {
+        let result = try Tool.sync.run(arguments: command)
+        #expect(result.status == 0, "\(command): \(result)")
+        #expect(command[1] != "list" || result.output.contains("--token-file"), "\(result)")
+      }
+      // The index is made again with the next use of its type.
+      let again = try await MagicData(path: folder["a"])
+      #expect(try await again.count(of: Met.self) == 1)
+      #expect(try await again.count(of: Remote.self) == 1)
+      #expect(try await indexes(again) == expected)
+      try await again.close()
+    }
+    try unmount()
+    try expectGone(["sync", path("a"), path("remote")])
   }
 
   // MARK: Several at once

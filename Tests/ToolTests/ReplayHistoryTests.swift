@@ -52,6 +52,18 @@ import Testing
     #expect(try !Tool.replay.run("stats", path("b")).output.contains("█"))
   }
 
+  /// A ratio says something where compression saves more than all else takes.
+  @Test func compressionIsToldWhereItSaves() async throws {
+    let (f, path) = (fixture, fixture.path)
+    try await f.write("x", to: "a", id: "n")
+    let small = try Tool.replay.run("stats", path("a")).output
+    #expect(small.contains("kept in") && !small.contains("compressed"), "\(small)")
+    try await f.write(String(repeating: "x", count: 100_000), to: "a", id: "n")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    let large = try Tool.replay.run("stats", path("remote")).output
+    #expect(large.contains(#/\(compressed \d{2,}\.\d to 1\)/#), "\(large)")
+  }
+
   /// What a link leads to is written, and who may read it stays as it is.
   @Test func aPlotTakesThePlaceOfWhatALinkLeadsTo() async throws {
     let (f, path) = (fixture, fixture.path)
@@ -62,7 +74,7 @@ import Testing
     #expect(try Tool.replay.run("stats", path("a"), "--plot", path("link.svg")).status == 0)
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path("link.svg")) == "private.svg")
     #expect(try String(contentsOf: f.folder["private.svg"], encoding: .utf8).hasPrefix("<svg"))
-    #expect(BundleFile.permissions(of: f.folder["private.svg"]) == 0o600)
+    #expect(DurableFile.permissions(of: f.folder["private.svg"]) == 0o600)
   }
 
   /// Each replica stands beside its colour, and growth is a line from nothing to all bytes of the journal.

@@ -371,4 +371,36 @@ extension [[String: Any]] {
     }
     #expect(try Tool.replay.run("tell").errors.contains("there is no command 'tell'"))
   }
+
+  /// A shell offers files where a path may stand, and words where they are few.
+  @Test func aShellCompletesPaths() throws {
+    let (script, files) = (fixture.folder["completions"], fixture.folder["files"])
+    try Data(Tool.replay.run("--generate-completion-script", "bash").output.utf8).write(to: script)
+    try FileManager.default.createDirectory(
+      at: files.appendingPathComponent("notes"), withIntermediateDirectories: true)
+    for name in ["notes.jsonl", "notes.svg"] { try Data().write(to: files.appendingPathComponent(name)) }
+    // As bash asks: what stands there, the word that is begun, and the one before it.
+    let ask = #"""
+      source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+      _magic-replay "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+      printf '%s\n' "${COMPREPLY[@]}"
+      """#
+    func completions(_ words: String...) throws -> [String] {
+      let output = Pipe()
+      let bash = try ChildProcess(
+        "/usr/bin/env", ["bash", "-c", ask, "bash", script.path, "magic-replay"] + words, in: files,
+        input: FileHandle.nullDevice, output: output, errors: FileHandle.nullDevice,
+        environment: ProcessInfo.processInfo.environment)
+      let bytes = output.fileHandleForReading.readDataToEndOfFile()
+      #expect(bash.terminationStatus == 0)
+      return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init).sorted()
+    }
+    let all = ["notes", "notes.jsonl", "notes.svg"]
+    for command in ["log", "apply", "import"] { #expect(try completions(command, "n") == all, "\(command)") }
+    for command in ["diff", "apply"] { #expect(try completions(command, "notes", "n") == all, "\(command)") }
+    #expect(try completions("apply", "notes", "--into", "n") == all)
+    #expect(try completions("stats", "notes", "--plot", "n") == ["notes", "notes.svg"])
+    #expect(try completions("verify", "notes", "--repair", "") == ["journal", "tables"])
+    #expect(try completions("log", "notes", "--op", "") == ["purge", "remove", "update"])
+  }
 }

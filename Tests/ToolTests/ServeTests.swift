@@ -231,39 +231,10 @@ import Testing
 
   /// What had come of a new database when the way broke off stays, and the rest comes with the next pull.
   @Test func aCloneThatBreaksOffGoesOn() async throws {
-    let remote = ["push", path("a"), path("hub")]
-    for part in 0..<2 {
-      let magic = try await MagicData(path: folder["a"])
-      try await magic.update(contentsOf: (0..<2_000).map { Note("\(part) \($0)", UUID().uuidString + UUID().uuidString) })
-      try await magic.close()
-      #expect(try Tool.sync.run(arguments: remote).status == 0)
-    }
+    try await pushTwoSegments()
     let server = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0"])
-    // Closes after so many bytes from the server.
-    let script = """
-      import socket, sys, threading
-      port, left = int(sys.argv[1]), int(sys.argv[2])
-      there = socket.socket(); there.bind(("127.0.0.1", 0)); there.listen()
-      print(there.getsockname()[1], flush=True)
-      client = there.accept()[0]
-      server = socket.create_connection(("127.0.0.1", port))
-      def forward():
-          while data := client.recv(65536): server.sendall(data)
-      threading.Thread(target=forward, daemon=True).start()
-      while left > 0 and (data := server.recv(min(left, 65536))):
-          client.sendall(data); left -= len(data)
-      client.close()
-      """
-    let output = Pipe()
-    let port = try #require(server.address.split(separator: ":").last)
-    // All of the first segment, and a part of the second.
-    let segments = try FileManager.default.contentsOfDirectory(atPath: path("hub/segments")).map {
-      try Data(contentsOf: folder["hub/segments/\($0)"]).count
-    }
-    let bytes = String(segments.reduce(0, +) - 10_000)
-    let proxy = try Tool.python.start(["-c", script, String(port), bytes], output: output)
-    let own = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self).trimmingCharacters(in: .newlines)
-    let broken = try Tool.sync.run("clone", "tcp://127.0.0.1:\(own)", path("b"))
+    let (proxy, through, _) = try startProxy(to: server)
+    let broken = try Tool.sync.run("clone", through, path("b"))
     #expect(broken.status == 5 && broken.errors.contains("goes on from there"), "\(broken.errors)")
     #expect(proxy.terminationStatus == 0)
     #expect(try await MagicData(path: folder["b"]).count(of: Note.self) == 2_000)
@@ -276,6 +247,72 @@ import Testing
     // Nothing came, so there is nothing to keep.
     #expect(try Tool.sync.run("clone", server.address, path("c")).status == 5)
     #expect(!FileManager.default.fileExists(atPath: path("c")))
+  }
+
+  /// W-7: to interrupt is to break the link: what had come whole stays, of a new database too.
+  @Test(arguments: ["clone", "pull", "sync"]) func whatHadComeStaysAfterAnInterruption(command: String) async throws {
+    try await pushTwoSegments()
+    let server = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0"])
+    let (proxy, through, output) = try startProxy(to: server, stalls: true)
+    if command == "pull" { try Tool.sync.run("init", path("b")) }
+    let errors = Pipe()
+    let process = try Tool.sync.start(
+      command == "clone" ? [command, through, path("b")] : [command, path("b"), through], errors: errors)
+    // The rest is on its way for ever.
+    #expect(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self) == "stalls\n")
+    try await Task.sleep(for: .seconds(2))
+    kill(process.processIdentifier, SIGINT)
+    let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    #expect(process.terminationStatus == 130 && said.contains("interrupted; "), "\(said)")
+    #expect(command != "clone" || said.contains("a pull goes on from there"), "\(said)")
+    let magic = try await MagicData(path: folder["b"])
+    #expect(try await magic.count(of: Note.self) == 2_000)
+    try await magic.close()
+    #expect(try Tool.sync.run("pull", path("b"), server.address).output.contains("pulled 1 transaction"))
+    #expect(try digest("b") == digest("a"))
+    kill(proxy.processIdentifier, SIGKILL)
+    #expect(server.end() == 0)
+  }
+
+  private func pushTwoSegments() async throws {
+    for part in 0..<2 {
+      let magic = try await MagicData(path: folder["a"])
+      try await magic.update(contentsOf: (0..<2_000).map { Note("\(part) \($0)", UUID().uuidString + UUID().uuidString) })
+      try await magic.close()
+      #expect(try Tool.sync.run("push", path("a"), path("hub")).status == 0)
+    }
+  }
+
+  /// Lets all of a hub's first segment pass to one client, and a part of the second; then it closes, or says that it stalls and does.
+  private func startProxy(
+    to server: ServingProcess, stalls: Bool = false
+  ) throws -> (process: ChildProcess, address: String, output: Pipe) {
+    let script = """
+      import socket, sys, threading, time
+      port, left = int(sys.argv[1]), int(sys.argv[2])
+      there = socket.socket(); there.bind(("127.0.0.1", 0)); there.listen()
+      print(there.getsockname()[1], flush=True)
+      client = there.accept()[0]
+      server = socket.create_connection(("127.0.0.1", port))
+      def forward():
+          while data := client.recv(65536): server.sendall(data)
+      threading.Thread(target=forward, daemon=True).start()
+      while left > 0 and (data := server.recv(min(left, 65536))):
+          client.sendall(data); left -= len(data)
+      if len(sys.argv) > 3:
+          print("stalls", flush=True); time.sleep(600)
+      client.close()
+      """
+    let output = Pipe()
+    let port = try #require(server.address.split(separator: ":").last)
+    let segments = try FileManager.default.contentsOfDirectory(atPath: path("hub/segments")).map {
+      try Data(contentsOf: folder["hub/segments/\($0)"]).count
+    }
+    let bytes = String(segments.reduce(0, +) - 10_000)
+    let proxy = try Tool.python.start(
+      ["-c", script, String(port), bytes] + (stalls ? ["stalls"] : []), output: output)
+    let own = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self).trimmingCharacters(in: .newlines)
+    return (proxy, "tcp://127.0.0.1:\(own)", output)
   }
 
   /// What cannot be waited for carries no session.
@@ -414,15 +451,42 @@ import Testing
     // The system trusts nobody that was made here, and nor does another authority.
     let untrusted = try status()
     #expect(untrusted.0 == 6, "\(untrusted.1)")
+    let own = try #require(server.fingerprint)
+    #expect(untrusted.1.contains("fingerprint \(own) that is not trusted"), "\(untrusted.1)")
     #expect(try status("--ca", path("other.pem")).0 == 6)
+    let nowhere = try status("--ca", path("nowhere.pem"))
+    #expect(nowhere.0 == 1 && nowhere.1.contains("No such file"), "\(nowhere.1)")
+    let noFile = try status("--ca", path("ca.pem"), "--token-file", folder.url.path)
+    #expect(noFile.0 == 1 && noFile.1.contains("is a folder") && !noFile.1.contains("chmod"), "\(noFile.1)")
     #expect(try status("--ca", path("ca.pem")) == (0, ""))
     let byName = server.address.replacingOccurrences(of: "127.0.0.1", with: "localhost")
     #expect(try status("--ca", path("ca.pem"), at: byName).0 == 0)
     // Pinned: the certificate itself, whoever made it.
     let shown = try Tool.openssl.run("x509", "-in", path("server.pem"), "-noout", "-fingerprint", "-sha256").output
     let fingerprint = String(try #require(shown.split(separator: "=").last)).trimmingCharacters(in: .whitespacesAndNewlines)
+    #expect(fingerprint.filter { $0 != ":" }.lowercased() == own)
     #expect(try status("--fingerprint", fingerprint).0 == 0)
-    #expect(try status("--fingerprint", String(repeating: "0", count: 64)).0 == 6)
+    let others = String(repeating: "0", count: 64)
+    let pinned = try status("--fingerprint", others)
+    #expect(pinned.0 == 6 && pinned.1.contains("another certificate with the SHA-256 fingerprint \(own)"), "\(pinned.1)")
+    // What the environment has for another server does not mix with what is given.
+    for (arguments, variable, value) in [
+      (["--ca", path("ca.pem")], "MAGIC_SYNC_FINGERPRINT", others),
+      (["--fingerprint", own], "MAGIC_SYNC_CA", path("nowhere.pem")),
+      (["--ca", path("ca.pem"), "--cert", path("client.pem"), "--key", path("client.key")], "MAGIC_SYNC_KEY", path("nowhere")),
+    ] {
+      let mixed = try Tool.sync.run(
+        arguments: ["sync", path("a"), server.address] + arguments, environment: [variable: value])
+      #expect(mixed.status == 0, "\(arguments): \(mixed)")
+    }
+    // It is for another name.
+    try make("named", "/CN=named", "DNS:other.example")
+    let named = try ServingProcess(
+      [path("hub"), "--listen", "tls://127.0.0.1:0", "--cert", path("named.pem"), "--key", path("named.key")])
+    let (misnamed, shownThere) = (try status("--ca", path("ca.pem"), at: named.address), try #require(named.fingerprint))
+    #expect(misnamed.0 == 6 && misnamed.1.contains("for another name than 127.0.0.1"), "\(misnamed.1)")
+    #expect(misnamed.1.contains("fingerprint \(shownThere)"), "\(misnamed.1)")
+    #expect(named.end() == 0)
     // It is all that counts, whatever name the certificate has, or none.
     let nameless = try ServingProcess(
       [path("hub"), "--listen", "tls://127.0.0.1:0", "--cert", path("other.pem"), "--key", path("other.key")])

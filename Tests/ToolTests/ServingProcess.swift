@@ -9,6 +9,8 @@ final class ServingProcess {
   let addresses: [String]
   /// Of `--metrics`.
   let figures: String?
+  /// Of its certificate, if it says one.
+  let fingerprint: String?
   private let output = Pipe()
 
   var address: String { addresses[0] }
@@ -18,14 +20,15 @@ final class ServingProcess {
     throws
   {
     process = try Tool.sync.start(["serve"] + arguments, output: output, errors: errors, environment: environment)
-    var (addresses, bytes, figures) = ([String](), Data(), String?.none)
+    var (addresses, bytes, figures, fingerprint) = ([String](), Data(), String?.none, String?.none)
     while addresses.count < listeners, case let more = output.fileHandleForReading.availableData, !more.isEmpty {
       bytes += more
       let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
       addresses = lines.compactMap { $0.hasPrefix("listening at ") ? String($0.dropFirst(13)) : nil }
       figures = lines.first { $0.hasPrefix("figures at ") }.map { String($0.dropFirst(11)) }
+      fingerprint = lines.first { $0.hasPrefix("fingerprint ") }.map { String($0.dropFirst(12)) }
     }
-    (self.addresses, self.figures) = (addresses, figures)
+    (self.addresses, self.figures, self.fingerprint) = (addresses, figures, fingerprint)
     try #require(addresses.count == listeners, "it does not listen")
   }
 

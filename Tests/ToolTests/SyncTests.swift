@@ -186,6 +186,29 @@ struct Note: MagicObject {
     try expectFailure(1, naming: "there is no folder", "init", path("no/database"))
   }
 
+  /// A bundle that was saved under another name, and another program's file.
+  @Test func aFileIsNoRemote() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("x.magicbundle"))
+    try FileManager.default.moveItem(at: folder["x.magicbundle"], to: folder["x.bundle"])
+    for verb in ["pull", "push", "sync"] {
+      try expectFailure(1, naming: "a bundle's name ends in .magicbundle", verb, path("a"), path("x.bundle"))
+    }
+    let piped = try Tool.sync.run("pull", path("b"), "-", input: FileHandle(forReadingFrom: folder["x.bundle"]))
+    #expect(piped.status == 0, "\(piped)")
+  }
+
+  /// As a program leaves it that was killed while it made the database.
+  @Test(arguments: ["pull", "sync"]) func anEmptyFileIsMadeADatabase(command: String) async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try FileManager.default.createDirectory(at: folder["b"], withIntermediateDirectories: false)
+    try Data().write(to: folder["b/default.sqlite3"])
+    let made = try Tool.sync.run(command, path("b"), path("remote"))
+    #expect(made.status == 0 && made.output.contains("made the database"), "\(made)")
+    #expect(try Tool.sync.run("digest", path("b")).output == Tool.sync.run("digest", path("a")).output)
+  }
+
   @Test func addressesOfOtherKindsAreRefused() async throws {
     try await write("x", to: "a")
     for (text, address) in [

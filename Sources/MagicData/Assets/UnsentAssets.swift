@@ -15,7 +15,7 @@ package struct UnsentAssets {
   package private(set) var names: Set<String> = []
 
   package init(_ db: Connection) throws {
-    guard try db.has("magic_unsent_asset") else { return }
+    guard try db.has(.unsentAssets) else { return }
     names = try UnsentAssets.names(Statements.selectUnsentAssets, db)
   }
 
@@ -94,13 +94,13 @@ package struct UnsentAssets {
   /// Within a transaction: these stay, whether rows name them or not.
   package static func keep(_ names: Set<String>, _ db: Connection) throws {
     guard !names.isEmpty else { return }
-    try db.execute(sql: Statements.createUnsentAssets)
+    try db.make(.unsentAssets)
     for name in names.sorted() { try run([Statements.insertUnsentAsset, Statements.deleteDroppedAsset], name, db) }
   }
 
   /// The last of a replica's transactions of which the contents were sent.
   package static func sentSequence(of replica: ReplicaID, _ db: Connection) throws -> UInt64 {
-    guard try db.has("magic_sent") else { return 0 }
+    guard try db.has(.sent) else { return 0 }
     var select = try SQL(db, Statements.selectSent)
     try select.bind(replica)
     return try select.step() ? UInt64(clamping: select.integer(0)) : 0
@@ -109,13 +109,13 @@ package struct UnsentAssets {
   /// Within a transaction: the database wrote this many transactions under an id that it leaves.
   static func leave(_ replica: ReplicaID, at last: UInt64, _ db: Connection) throws {
     guard try sentSequence(of: replica, db) < last else { return }
-    try db.execute(sql: Statements.createLeft)
+    try db.make(.left)
     try run(Statements.insertLeft, replica, last, db)
   }
 
   /// What the database wrote under ids that it has left, as far as no contents were sent since.
   package static func left(_ db: Connection) throws -> [ReplicaID: UInt64] {
-    guard try db.has("magic_left") else { return [:] }
+    guard try db.has(.left) else { return [:] }
     var left: [ReplicaID: UInt64] = [:]
     var select = try SQL(db, Statements.selectLeft)
     while try select.step() { left[try select.identifier(0)] = UInt64(clamping: select.integer(1)) }
@@ -138,7 +138,7 @@ package struct UnsentAssets {
     for name in names.subtracting(lacking).sorted() {
       try run([Statements.insertDroppedAsset, Statements.deleteUnsentAsset], name, db)
     }
-    try db.execute(sql: Statements.createSent)
+    try db.make(.sent)
     try run(Statements.insertSent, replica, sequence, db)
     for (replica, last) in left { try run(Statements.deleteLeft, replica, last, db) }
   }

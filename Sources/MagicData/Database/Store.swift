@@ -104,9 +104,9 @@ package final class Store: Sendable {
           try identity.markNew(db)
         }
       } else if !isForReading {
-        try Store.assure(identity, database)
+        try Store.assure(identity, file, database)
       }
-      id = try database.read { db in try DatabaseState(db).store }
+      id = try database.read(identity.store)
       if !isNew { try database.read(assets.noteDropped) }
       // Where it cannot be, nothing can be placed either, which says so.
       if !isForReading { try? assets.finish() }
@@ -169,9 +169,10 @@ package final class Store: Sendable {
     let ended = Result { try lookUps?.end() }
     // Nobody writes to the WAL any more.
     if let log, !log.end(empties: empties) {
-      // Of a file that has another name by now. What stays in the WAL the next opening finds there.
+      // What stays in the WAL the next opening finds there. Beside another file that has the name by now nothing may stay: it would be taken for that one's.
+      let mode: Database.CheckpointMode = file?.isInPlace == false ? .truncate : .full
       try? database.writeWithoutTransaction { db in
-        try Store.waiting(0.1, db.sqliteConnection) { try log.checkpoint(.full, onWriter: db) }
+        try Store.waiting(0.1, db.sqliteConnection) { try log.checkpoint(mode, onWriter: db) }
       }
     }
     // Connections that read go last, and leave a WAL that is in the file already: without one the next opening would have to write, also of who only reads, and
@@ -251,7 +252,7 @@ package final class Store: Sendable {
     configuration.allowsUnsafeTransactions = true
     // Runs before the file is changed in any way, so that a file of somebody else's stays as it was.
     configuration.prepareDatabase { db in
-      try file?.noteOpening()
+      try file?.noteOpening(writes: !db.configuration.readonly)
       PropertyReader.add(to: db)
       MagicTextOptions.addFunction(to: db)
       RowFunction.add(to: db)

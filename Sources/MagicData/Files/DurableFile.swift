@@ -143,6 +143,13 @@ package enum DurableFile {
     return (Double(time.tv_sec), Int(status.st_size))
   }
 
+  /// The permissions of a file that is there, for what takes its place.
+  package static func permissions(of file: URL) -> mode_t? {
+    var status = stat()
+    guard stat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return status.st_mode & 0o777
+  }
+
   /// When a file was last written, or came to have its name, in seconds; `nil` if it is gone, or no file. What is put back from a copy has the times of
   /// writing that it had before.
   static func lastPlaced(_ file: URL) -> Double? {

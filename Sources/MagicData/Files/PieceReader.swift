@@ -3,7 +3,7 @@ package import Foundation
 /// Reads files of any length with little memory.
 package enum PieceReader {
   /// In bytes: enough to keep a disk busy.
-  static let pieceLength = 1 << 20
+  package static let pieceLength = 1 << 20
 
   /// Hands a file to `body`, piece by piece. A link is not followed, and what is no file is not read.
   ///

@@ -16,7 +16,7 @@ package final class ScratchFolder: Sendable {
 
   /// A hidden one, in the file system of what is to be renamed from it.
   convenience init(_ purpose: String, in place: URL) throws {
-    ScratchFolder.tidy(place, ScratchFolder.hiddenPrefix)
+    ScratchFolder.tidy(place)
     try self.init(purpose, ScratchFolder.hiddenPrefix, in: place)
   }
 
@@ -67,6 +67,9 @@ package final class ScratchFolder: Sendable {
     tidy(FileManager.default.temporaryDirectory, prefix)
     return true
   }()
+
+  /// Takes away the hidden ones in a place whose makers were killed.
+  static func tidy(_ place: URL) { tidy(place, hiddenPrefix) }
 
   private static func tidy(_ place: URL, _ prefix: String) {
     // What cannot be looked at, or removed, is left to others.

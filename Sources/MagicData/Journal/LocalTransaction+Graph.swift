@@ -52,10 +52,12 @@ extension LocalTransaction {
       let object = graph.objects[number]
       let isKnown = object.record(in: store) != nil
       for relation in object.relations where !isKnown || object.edited.contains(relation.index) {
-        let before = isKnown ? Set((relation.baseline ?? []).map(\.link.target)) : []
+        let held = isKnown ? relation.baseline ?? [] : []
+        let before = Dictionary(held.map { ($0.link.target, $0) }) { $1 }
         for member in relation.members {
-          guard let record = graph.objects[member].record(in: store), !before.contains(record.place.zIndex) else { continue }
-          linked.insert(member)
+          guard let record = graph.objects[member].record(in: store) else { continue }
+          let isHeld = before[record.place.zIndex]?.isAt(GraphPlaces.Place(key: record.key, zIndex: record.place.zIndex))
+          if isHeld != true { linked.insert(member) }
         }
       }
     }
@@ -170,7 +172,7 @@ extension LocalTransaction {
       let isHeld =
         switch baseline {
         case .nothing: false
-        case .stored: relation.baseline.map { $0.first?.link == now.first } ?? false
+        case .stored: relation.baseline.map { $0.elementsEqual(members) { $0.isAt($1) } } ?? false
         case .row(let zIndex):
           // Of an object that was removed meanwhile nothing is held.
           try ObjectTable(type.stored, db).reference(field, of: zIndex) == now.first?.target
@@ -182,21 +184,21 @@ extension LocalTransaction {
       return (try list(members, now, baseline, relation, stored, target), now)
     case .dictionary:
       let now = zip(members, relation.names).map { Link(target: $0.zIndex, name: $1) }
-      var before: [[UInt8]: Int64] = [:]
-      for member in try known(baseline, relation, stored, target) { before[member.name] = member.place.zIndex }
-      var elements = zip(members, now).filter { before[$1.name] != $1.target }.map {
+      var before: [[UInt8]: ObjectKey] = [:]
+      for member in try known(baseline, relation, stored, target) { before[member.name] = member.place.key }
+      var elements = zip(members, now).filter { before[$1.name] != $0.key }.map {
         DictionaryElement(name: $1.name, key: $0.key)
       }
       let kept = Set(now.map(\.name))
       elements += before.keys.filter { !kept.contains($0) }.map { DictionaryElement(name: $0, key: nil) }
       return (elements.isEmpty ? nil : .dictionary(of: elements), now)
     default:
-      var seen: Set<Int64> = []
-      let members = members.filter { seen.insert($0.zIndex).inserted }
+      var seen = Set<ObjectKey>(minimumCapacity: members.count)
+      let members = members.filter { seen.insert($0.key).inserted }
       let before = try known(baseline, relation, stored, target)
-      let held = Set(before.map(\.place.zIndex))
-      var elements = members.filter { !held.contains($0.zIndex) }.map { SetElement(key: $0.key) }
-      elements += before.filter { !seen.contains($0.place.zIndex) }.map { SetElement(key: $0.place.key, isIn: false) }
+      let held = Set(before.map(\.place.key))
+      var elements = members.filter { !held.contains($0.key) }.map { SetElement(key: $0.key) }
+      elements += before.filter { !seen.contains($0.place.key) }.map { SetElement(key: $0.place.key, isIn: false) }
       return (elements.isEmpty ? nil : .set(of: elements), members.map { Link(target: $0.zIndex) })
     }
   }
@@ -231,11 +233,14 @@ extension LocalTransaction {
     let (zIndex, before): (Int64, [Link])
     switch baseline {
     case .nothing: return .list(members.map(\.key))
-    case .stored(let row): (zIndex, before) = (row, (relation.baseline ?? []).map(\.link))
+    case .stored(let row):
+      let held = relation.baseline ?? []
+      if held.elementsEqual(members, by: { $0.isAt($1) }) { return nil }
+      (zIndex, before) = (row, held.map(\.link))
     case .row(let row):
       (zIndex, before) = (row, try known(baseline, relation, stored, target).map { Link(target: $0.place.zIndex) })
+      if before == now { return nil }
     }
-    if before == now { return nil }
     let shown = Set(before.map(\.target))
     var positions: [Int64: [Int]] = [:]
     for (position, link) in now.enumerated() { positions[link.target, default: []].append(position) }
@@ -260,6 +265,11 @@ extension LocalTransaction {
     }
     return .list(keys)
   }
+}
+
+extension RelationSave.Member {
+  /// Whether it is the object at a place. Of an instance that is saved in a copy of the database file the z indexes are the original's, and may be other objects' there.
+  func isAt(_ place: GraphPlaces.Place) -> Bool { key.map { $0 == place.key } ?? (link.target == place.zIndex) }
 }
 
 /// What the relations of an object need to become values.

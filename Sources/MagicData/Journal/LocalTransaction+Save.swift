@@ -63,16 +63,19 @@ extension LocalTransaction {
     _ object: ObjectSave, _ record: ObjectSave.Record, _ type: MappedType, _ table: ObjectTable, _ relations: SavedRelations?,
     _ isLinked: Bool
   ) throws -> SavedObject? {
-    let instance = object
-    let (object, links) = try resolved(instance, against: .stored(record.place.zIndex), type, relations)
-    let changes = type.fields(of: object.changed, object)
     let key = record.key
+    var (known, links) = try resolved(object, against: .stored(record.place.zIndex), type, relations)
+    var changes = type.fields(of: known.changed, known)
     var place = try write(changes, key, at: record.place.zIndex, table)
-    // In a copy of the database file the z index may by now be another object's.
-    if place == nil { place = try table.place(of: key).map { try write(changes, key, $0, table) } }
+    if place == nil, let row = try table.place(of: key) {
+      // In a copy of the database file the z index may by now be another object's, and so may what was read there.
+      (known, links) = try resolved(object, against: .stored(row.zIndex), type, relations)
+      changes = type.fields(of: known.changed, known)
+      place = try write(changes, key, row, table)
+    }
     if let place { return SavedObject(place: place, key: key, extent: .changes, links: links) }
     guard let absent = try table.absentPlace(of: key) else { return nil }
-    return try revive(instance, changes, links, key, absent, type, relations, isLinked)
+    return try revive(object, changes, links, key, absent, type, relations, isLinked)
   }
 
   /// Writes changed fields of an object that has a row.

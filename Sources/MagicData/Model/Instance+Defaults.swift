@@ -8,8 +8,13 @@ extension Instance {
     guard !state.isKnown, state.edits == layout.initialEdits[index] else { return false }
     // A content that has no name yet is compared when it has.
     guard !state.slot.isUnnamed else { return false }
+    return try isAsMade(index, state.slot, fresh)
+  }
+
+  /// Whether a value is one that `init()` makes, or may have made.
+  func isAsMade(_ index: Int, _ slot: Slot, _ fresh: FreshInstances) throws -> Bool {
     let property = layout.properties[index]
-    if try property.isVolatile || property.initial == state.slot.value() { return true }
+    if try property.isVolatile || property.initial == slot.value() { return true }
     // An `init` has set it, or the default is another one by now.
     return property.mayVary && mayBeHeld && layout.varies(fresh) { (try? $0.state(index).slot.value()) != property.initial }
   }

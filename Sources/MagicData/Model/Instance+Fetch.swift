@@ -98,7 +98,9 @@ extension Instance {
       if isOptional { storage.put(.null, at: slot) }
       storage.setStored(at: slot)
     } else {
-      storage.put(try relation.slot(of: links, among: objects) ?? .held(MissingObject(links)), at: slot)
+      let found = try relation.slot(of: links, among: objects)
+      storage.put(
+        found ?? .held(MissingObject(links, isUnreadable: relation.isUnreadable(links, among: objects))), at: slot)
       storage.setStored(at: slot)
     }
   }

@@ -9,6 +9,7 @@ extension Instance {
   func save(
     in database: Store, _ fresh: FreshInstances, _ number: (Instance) -> Int = { _ in 0 }
   ) throws -> (ObjectSave, mark: UInt8) {
+    if !layout.classes.isEmpty { try setChangedInPlace(fresh) }
     var object = ObjectSave.Content()
     object.values.reserveCapacity(layout.properties.count)
     let record = record
@@ -210,6 +211,24 @@ extension Instance {
     return (true, try storage.stored(at: slot)?.value() != storage[slot].slot.value())
   }
 
+  /// An object of a class that the app has changed in place is taken for set.
+  func setChangedInPlace(_ fresh: FreshInstances) throws {
+    for index in layout.classes {
+      let (storage, slot) = property(index)
+      guard case .held(let held) = storage[slot].slot else { continue }
+      do {
+        if let changed = try held.changedInPlace() {
+          storage.set(.held(changed), at: slot)
+        } else if !held.isKnown, !storage[slot].isEdited, try !isAsMade(index, storage[slot].slot, fresh) {
+          // A default that stands for what is not stored.
+          storage.set(.held(held), at: slot)
+        }
+      } catch let error as MagicDataError where error.code == .value {
+        throw MagicDataError(.value, "\(layout.name).\(layout.properties[index].name): \(error.message)", cause: error)
+      }
+    }
+  }
+
   /// After a save: what was set since stays set.
   func saved(
     _ saved: SavedObject, _ object: ObjectSave, mark: UInt8, held: [Int: Held] = [:], in database: Store
@@ -248,6 +267,11 @@ extension Instance {
       case .other(let value):
         storage.setStored(Slot(stored: value), at: slot, isEdited: !isAsSaved && storage[slot].isEdited)
       }
+    }
+    for index in layout.classes {
+      let (storage, slot) = property(index)
+      // What it is compared with when it is changed in place, whatever the database holds.
+      if storage[slot].save == mark, case .held(let held) = storage[slot].slot { held.setSaved(object.values[index]) }
     }
     let birth: Birth? = if case .birth(let birth) = saved.key { birth } else { nil }
     record = Record(database: database.id, keeper: layout.asks ? database : nil, place: saved.place, birth: birth)

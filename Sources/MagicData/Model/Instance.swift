@@ -63,10 +63,15 @@ struct Instance {
   var record: Record? {
     get { first.record }
     nonmutating set {
-      if let before = first.record,
-        newValue.map({ $0.database != before.database || $0.place.zIndex != before.place.zIndex }) ?? true
-      {
+      switch (first.record, newValue) {
+      case (let before?, let record?) where before.database != record.database || before.place.zIndex != record.place.zIndex:
         SavedMember.moves.withLock { $0 += 1 }
+      // As long as it is none no set finds more than before, and many go at once.
+      case (.some, nil): first.wasAnother = true
+      case (nil, .some) where first.wasAnother:
+        first.wasAnother = false
+        SavedMember.moves.withLock { $0 += 1 }
+      default: break
       }
       first.record = newValue
       first.removed = nil

@@ -13,6 +13,12 @@ extension Layout {
     }
   }
 
+  /// The properties' wrappers, then those of reverses.
+  static func inOrder(_ wrappers: [(label: String, wrapper: any MagicProperty)]) -> [PropertySlot] {
+    let isReverse = { (wrapper: any MagicProperty) in Swift.type(of: wrapper).role == .reverse }
+    return (wrappers.filter { !isReverse($0.wrapper) } + wrappers.filter { isReverse($0.wrapper) }).map(\.wrapper.property)
+  }
+
   /// What a superclass has is in no mirror of the model, and would be lost without a word.
   static func checkSuperclasses<Object: MagicObject>(of object: Object) throws {
     var mirror = Mirror(reflecting: object).superclassMirror
@@ -62,5 +68,55 @@ extension Layout {
       let start = Unmanaged.passUnretained(object as AnyObject).toOpaque()
       return try body(UnsafeRawBufferPointer(start: start, count: c_allocation_size(start)))
     }
+  }
+
+  // MARK: Of an instance
+
+  /// An instance's properties, in the order of `properties`.
+  func places<Object: MagicObject>(of object: Object) throws -> Instance.Places {
+    guard Swift.type(of: object) == Object.self else {
+      throw MagicDataError(
+        .model, "a \(Swift.type(of: object)) was given as a \(Object.self); a model is a struct or a final class")
+    }
+    return try withUnsafePointer(to: object) { try places(at: $0) }
+  }
+
+  /// The same for an instance that is of no other type.
+  func places<Object: MagicObject>(at object: UnsafePointer<Object>) throws -> Instance.Places {
+    guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object.pointee))) }
+    if let (storage, first) = storage(of: object) { return .shared(storage.takeUnretainedValue(), from: first) }
+    let bytes = start(of: object)
+    let properties = offsets.map { bytes.load(fromByteOffset: $0.offset, as: PropertySlot.self) }
+    let (storage, slot) = (properties[0].storage, properties[0].index)
+    // Reverses may stand before it.
+    guard storage.isFirst(storage.header.count > 1 ? slot - slots[0] : slot) else {
+      throw MagicDataError(
+        .model, "\(name) cannot be stored: its first property is declared where another type's is, as by a macro")
+    }
+    return .apart(properties)
+  }
+
+  /// The storage that all wrappers of an instance share, each with the slot that is its property's, counted from one slot on; `nil` if they do not.
+  func storage<Object: MagicObject>(of object: UnsafePointer<Object>) -> (Unmanaged<Storage>, first: Int)? {
+    guard let offsets else { return nil }
+    let bytes = start(of: object)
+    let address = bytes.load(fromByteOffset: offsets[0].offset, as: UnsafeRawPointer.self)
+    let first = bytes.load(fromByteOffset: offsets[0].offset + Layout.slotOffset, as: Int32.self) - (offsets[0].slot ?? 0)
+    for index in 0..<offsets.count {
+      let (offset, slot) = offsets[index]
+      guard bytes.load(fromByteOffset: offset, as: UnsafeRawPointer.self) == address,
+        slot.map({ bytes.load(fromByteOffset: offset + Layout.slotOffset, as: Int32.self) == first + $0 }) ?? true
+      else { return nil }
+    }
+    let storage = Unmanaged<Storage>.fromOpaque(address)
+    // Wrappers of two instances may stand in a row.
+    guard storage._withUnsafeGuaranteedRef({ $0.isFirst(Int(first)) }) else { return nil }
+    return (storage, Int(first))
+  }
+
+  /// Where `offsets` count from. They found a wrapper each in two instances, and a type's layout does not change.
+  private func start<Object>(of object: UnsafePointer<Object>) -> UnsafeRawPointer {
+    let start = UnsafeRawPointer(object)
+    return isClass ? start.load(as: UnsafeRawPointer.self) : start
   }
 }

@@ -55,6 +55,8 @@ final class Layout: Sendable {
   let codecs: [Codec]
   /// What may change without being set.
   let changing: PropertySet
+  /// The properties whose values are objects of a class; the primary one, which names an object, is none of them.
+  let classes: [Int]
   let roles: [PropertyRole]
   /// The same with the slots: what a fetched object asks of each property. It stays for good, as layouts do, so that nobody counts who uses it.
   nonisolated(unsafe) let fetches: UnsafeBufferPointer<Fetch>
@@ -65,8 +67,8 @@ final class Layout: Sendable {
   /// By property: its slot in a storage that all share. Reverses have slots between them.
   let slots: [Int]
   /// Where each wrapper is in an instance, and its slot, and after them those of reverses, whose slots do not matter; `nil` if the type's instances have to be looked through one by one.
-  nonisolated(unsafe) private let offsets: UnsafeBufferPointer<(offset: Int, slot: Int32?)>?
-  private let isClass: Bool
+  nonisolated(unsafe) let offsets: UnsafeBufferPointer<(offset: Int, slot: Int32?)>?
+  let isClass: Bool
   /// Where the first wrapper is declared of a struct that is nothing but the wrappers of its values, one after the other: then an instance can be put
   /// together of a row. `nil` for any other type.
   nonisolated(unsafe) let firstPlace: Place?
@@ -92,6 +94,8 @@ final class Layout: Sendable {
   let reverses: [Int]
   /// The properties that hold assets.
   let assets: [Int]
+  /// What `varies` has found.
+  let later = Locked(Later())
 
   private static let known = Locked<[ObjectIdentifier: Layout]>([:])
   /// At this moment: an `init()` may ask for the layout for which it is called.
@@ -112,9 +116,7 @@ final class Layout: Sendable {
     return known.withLock { known in
       if let layout = known[ObjectIdentifier(type)] { return layout }
       known[ObjectIdentifier(type)] = layout
-      names.withLock {
-        $0.append(contentsOf: layout.namedPlaces(places))
-      }
+      layout.addNames(of: places)
       OpenType.register(places, isStruct: !layout.isClass)
       return layout
     }
@@ -156,43 +158,9 @@ final class Layout: Sendable {
       name = try Name(type.magicName)
       let declared = try DeclaredChanges(type.createMigrations(), of: probe, children.map(\.wrapper.property))
       properties = try children.enumerated().map { index, child in
-        let (label, wrapper) = child
-        let type = Swift.type(of: wrapper)
-        let state = wrapper.property.storage[wrapper.property.index]
-        let other = others.indices.contains(index) ? others[index].storage[others[index].index] : state
-        let (name, fillIn) = (try Name(String(label.dropFirst())), declared.fillIn(index))
-        let (kind, relation) = (type.valueType.magicKind, relation(type.valueType))
-        guard relation != nil || !kind.isRelation, kind != .asset || type.valueType is any AnyAsset.Type else {
-          throw MagicDataError(
-            .model,
-            "\(name): \(type.valueType) is a type of the app's own, whose magicKind cannot be \(kind); store it as a scalar or a MagicalCodable"
-          )
-        }
-        guard relation != nil || (type.valueType as? any CodedCollection.Type)?.holdsObjects != true else {
-          throw MagicDataError(.model, "\(name): objects stand in a MagicalSet, an array or a dictionary of one level")
-        }
-        let target = try relation.map { try Layout.target($0.target) }
+        let (made, target) = try property(index, child.label, child.wrapper, others, declared)
         if let target { targets.append(target) }
-        let hasDefault = wrapper.property.hasValue || fillIn != nil
-        let canBeAbsent = type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault)
-        let hasInitial = type.role != .primary && relation == nil
-        let isDeclared = type.role != .primary && wrapper.property.isDeclaredWithValue && state.edits == 1
-        let initialObjects: (Held, Held)? =
-          if relation != nil, case .held(let held) = state.slot, case .held(let second) = other.slot { (held, second) } else {
-            nil
-          }
-        return Property(
-          name: name,
-          field: TypeSchema.Field(name: declared.storedName(index, named: name), kind: kind, target: target?.identity),
-          role: type.role, codec: type.codec, relation: relation,
-          canBeAbsent: canBeAbsent,
-          formerKinds: declared.formerKinds(index), fillIn: fillIn,
-          initial: hasInitial ? try state.slot.value() : nil, initialEdits: state.edits,
-          mayVary: isDeclared && kind != .asset,
-          isVolatile: isDeclared && hasInitial ? try state.slot.value() != other.slot.value() : false,
-          initialObjects: initialObjects,
-          reader: canBeAbsent || relation != nil
-            ? nil : PropertyReader.number(type.codec, kind, former: declared.formerKinds(index)))
+        return made
       }
       try declared.check(properties)
     } catch let error as JournalError {
@@ -228,6 +196,56 @@ final class Layout: Sendable {
     return (layout, places)
   }
 
+  /// - Parameters:
+  ///   - wrapper: of a probe.
+  ///   - others: those of a second one.
+  /// - Returns: what is to be known of the objects that it holds as well.
+  private static func property(
+    _ index: Int, _ label: String, _ wrapper: any MagicProperty, _ others: [PropertySlot], _ declared: DeclaredChanges
+  ) throws -> (Property, target: TypeSchema?) {
+    let type = Swift.type(of: wrapper)
+    let state = wrapper.property.storage[wrapper.property.index]
+    let other = others.indices.contains(index) ? others[index].storage[others[index].index] : state
+    let (name, fillIn) = (try Name(String(label.dropFirst())), declared.fillIn(index))
+    let (kind, relation) = (type.valueType.magicKind, relation(type.valueType))
+    guard relation != nil || !kind.isRelation, kind != .asset || type.valueType is any AnyAsset.Type else {
+      throw MagicDataError(
+        .model,
+        "\(name): \(type.valueType) is a type of the app's own, whose magicKind cannot be \(kind); store it as a scalar or a MagicalCodable"
+      )
+    }
+    guard relation != nil || (type.valueType as? any CodedCollection.Type)?.holdsObjects != true else {
+      throw MagicDataError(.model, "\(name): objects stand in a MagicalSet, an array or a dictionary of one level")
+    }
+    if let asked = type.valueType as? any AsyncProperty.Type,
+      relation == nil && kind != .asset || asked.wrapped is any AsyncProperty.Type
+    {
+      throw MagicDataError(.model, "\(name): an AsyncMagical holds objects or an asset, and no \(asked.wrapped)")
+    }
+    let target = try relation.map { try Layout.target($0.target) }
+    let hasDefault = wrapper.property.hasValue || fillIn != nil
+    let canBeAbsent = type.role == .optional || kind.isLinked || kind == .asset || (type.role == .required && hasDefault)
+    let hasInitial = type.role != .primary && relation == nil
+    let isDeclared = type.role != .primary && wrapper.property.isDeclaredWithValue && state.edits == 1
+    let initialObjects: (Held, Held)? =
+      if relation != nil, case .held(let held) = state.slot, case .held(let second) = other.slot { (held, second) } else {
+        nil
+      }
+    let property = Property(
+      name: name,
+      field: TypeSchema.Field(name: declared.storedName(index, named: name), kind: kind, target: target?.identity),
+      role: type.role, codec: type.codec, relation: relation,
+      canBeAbsent: canBeAbsent,
+      formerKinds: declared.formerKinds(index), fillIn: fillIn,
+      initial: hasInitial ? try state.slot.value() : nil, initialEdits: state.edits,
+      mayVary: isDeclared && kind != .asset,
+      isVolatile: isDeclared && hasInitial ? try state.slot.value() != other.slot.value() : false,
+      initialObjects: initialObjects,
+      reader: canBeAbsent || relation != nil
+        ? nil : PropertyReader.number(type.codec, kind, former: declared.formerKinds(index)))
+    return (property, target)
+  }
+
   private init(
     _ type: any MagicObject.Type, _ name: Name, _ properties: [Property], _ targets: [TypeSchema], _ slots: [Int],
     reverses: [Int], offsets: [Int]?, indexes: [[Int]], firstPlace: Place?
@@ -247,6 +265,7 @@ final class Layout: Sendable {
     var changing = PropertySet()
     for index in codecs.indices where codecs[index].mayChange { changing.insert(index) }
     self.changing = changing
+    classes = properties.indices.filter { properties[$0].role != .primary && properties[$0].codec.isClass }
     roles = properties.map(\.role)
     initialEdits = properties.map(\.initialEdits)
     var relational = PropertySet()
@@ -292,17 +311,6 @@ final class Layout: Sendable {
     if index == primary, case .integer = properties[index].codec { true } else { false }
   }
 
-  /// The properties' wrappers, then those of reverses.
-  private static func inOrder(_ wrappers: [(label: String, wrapper: any MagicProperty)]) -> [PropertySlot] {
-    let isReverse = { (wrapper: any MagicProperty) in Swift.type(of: wrapper).role == .reverse }
-    return (wrappers.filter { !isReverse($0.wrapper) } + wrappers.filter { isReverse($0.wrapper) }).map(\.wrapper.property)
-  }
-
-  private func namedPlaces(_ places: [Place]) -> [(place: Place, name: String)] {
-    let names = Dictionary(uniqueKeysWithValues: zip(slots, properties).map { ($0, "\(name).\($1.name)") })
-    return places.enumerated().map { ($1, names[$0] ?? "\(name)") }
-  }
-
   static func relation<Value: Magical>(_ type: Value.Type) -> (any RelationCodec)? { Codec.relation(type) }
 
   /// What is to be known of a type of which others hold objects: how they are named. (Its layout may be in the making.)
@@ -315,129 +323,9 @@ final class Layout: Sendable {
       })
   }
 
-  // MARK: Defaults that vary
-
-  /// Instances that `init()` has made otherwise than those for the layout, and how often some were made to find one.
-  private struct Later {
-    var instances: [Instance] = []
-    var looks = 0
-
-    static let most = 16
-    /// As many tell chance from what the app has set.
-    static let manyLooks = 16
-  }
-  private let later = Locked(Later())
-
-  /// Whether `init()` makes an instance by now, or has made one at some time, that differs from those for the layout.
-  func varies(_ fresh: FreshInstances, _ differs: (Instance) -> Bool) -> Bool {
-    let known = later.withLock { $0.instances }
-    if known.contains(where: differs) { return true }
-    guard let instance = fresh.instances(of: self).first(where: differs) else { return false }
-    later.withLock { if $0.instances.count < Later.most { $0.instances.append(instance) } }
-    return true
-  }
-
-  /// Without the lock: `init()` is the app's.
-  fileprivate func freshInstances() -> [Instance] {
-    let looks = later.withLock { later in
-      later.looks += 1
-      return later.looks
-    }
-    var instances: [Instance] = []
-    for _ in 0..<(looks <= Later.manyLooks ? 4 : 1) {
-      if let instance = try? fresh(self.type) { instances.append(instance) }
-    }
-    return instances
-  }
-
-  private func fresh<Object: MagicObject>(_: Object.Type) throws -> Instance { try Instance(Object(), self) }
-
-  // MARK: Finding the wrappers
-
-  /// An instance's properties, in the order of `properties`.
-  func places<Object: MagicObject>(of object: Object) throws -> Instance.Places {
-    guard Swift.type(of: object) == Object.self else {
-      throw MagicDataError(
-        .model, "a \(Swift.type(of: object)) was given as a \(Object.self); a model is a struct or a final class")
-    }
-    return try withUnsafePointer(to: object) { try places(at: $0) }
-  }
-
-  /// The same for an instance that is of no other type.
-  func places<Object: MagicObject>(at object: UnsafePointer<Object>) throws -> Instance.Places {
-    guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object.pointee))) }
-    if let (storage, first) = storage(of: object) { return .shared(storage.takeUnretainedValue(), from: first) }
-    let bytes = start(of: object)
-    let properties = offsets.map { bytes.load(fromByteOffset: $0.offset, as: PropertySlot.self) }
-    let (storage, slot) = (properties[0].storage, properties[0].index)
-    // Reverses may stand before it.
-    guard storage.isFirst(storage.header.count > 1 ? slot - slots[0] : slot) else {
-      throw MagicDataError(
-        .model, "\(name) cannot be stored: its first property is declared where another type's is, as by a macro")
-    }
-    return .apart(properties)
-  }
-
-  /// The storage that all wrappers of an instance share, each with the slot that is its property's, counted from one slot on; `nil` if they do not.
-  func storage<Object: MagicObject>(of object: UnsafePointer<Object>) -> (Unmanaged<Storage>, first: Int)? {
-    guard let offsets else { return nil }
-    let bytes = start(of: object)
-    let address = bytes.load(fromByteOffset: offsets[0].offset, as: UnsafeRawPointer.self)
-    let first = bytes.load(fromByteOffset: offsets[0].offset + Layout.slotOffset, as: Int32.self) - (offsets[0].slot ?? 0)
-    for index in 0..<offsets.count {
-      let (offset, slot) = offsets[index]
-      guard bytes.load(fromByteOffset: offset, as: UnsafeRawPointer.self) == address,
-        slot.map({ bytes.load(fromByteOffset: offset + Layout.slotOffset, as: Int32.self) == first + $0 }) ?? true
-      else { return nil }
-    }
-    let storage = Unmanaged<Storage>.fromOpaque(address)
-    // Wrappers of two instances may stand in a row.
-    guard storage._withUnsafeGuaranteedRef({ $0.isFirst(Int(first)) }) else { return nil }
-    return (storage, Int(first))
-  }
-
-  /// Where `offsets` count from. They found a wrapper each in two instances, and a type's layout does not change.
-  private func start<Object>(of object: UnsafePointer<Object>) -> UnsafeRawPointer {
-    let start = UnsafeRawPointer(object)
-    return isClass ? start.load(as: UnsafeRawPointer.self) : start
-  }
-
   private static func forGood<Element>(_ elements: [Element]) -> UnsafeBufferPointer<Element> {
     let copy = UnsafeMutableBufferPointer<Element>.allocate(capacity: elements.count)
     _ = copy.initialize(from: elements)
     return UnsafeBufferPointer(copy)
-  }
-
-  // MARK: Names
-
-  private static let names = Locked<[(place: Place, name: String)]>([])
-
-  /// The type and the property that are declared at a place, if the type was met already.
-  static func name(ofPropertyAt place: Place) -> String? {
-    names.withLock { names in names.first { $0.place.isSame(as: place) }?.name }
-  }
-
-  /// The same for a slot of a storage whose first property is declared at a place.
-  static func name(ofPropertyAt slot: Int, firstAt place: Place) -> String? {
-    names.withLock { names in
-      guard let first = names.firstIndex(where: { $0.place.isSame(as: place) }), names.indices.contains(first + slot) else {
-        return nil
-      }
-      return names[first + slot].name
-    }
-  }
-}
-
-/// What `init()` makes while objects are saved, if it may matter for one of them: once for all of a type. What was made before them would tell of no change
-/// since.
-final class FreshInstances {
-  private var made: [ObjectIdentifier: [Instance]] = [:]
-
-  func instances(of layout: Layout) -> [Instance] {
-    let type = ObjectIdentifier(layout.type)
-    if let made = made[type] { return made }
-    let instances = layout.freshInstances()
-    made[type] = instances
-    return instances
   }
 }

@@ -41,6 +41,7 @@ public protocol MagicObject: Magical, Codable {
 
 extension MagicObject {
   public static var magicName: String { String(describing: self) }
+  public static var magicIndexes: [MagicIndex] { [] }
 
   public static func createMigrations() -> [MagicMigration] { [] }
 
@@ -70,5 +71,4 @@ extension MagicObject {
       DecodingError.Context(
         codingPath: decoder.codingPath, debugDescription: "a \(Self.self) cannot be decoded; fetch it from its database"))
   }
-  public static var magicIndexes: [MagicIndex] { [] }
 }

@@ -37,6 +37,7 @@ public struct MagicValue<Value: Magical> {
 
   @usableFromInline var value: Value { property.required(Value.self) }
 
+  /// The property itself: `$0.$name` in a query, and `\Page.$album` where a reverse relation names it.
   public var projectedValue: Self { self }
 }
 

@@ -128,6 +128,7 @@ extension Instance {
     if let primary = layout.primary, type.hasNumbers, record?.birth != nil || isUnset(primary) || isTakenBack(primary) {
       return nil
     }
+    if !layout.classes.isEmpty { try setChangedInPlace(fresh) }
     let mark = first.nextMark()
     try run.append { writer in
       let key = writer.count

@@ -41,6 +41,7 @@ public struct OptionMagicValue<Value: Magical> {
 
   @usableFromInline var value: Value? { property.get(Value.self) }
 
+  /// The property itself: `$0.$name` in a query, and `\Page.$album` where a reverse relation names it.
   public var projectedValue: Self { self }
 }
 

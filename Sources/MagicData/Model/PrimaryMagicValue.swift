@@ -48,6 +48,7 @@ public struct PrimaryMagicValue<Value: MagicalPrimary> {
     return property.required(Value.self)
   }
 
+  /// The property itself: `$0.$id` in a query.
   public var projectedValue: Self { self }
 }
 

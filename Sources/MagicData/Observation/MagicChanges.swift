@@ -11,6 +11,7 @@ public struct MagicChanges: Sendable, Equatable {
     case replica(String)
   }
 
+  /// What a transaction did to an object.
   public enum Operation: Sendable {
     /// The object was made, changed or brought back.
     case update
@@ -22,6 +23,7 @@ public struct MagicChanges: Sendable, Equatable {
   public enum Primary: Sendable, Hashable {
     /// A `String`, or a `UUID` as text.
     case text(String)
+    /// An `Int`, set by the app or given by the database.
     case integer(Int)
   }
 
@@ -29,6 +31,7 @@ public struct MagicChanges: Sendable, Equatable {
   public struct Object: Sendable, Equatable {
     /// The type's name, by default the Swift type's.
     public let type: String
+    /// What was done to it.
     public let operation: Operation
     /// `nil` if the type has no primary value. A number that the database gave is the one that the object has by now, and `nil` if it is gone.
     /// When a merge makes an object give its number up, that is no change of it: the other's claim is what it lists.

@@ -11,14 +11,19 @@ extension MagicComparable {
     }
   }
 
+  /// Whether the value is in the range; `range.contains($0.pages)` is the same.
   public func isIn(_ range: Range<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
 
+  /// Whether the value is in the range, both bounds included.
   public func isIn(_ range: ClosedRange<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
 
+  /// Whether the value is at the bound or above.
   public func isIn(_ range: PartialRangeFrom<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
 
+  /// Whether the value is below the bound.
   public func isIn(_ range: PartialRangeUpTo<Compared>) -> MagicPredicate where Compared: MagicOrdered { range.contains(self) }
 
+  /// Whether the value is at the bound or below.
   public func isIn(_ range: PartialRangeThrough<Compared>) -> MagicPredicate where Compared: MagicOrdered {
     range.contains(self)
   }

@@ -40,7 +40,9 @@ public struct MagicReference<Compared: Magical>: Sendable {
 
 /// What ``MagicColumn`` and ``MagicOptionColumn`` have in common.
 public protocol MagicComparable<Compared> {
+  /// The type of the value; of one that may be nil, without that.
   associatedtype Compared: Magical
+  /// Which property is compared.
   var magicReference: MagicReference<Compared> { get }
 }
 

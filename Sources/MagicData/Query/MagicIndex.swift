@@ -65,7 +65,7 @@ extension MappedType {
   func makeIndexes(_ db: Connection) throws {
     let missing = try missingIndexes(db)
     for index in declaredIndexes where missing.contains(index.definition) {
-      let name = try TakenNames.free(index.name) { name in try name.lowercased() == "magic_unsent_asset" || db.has(name) }
+      let name = try TakenNames.free(index.name) { name in try LaterTable.isNamed(name) || db.has(name) }
       try db.execute(sql: "CREATE INDEX \(Statements.quoted(name))\(index.definition)")
     }
   }
@@ -79,7 +79,7 @@ extension MappedType {
     return layout.indexes.filter { $0 != layout.primary.map { [$0] } }.map { index($0) } + exceptions
   }
 
-  /// No type's table begins with `magic_`, so that the names are recognised; one of our own tables has such a name of two parts.
+  /// No type's table begins with `magic_`, so that the names are recognised; our own tables' do, and are not taken (`LaterTable`).
   private func index(
     _ properties: [Int], _ what: String? = nil, where condition: String? = nil
   ) -> (name: String, definition: String) {

@@ -74,6 +74,7 @@ extension MagicDataError {
 
 /// What can stand in a `where` by itself: a ``MagicPredicate``, or a column of type `Bool`.
 public protocol MagicCondition {
+  /// The condition as what a query takes.
   var magicPredicate: MagicPredicate { get }
 }
 

@@ -68,8 +68,11 @@ public struct MagicQuery<Object: MagicObject> {
 
   // MARK: Order
 
+  /// Which end of an order comes first.
   public enum Direction: Sendable {
+    /// Nil, then from the lowest value on; NaN comes last.
     case ascending
+    /// NaN, then from the highest value on; nil comes last.
     case descending
   }
 

@@ -32,8 +32,8 @@ public struct AsyncMagical<Wrapped: Magical>: Magical {
   }
 
   /// The value: fetched, unless it was set. An asset holds its content then, and has been checked.
-  /// - Throws: ``MagicDataError`` with `notFound` if one object, or the asset's file, was removed or has not arrived; `failed` if the database is closed; for an
-  ///   asset also what ``MagicAsset/load()`` throws.
+  /// - Throws: ``MagicDataError`` with `notFound` if one object, or the asset's file, was removed or has not arrived; `value` if one object has a value that this
+  ///   version of the model cannot read; `failed` if the database is closed; for an asset also what ``MagicAsset/load()`` throws.
   public nonisolated(nonsending) func get() async throws -> Wrapped {
     switch state {
     case .value(let value): return try await (value as? any AnyAsset)?.loaded(as: Wrapped.self) ?? value
@@ -45,7 +45,14 @@ public struct AsyncMagical<Wrapped: Magical>: Magical {
       let slot = try relation.slot(of: links, among: objects)
       property.shown = if case .held(let held)? = slot { (held.links ?? [], held.hidden) } else { nil }
       guard let value = slot?.get(Wrapped.self) else {
-        throw MagicDataError(.notFound, "the object that \(property.name) names was removed, or has not arrived yet")
+        throw relation.isUnreadable(links, among: objects)
+          ? MagicDataError(
+            .value,
+            """
+            the object that \(property.name) names has a value that this version of the model cannot read; a newer version of the app can, \
+            so leave it in the property
+            """)
+          : MagicDataError(.notFound, "the object that \(property.name) names was removed, or has not arrived yet")
       }
       return value
     }
@@ -88,6 +95,7 @@ extension AsyncMagical: CodedCollection where Wrapped: CodedCollection {
 
 /// Several objects that an ``AsyncMagical`` can hold: a ``MagicalSet``, an array, a dictionary.
 public protocol AsyncMagicalCollection: Collection, Magical {
+  /// The type of the objects that it holds.
   associatedtype AsyncObject: MagicObject
 
   /// - Parameter name: a dictionary's key as it is stored; empty for the others.

@@ -38,6 +38,9 @@ final class FetchedObjects {
       guard let row = rows[zIndex], row >= 0 else { return nil }
       return self[row]
     }
+
+    /// Whether there is an object that has a value which cannot be read.
+    func isUnreadable(_ zIndex: Int64) -> Bool { rows[zIndex].map { unreadable.contains($0) } ?? false }
   }
 
   private var types: [ObjectIdentifier: AnyObject] = [:]

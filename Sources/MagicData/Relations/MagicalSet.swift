@@ -9,8 +9,10 @@ public struct MagicalSet<Element: MagicObject>: Magical {
   /// Copies share it until one of them changes.
   private var index = MemberIndex()
 
+  /// A set without members.
   public init() {}
 
+  /// A set of objects; of those that are the same the last one is the member.
   public init(_ elements: some Sequence<Element>) {
     for element in elements { insert(element) }
   }
@@ -123,7 +125,7 @@ struct SavedMember: Hashable {
   let database: Identifier
   let zIndex: Int64
 
-  /// How many instances are another object than they were: with another primary value, or in another database.
+  /// How many instances are another object than they were: with another primary value, in another database, or saved again after a remove.
   static let moves = Locked(0)
 }
 

@@ -8,6 +8,8 @@ protocol RelationCodec: Sendable {
   func members(of held: Held) throws -> (instances: [Instance], names: [[UInt8]])
   /// What a property holds whose objects were fetched; `nil` for one object that is not there.
   func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot?
+  /// Whether the one object of a property is there, and has a value that cannot be read.
+  func isUnreadable(_ links: [Link], among objects: FetchedObjects) -> Bool
   /// What a property holds whose objects are fetched when they are asked for; `nil` for those that come with their owner.
   func slot(asking property: StoredProperty) -> Slot?
   /// Of a slot that holds only the way to ask: whom it asks.
@@ -17,6 +19,7 @@ protocol RelationCodec: Sendable {
 }
 
 extension RelationCodec {
+  func isUnreadable(_ links: [Link], among objects: FetchedObjects) -> Bool { false }
   func slot(asking property: StoredProperty) -> Slot? { nil }
   func asked(_ held: Held) -> StoredProperty? { nil }
   var isAsync: Bool { false }
@@ -34,6 +37,11 @@ struct OneCodec<Target: MagicObject>: RelationCodec {
   func slot(of links: [Link], among objects: FetchedObjects) throws -> Slot? {
     guard let link = links.first, let object = objects.all(Target.self)?.find(link.target) else { return nil }
     return .held(HeldRelation(object.pointee, stored: links))
+  }
+
+  func isUnreadable(_ links: [Link], among objects: FetchedObjects) -> Bool {
+    guard let link = links.first, let objects = objects.all(Target.self) else { return false }
+    return objects.isUnreadable(link.target)
   }
 }
 
@@ -98,9 +106,12 @@ final class HeldRelation<Wrapped: Magical>: HeldValue<Wrapped> {
   override var holdsInstances: Bool { true }
 }
 
-/// In the place of an object that was removed, or has not arrived.
+/// In the place of an object that was removed, has not arrived, or cannot be read.
 final class MissingObject: Held {
-  init(_ links: [Link]) {
+  let isUnreadable: Bool
+
+  init(_ links: [Link], isUnreadable: Bool) {
+    self.isUnreadable = isUnreadable
     super.init()
     self.links = links
   }

@@ -33,6 +33,7 @@ public struct ReverseMagicValue<Owner: MagicObject> {
     AsyncReverseMagicSet(property, relation)
   }
 
+  /// The property itself.
   public var projectedValue: Self { self }
 }
 

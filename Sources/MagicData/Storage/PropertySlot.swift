@@ -51,7 +51,9 @@ internal import MagicJournal
     guard !type.magicKind.isRelation, type.magicKind != .asset else { return "\(type)" }
     if type.magicKind == .coded {
       // In JSON an object is its z index, which leads nowhere back. What cannot be encoded has no text; who saves it is told why.
-      guard case .coded(let text)? = try? slot.value() else { return "\(type)" }
+      guard case .held(let held) = slot, case .coded(let text)? = try? (held.changedInPlace() ?? held).encoded() else {
+        return "\(type)"
+      }
       return String(decoding: text, as: UTF8.self)
     }
     return slot.get(type).map { String(reflecting: $0) } ?? "unset"
@@ -79,6 +81,13 @@ internal import MagicJournal
     if PropertyRecorder.isRecording { PropertyRecorder.stop(type, place) }
     let known = count > 1 ? Layout.name(ofPropertyAt: index % count, firstAt: place) : Layout.name(ofPropertyAt: place)
     let name = known ?? "The value of \(place.typeName) declared at \(place.fileName):\(place.line)"
+    if case .held(let held) = storage[index].slot, (held as? MissingObject)?.isUnreadable == true {
+      fatalError(
+        """
+        \(name) (\(type)) names an object with a value that this version of the model cannot read; a newer version of the app can, so leave it \
+        in the property, and declare an AsyncMagical, whose get() throws instead
+        """)
+    }
     if case .held(let held) = storage[index].slot, held.isMissing {
       fatalError(
         """

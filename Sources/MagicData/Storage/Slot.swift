@@ -33,6 +33,13 @@ internal import MagicJournal
     preconditionFailure("a held value has a type")
   }
 
+  /// Of what is an object of a class: the same as if it were set now, if it was changed in place since it was fetched or saved.
+  func changedInPlace() throws -> Held? { nil }
+  /// Whether it is known what it was when it was fetched or saved.
+  var isKnown: Bool { true }
+  /// The save of a value is done.
+  func setSaved(_ value: Value) {}
+
   /// Whether it may be the last to hold other instances.
   var holdsInstances: Bool { false }
   /// Whether it stands for an object that is not there.
@@ -58,16 +65,17 @@ final class RawValue: Held {
 
 class HeldValue<Wrapped: Magical>: Held {
   final let value: Wrapped
-  /// As it stands in the database: a class may have changed since, and to encode takes time.
-  private let stored: Value?
+  /// As it was fetched or, of a class, saved: what holds one may have changed since, and to encode takes time.
+  private var stored: Value?
 
   init(_ value: Wrapped, stored: Value? = nil) {
     self.value = value
     self.stored = stored
   }
 
-  override func encoded() throws -> Value {
-    if let stored { return stored }
+  override func encoded() throws -> Value { try stored ?? encodedNow() }
+
+  private func encodedNow() throws -> Value {
     let encoded = try value.magicValue
     // What no database takes back is not written (J-16). An asset may have no content.
     guard encoded.kind == Wrapped.magicKind || encoded == .null && Wrapped.magicKind == .asset else {
@@ -80,6 +88,17 @@ class HeldValue<Wrapped: Magical>: Held {
     }
     return encoded
   }
+
+  override func changedInPlace() throws -> Held? {
+    guard let stored else { return nil }
+    let now = try encodedNow()
+    // Bytes alone tell nothing: another version may have written more than this one reads.
+    guard now != stored, now != (try? Wrapped(magicValue: stored).magicValue) else { return nil }
+    return HeldValue(value)
+  }
+
+  override var isKnown: Bool { stored != nil }
+  override func setSaved(_ value: Value) { stored = value }
 
   override var asset: (any AnyAsset)? { value as? any AnyAsset }
 }
@@ -111,6 +130,12 @@ enum Codec: Sendable {
     }
     guard case .held(let type) = self, type.magicKind != .asset, !type.magicKind.isRelation else { return false }
     return mayHoldClass(type)
+  }
+
+  /// Whether a value is an object of a class, which the app may change in place.
+  var isClass: Bool {
+    guard case .held(let type) = self, type.magicKind != .asset, !type.magicKind.isRelation else { return false }
+    return type is AnyClass
   }
 
   /// Whether what a database holds is what a slot of this type holds.

@@ -1,83 +1,5 @@
 internal import MagicJournal
 
-/// Where an object stands in a database: what the storage of its first property knows of an instance.
-struct Record {
-  /// All of it but what it refers to.
-  fileprivate struct Bits {
-    let database: Identifier
-    let place: ObjectPlace
-    let named: Birth
-  }
-
-  fileprivate let bits: Bits
-  /// Stays open for an object that may ask it for more of itself.
-  let keeper: Store?
-
-  fileprivate init(_ bits: Bits, keeper: Store?) {
-    (self.bits, self.keeper) = (bits, keeper)
-  }
-
-  init(database: Identifier, keeper: Store?, place: ObjectPlace, birth: Birth?) {
-    self.init(Bits(database: database, place: place, named: birth ?? Record.unnamed), keeper: keeper)
-  }
-
-  /// Of a row, which asks for no more of itself.
-  ///
-  /// - Parameter birth: or `unnamed`.
-  @inline(__always) init(row place: ObjectPlace, in database: Identifier, birth: Birth) {
-    self.init(Bits(database: database, place: place, named: birth), keeper: nil)
-  }
-
-  /// The database file; a copy of a file has the same, so an object's key is checked as well.
-  var database: Identifier { bits.database }
-  var place: ObjectPlace { bits.place }
-
-  /// Of an object that no primary value names.
-  var birth: Birth? { bits.named == Record.unnamed ? nil : bits.named }
-
-  /// Without a byte that says whether there is one: each fetched object has a record. No object is born in the transaction before the first.
-  static var unnamed: Birth { Birth(transaction: TransactionName(stamp: .earliest, tag: 0), ordinal: 0) }
-
-  /// What names the object.
-  ///
-  /// - Parameter primary: the primary value that it had when its instance was fetched or saved.
-  func key(_ primary: Value?) -> ObjectKey? {
-    birth.map { .birth($0) } ?? primary.map { .primary($0) }
-  }
-
-  /// The same object, of whose entries nothing is known.
-  var withoutEntries: Record {
-    Record(database: database, keeper: keeper, place: ObjectPlace(zIndex: place.zIndex, last: .none), birth: birth)
-  }
-
-  /// What an object asks for more of itself.
-  var store: Store {
-    get throws {
-      guard let keeper else { throw MagicDataError(.notFound, "the database of this object is not known to it") }
-      return keeper
-    }
-  }
-}
-
-/// An object with a number from the database whose instance was removed: saved again, it is that object, whatever number it has by then.
-final class RemovedNumber: Sendable {
-  let database: Identifier
-  let birth: Birth
-  /// Assignments of the number until then: one that the app sets later means another object.
-  let edits: UInt32
-
-  init(_ database: Identifier, _ birth: Birth, edits: UInt32) {
-    self.database = database
-    self.birth = birth
-    self.edits = edits
-  }
-}
-
-/// Tells instances apart while they live; copies have the same.
-struct InstanceIdentity: Hashable {
-  fileprivate let address: UInt
-}
-
 /// The memory of instances' properties: one for all properties of an instance where the wrappers found each other (`Opening`), else one for each; of instances that were
 /// read one after the other, one for some of them (`InstanceBuffer`), since to allocate one for each and to let go of it takes longer than to fill it.
 ///
@@ -88,7 +10,7 @@ struct InstanceIdentity: Hashable {
     let place: Place
     private let properties: UInt16
     /// For how many instances there is memory, and how many there are.
-    fileprivate let room: UInt16
+    let room: UInt16
     fileprivate var taken: UInt16 = 0
 
     /// Of the properties of an instance.
@@ -110,12 +32,24 @@ struct InstanceIdentity: Hashable {
     var mark: UInt8 = 0
     /// Whether no property holds anything that has to be let go of: then they go with their memory. Whoever puts a value into a slot says that this is over.
     var isTrivial: Bool
-    /// Whether `rest` says what it was before it was removed.
-    var isRemoved = false
+    // In one byte: a fourth one would leave a gap before the run.
+    private var lost: UInt8 = 0
     var run: UInt32 = 0
 
     @inline(__always) init(_ record: Record?, isTrivial: Bool) {
       (self.record, keeper, self.isTrivial) = (record?.bits, record?.keeper.map { .passRetained($0) }, isTrivial)
+    }
+
+    /// Whether `rest` says what it was before it was removed.
+    var isRemoved: Bool {
+      get { lost & 1 != 0 }
+      set { lost = newValue ? lost | 1 : lost & ~1 }
+    }
+
+    /// Whether there was a record, and there is none.
+    var wasAnother: Bool {
+      get { lost & 2 != 0 }
+      set { lost = newValue ? lost | 2 : lost & ~2 }
     }
 
     var known: Rest? { rest?.takeUnretainedValue() }
@@ -137,7 +71,8 @@ struct InstanceIdentity: Hashable {
   }
 
   @usableFromInline struct Property {
-    @usableFromInline fileprivate(set) var slot = Slot.unset
+    /// Set through its storage, which has to know.
+    @usableFromInline var slot = Slot.unset
     private var flags: UInt8 = 0
     /// Marks the save that is on its way with this value. An assignment puts it to 0, so that it is not taken for saved.
     var save: UInt8 = 0
@@ -169,19 +104,19 @@ struct InstanceIdentity: Hashable {
     }
 
     /// Whether the instance knows what the database holds: it was fetched, or saved.
-    fileprivate(set) var isStored: Bool {
+    var isStored: Bool {
       get { has(Property.stored) }
       set { put(Property.stored, newValue) }
     }
 
     /// Whether a database has held it, and may not any more: then it is no default.
-    fileprivate(set) var isKnown: Bool {
+    var isKnown: Bool {
       get { has(Property.known) }
       set { put(Property.known, newValue) }
     }
 
     /// Whether the database holds something else than the slot (`Rest`).
-    fileprivate var isReplaced: Bool {
+    var isReplaced: Bool {
       get { has(Property.replaced) }
       set { put(Property.replaced, newValue) }
     }
@@ -358,6 +293,12 @@ struct InstanceIdentity: Hashable {
       }
     }
 
+    /// Whether the instance was an object, and is none until it has a record again (`SavedMember.moves`).
+    var wasAnother: Bool {
+      get { access { $0.wasAnother } }
+      nonmutating set { access { $0.wasAnother = newValue } }
+    }
+
     /// Marks a save. Of two at once, into two databases, the first finds its mark gone and takes nothing for saved.
     func nextMark() -> UInt8 {
       access { head in
@@ -385,114 +326,14 @@ struct InstanceIdentity: Hashable {
     _modify { yield &properties[slot] }
   }
 
-  /// Puts a value where another one was.
-  func put(_ value: Slot, at slot: Int) {
-    self[slot].slot = value
-    notePut(at: slot)
-  }
-
-  /// What a row holds of a property, of an instance that knew nothing of the database: the value is moved out of the row. `false` if it is none as which
-  /// the property's type is kept.
-  func take(_ index: Int, of row: Storage, at slot: Int, as codec: Codec) -> Bool {
-    assert(row.header.room == 1, "what this one had before goes into the row, whose part might be trivial in a shared storage")
-    let (property, stored) = (properties + slot, row.properties + index)
-    guard codec.takes(stored.pointee.slot) else { return false }
-    swap(&property.pointee.slot, &stored.pointee.slot)
-    property.pointee.isStored = true
-    property.pointee.isKnown = true
-    property.pointee.isEdited = false
-    notePut(at: slot)
-    return true
-  }
-
-  private func notePut(at slot: Int) {
+  /// A value is where none was, or another one.
+  func notePut(at slot: Int) {
     // Of one alone it never was.
     if header.room > 1 { head(of: number(of: slot)).pointee.isTrivial = false }
   }
 
-  /// The owner sets a value.
-  func set(_ value: Slot, at slot: Int) {
-    if self[slot].isStored, !self[slot].isEdited { keepOriginal(slot) }
-    put(value, at: slot)
-    self[slot].isEdited = true
-    self[slot].save = 0
-    self[slot].edits &+= 1
-  }
-
-  /// A value comes when it is asked for, where the owner has set none.
-  func settle(_ value: Slot, at slot: Int) {
-    let edits = self[slot].edits
-    set(value, at: slot)
-    self[slot].edits = edits
-  }
-
-  /// Lets go of a value that is about to be set anew.
-  func empty(at slot: Int) {
-    if self[slot].isStored, !self[slot].isEdited { keepOriginal(slot) }
-    self[slot].isEdited = true
-    self[slot].slot = .unset
-    // A save that is on its way has seen what was there.
-    self[slot].save = 0
-  }
-
-  /// The first value, given where the property is declared.
-  func setDefault(_ value: Slot, at slot: Int) {
-    put(value, at: slot)
-    self[slot].isEdited = true
-    self[slot].edits = 1
-  }
-
-  /// What the database holds of it, as far as the instance knows.
-  func stored(at slot: Int) -> Slot? {
-    guard self[slot].isStored else { return nil }
-    guard self[slot].isReplaced else { return self[slot].slot }
-    return originals(of: slot) { $0.first { $0.slot == slot }?.stored }
-  }
-
-  private func keepOriginal(_ slot: Int) {
-    // One that could not be read has its original already.
-    guard !self[slot].isReplaced else { return }
-    let original = self[slot].slot
-    originals(of: slot) { $0.append((slot, original)) }
-    self[slot].isReplaced = true
-  }
-
-  private func dropOriginal(_ slot: Int) {
-    guard self[slot].isReplaced else { return }
-    self[slot].isReplaced = false
-    // What goes with it is the app's own.
-    _ = originals(of: slot) { originals in
-      originals.firstIndex { $0.slot == slot }.map { originals.remove(at: $0) }
-    }
-  }
-
-  /// The database holds what the slot holds.
-  func setStored(at slot: Int) {
-    self[slot].isStored = true
-    self[slot].isKnown = true
-    self[slot].isEdited = false
-    dropOriginal(slot)
-  }
-
-  /// The database holds something else than the slot.
-  func setStored(_ stored: Slot, at slot: Int, isEdited: Bool) {
-    setStored(at: slot)
-    originals(of: slot) { $0.append((slot, stored)) }
-    self[slot].isReplaced = true
-    self[slot].isEdited = isEdited
-  }
-
-  /// The instance knows nothing of the database.
-  ///
-  /// - Parameter isKnown: whether a database has held what the slot holds; `nil` where nothing is news of that.
-  func forget(at slot: Int, isEdited: Bool, isKnown: Bool? = nil) {
-    dropOriginal(slot)
-    self[slot].isStored = false
-    if let isKnown { self[slot].isKnown = isKnown }
-    self[slot].isEdited = isEdited
-  }
-
-  private func originals<Result>(of slot: Int, _ body: (inout [(slot: Int, stored: Slot)]) -> Result) -> Result {
+  /// What the database holds of slots that hold something else.
+  func originals<Result>(of slot: Int, _ body: (inout [(slot: Int, stored: Slot)]) -> Result) -> Result {
     let head = head(of: number(of: slot))
     return rest { body(&head.pointee.made.originals) }
   }
@@ -500,10 +341,8 @@ struct InstanceIdentity: Hashable {
   /// Behind the lock of what few instances have.
   private func rest<Result>(_ body: () -> Result) -> Result {
     // Objects next to each other have mostly others' locks.
-    Storage.locks[Int(UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) >> 5 % UInt(Storage.locks.count))].withLock {
-      _ in
-      body()
-    }
+    let place = UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) >> 5
+    return Storage.locks[Int(place % UInt(Storage.locks.count))].withLock { _ in body() }
   }
 
   private static let locks = (0..<64).map { _ in Locked(()) }

@@ -214,11 +214,13 @@ final class OpenTransaction {
   }
 
   nonisolated(nonsending) func commit() async throws {
-    let (id, progress, assets) = (store.id, progress, store.assets)
+    let (store, progress) = (store, progress)
     try checkInnermost(0)
     try await connection { db in
-      var transaction = LocalTransaction(db, id, progress)
-      try transaction.finish(assets)
+      var transaction = LocalTransaction(db, store.id, progress)
+      try transaction.finish(store.assets)
+      // Its body may have taken long.
+      try store.checkIsInPlace()
       try db.endWriting()
     }
     committed()

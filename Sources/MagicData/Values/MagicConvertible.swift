@@ -21,6 +21,7 @@
 ///
 /// ``MagicData/values(of:)`` stores and fetches them.
 public protocol MagicConvertible: Sendable {
+  /// The model as which it is stored.
   associatedtype Model: MagicObject
 
   /// Reads a fetched object. An error that it throws ends the fetch.

@@ -62,6 +62,9 @@ extension Identifier {
     guard let halves else { return nil }
     self.init(halves.0, halves.1)
   }
+
+  /// Whether it is among those that are meant by their first digits, in either case.
+  package func begins(with digits: String) -> Bool { description.hasPrefix(digits.lowercased()) }
 }
 
 extension StringProtocol {

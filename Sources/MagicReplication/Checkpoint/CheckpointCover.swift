@@ -111,10 +111,20 @@ struct CheckpointCover {
       frontier[replica] = checkpoint.floor[replica]?.sequence ?? 0
       transactions.append((replica, try JournalCompaction.rows(to: frontier, db).transactions))
     }
-    let others = kept.indices.filter { $0 != index + 1 }.map { ($0, kept[$0].rows, roots(of: $0, coveredBy: checkpoint.floor)) }
+    // Of each that was asked for.
+    var known: [Int: Set<ReplicaID>] = [:]
+    func covered(_ other: Int) -> Set<ReplicaID> {
+      if other == index + 1 || kept[other].roots.isEmpty { return [] }
+      let found = known[other] ?? roots(of: other, coveredBy: checkpoint.floor)
+      known[other] = found
+      return found
+    }
+    // One that keeps nothing comes to nothing, and what it covers may add something to that.
+    if rows.isEmpty, transactions.isEmpty, kept.indices.allSatisfy({ covered($0).isEmpty }) { return (Digest(), []) }
     func suspect(_ row: Int64, _ root: ReplicaID) -> Suspect? {
       if let (replica, _) = transactions.first(where: { $0.rows.contains(row) }) { return .transactions(replica) }
-      return others.first { $0.1.contains(row) && $0.2.contains(root) }.map { .kept(in: $0.0, root: root) }
+      let other = self.index(ofRow: row)
+      return kept[other].rows.contains(row) && covered(other).contains(root) ? .kept(in: other, root: root) : nil
     }
     var guilty: Set<Suspect> = []
     let digest = try journal.digest { last, type in
@@ -140,6 +150,11 @@ struct CheckpointCover {
       return state
     }
     return (digest, guilty)
+  }
+
+  /// What was held before lies before what came, and that in its order.
+  private func index(ofRow row: Int64) -> Int {
+    kept.count > 1 ? taken.boundary { $0.rows.lowerBound > row } : 0
   }
 
   /// Others of which transactions were held that it covers by their numbers alone: at its end no name was held to compare.

@@ -8,6 +8,10 @@ struct CheckpointFile: Sendable {
   let end: CheckpointEnd
   let url: URL
   let bytes: Int
+  /// What the header says, worked out once for who compares many.
+  let name: String
+  let frontier: Frontier
+  let replicas: [ReplicaID]
 
   private static let suffix = ".checkpoint"
 
@@ -24,9 +28,9 @@ struct CheckpointFile: Sendable {
   ///
   /// - Parameter name: that it has, or is to have; `nil` for its own.
   init(_ url: URL, _ dataSet: DataSetID, named name: String? = nil) throws {
-    self.url = url
-    header = try CheckpointFile.header(of: url)
-    bytes = try DurableFile.head(of: url, 0).length
+    let header = try CheckpointFile.header(of: url)
+    let bytes = try DurableFile.head(of: url, 0).length
+    let end: CheckpointEnd
     do throws(JournalError) {
       let length = header.bytes.count
       guard bytes >= length + CheckpointEnd.length else { throw JournalError(.damaged, "it is cut short", offset: bytes) }
@@ -38,6 +42,12 @@ struct CheckpointFile: Sendable {
     guard name ?? url.lastPathComponent == CheckpointFile.name(of: header) else {
       throw MagicDataError(.damaged, "\(url.path) holds another floor than its name says")
     }
+    self.init(header, end, url, bytes: bytes)
+  }
+
+  private init(_ header: CheckpointHeader, _ end: CheckpointEnd, _ url: URL, bytes: Int) {
+    (self.header, self.end, self.url, self.bytes) = (header, end, url, bytes)
+    (name, frontier, replicas) = (header.name, header.floor.frontier, header.floor.replicas)
   }
 
   static func header(of url: URL) throws -> CheckpointHeader {
@@ -98,28 +108,49 @@ struct CheckpointFile: Sendable {
   }
 
   /// Writes what a database keeps, if it has a floor.
+  ///
+  /// - Throws: `MagicDataError` with `tooLarge`, before anything is written, if no reader would take that floor (K-11).
   static func write(_ journal: JournalReader, _ state: DatabaseState, _ dataSet: DataSetID, into remote: FolderRemote) throws
     -> CheckpointFile
   {
+    let floor = try journal.floor()
+    guard floor.count <= Limits.floorReplicas else {
+      throw MagicDataError(
+        .tooLarge,
+        """
+        history was given up here of \(floor.count) replicas, and a checkpoint takes \(Limits.floorReplicas): none was written. Who lacks what they wrote gets it \
+        from a remote that has it, or from a backup of this database
+        """)
+    }
     let (digest, folded) = try journal.digestOfKept()
-    let header = CheckpointHeader(
-      dataSet: dataSet, writer: state.replica, digest: digest.identifier, floor: try journal.floor())
+    let header = CheckpointHeader(dataSet: dataSet, writer: state.replica, digest: digest.identifier, floor: floor)
     try remote.makeOwn(remote.checkpoints)
     let url = remote.checkpoints.appendingPathComponent(name(of: header))
-    try DurableFile.write(to: url) { append in
-      try append(Data(header.bytes))
+    do throws(JournalError) {
+      // As who reads it does: what has its name is whole (F-23).
+      _ = try CheckpointHeader(header.bytes)
+    } catch {
+      throw MagicDataError(error, url.path)
+    }
+    var (bytes, end) = (0, CheckpointEnd(entries: 0, parts: 0))
+    try DurableFile.write(to: url) { write in
+      func append(_ part: [UInt8]) throws {
+        try write(Data(part))
+        bytes += part.count
+      }
+      try append(header.bytes)
       var writer = CheckpointPartWriter(journal.schema.schema)
       var parts = 0
       try journal.forEachKept { transaction in
         try Task.checkCancellation()
         if writer.isFull {
-          try append(Data(writer.finish()))
+          try append(writer.finish())
           parts += 1
         }
         writer.add(transaction)
       }
       if !writer.isEmpty {
-        try append(Data(writer.finish()))
+        try append(writer.finish())
         parts += 1
       }
       guard writer.entries == folded else {
@@ -130,9 +161,10 @@ struct CheckpointFile: Sendable {
           verify, which says what to do
           """)
       }
-      try append(Data(CheckpointEnd(entries: writer.entries, parts: parts).bytes))
+      end = CheckpointEnd(entries: writer.entries, parts: parts)
+      try append(end.bytes)
     }
-    return try CheckpointFile(url, dataSet)
+    return CheckpointFile(header, end, url, bytes: bytes)
   }
 }
 
@@ -217,13 +249,13 @@ extension FolderListing {
   func needed(by held: Frontier, besides waiting: Set<URL> = []) -> CheckpointFile? {
     checkpoints.first { checkpoint in
       if waiting.contains(checkpoint.url) { return false }
-      let floor = checkpoint.floor.frontier
-      let lacking = floor.replicas.filter { held[$0] < floor[$0] }
+      let floor = checkpoint.frontier
+      let lacking = checkpoint.replicas.filter { held[$0] < floor[$0] }
       guard !lacking.isEmpty,
         !checkpoints.contains(where: { !waiting.contains($0.url) && $0.covers(checkpoint) })
       else { return false }
       guard lacking.allSatisfy({ reach(from: held[$0], of: $0) >= floor[$0] }) else { return true }
-      return floor.replicas.allSatisfy { held[$0] == 0 } && checkpoint.bytes < bytes(of: floor)
+      return checkpoint.replicas.allSatisfy { held[$0] == 0 } && checkpoint.bytes < bytes(of: floor)
     }
   }
 
@@ -232,12 +264,15 @@ extension FolderListing {
     checkpoints.first { !waiting.contains($0.url) && $0.floor.beside(floor).replicas.contains { held[$0] == 0 } }
   }
 
+  /// Those that no other is above: of the rest what is at their ends does not matter (K-20).
+  var highest: [CheckpointFile] {
+    checkpoints.filter { checkpoint in !checkpoints.contains { $0.covers(checkpoint) } }
+  }
+
   /// For who reads the folder's history: those that stand for what no segments are there for, none below another.
   var needed: [CheckpointFile] {
-    checkpoints.filter { checkpoint in
-      let floor = checkpoint.floor.frontier
-      return floor.replicas.contains { reach(from: 0, of: $0) < floor[$0] }
-        && !checkpoints.contains { $0.covers(checkpoint) }
+    highest.filter { checkpoint in
+      checkpoint.replicas.contains { reach(from: 0, of: $0) < checkpoint.frontier[$0] }
     }
   }
 
@@ -258,13 +293,12 @@ extension FolderListing {
 extension CheckpointFile {
   /// Whether its floor is nowhere below another's.
   private func isAbove(_ other: CheckpointFile) -> Bool {
-    let (floor, frontier) = (floor.frontier, other.floor.frontier)
-    return frontier.replicas.allSatisfy { floor[$0] >= frontier[$0] }
+    replicas.count >= other.replicas.count && other.replicas.allSatisfy { frontier[$0] >= other.frontier[$0] }
   }
 
   /// Whether the other is not looked at for its sake. Of two with the same sequences, which are of two branches, one is looked at.
   func covers(_ other: CheckpointFile) -> Bool {
-    header.name != other.header.name && isAbove(other) && (!other.isAbove(self) || header.name < other.header.name)
+    isAbove(other) && name != other.name && (!other.isAbove(self) || name < other.name)
   }
 
   /// The same by the names as well, where they can be compared.

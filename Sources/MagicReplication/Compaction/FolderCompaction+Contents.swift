@@ -73,7 +73,7 @@ extension FolderListing {
     return rejected.isEmpty && rejectedCheckpoints.isEmpty && doubtful.isEmpty
       && files.allSatisfy { $0.name.last <= held[$0.name.replica] }
       && checkpoints.allSatisfy { checkpoint in
-        checkpoint.floor.replicas.allSatisfy { checkpoint.floor.frontier[$0] <= held[$0] }
+        checkpoint.replicas.allSatisfy { checkpoint.frontier[$0] <= held[$0] }
       }
   }
 }

@@ -125,7 +125,8 @@ struct FolderCompaction {
     let lower = Set(
       listing.checkpoints.filter { other in whole.map { $0.url != other.url && $0.isAbove(other.floor) } ?? false }.map(\.url))
     if !isDryRun {
-      // Who wrote one that was found there was stopped, maybe before its name was on the disk.
+      // One that was found there may have been copied by who syncs nothing, or its writer was stopped before its name was on the disk (H-26).
+      if let whole { try DurableFile.sync(whole.url) }
       try DurableFile.sync(remote.checkpoints)
       for name in segments.sorted(by: { $0.text < $1.text }) {
         try Task.checkCancellation()

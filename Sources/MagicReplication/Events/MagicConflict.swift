@@ -2,6 +2,7 @@ public import Foundation
 
 /// Two writes of two replicas to one value, of which one lost: by the rule that the later one wins.
 public struct MagicConflict: Sendable, Equatable {
+  /// One of the two writes.
   public struct Side: Sendable, Equatable {
     /// The id of the replica that wrote it, 32 hexadecimal digits.
     public let replica: String
@@ -17,11 +18,14 @@ public struct MagicConflict: Sendable, Equatable {
   public let object: String
   /// Of a set or a dictionary one element is meant. `nil` where an object was changed here and removed there.
   public let property: String?
+  /// The earlier write; the journal keeps it until it is compacted.
   public let lost: Side
+  /// The later write.
   public let won: Side
   /// Which of the two is the remove, where one is.
   public let removal: Removal?
 
+  /// A side of the conflict that removed the object.
   public enum Removal: String, Sendable {
     case lost, won
   }

@@ -8,9 +8,9 @@ public enum MagicReplicationEvent: Sendable {
   case applied(PullReport)
   /// A push wrote something, which is in the remote.
   case sent(PushReport)
-  /// A value that a merge made lose, or that had lost when it arrived: of one pull the first 1,000; ``PullReport/conflicts`` counts all.
+  /// A value of this replica that a merge made lose, or one that arrived and had lost to this replica's: of one pull the first 1,000; ``PullReport/conflicts`` counts all.
   case conflict(MagicConflict)
-  /// A replica whose clock is too far ahead: what it wrote since waits in the remote.
+  /// A replica whose clock is too far ahead: what it wrote since waits in the remote. The report has it among ``PullReport/heldBack``.
   case parked(PullReport.HeldBack)
   /// A file of which nothing was taken; all else was.
   case unread(UnreadFile)
@@ -35,11 +35,14 @@ public enum MagicReplicationEvent: Sendable {
 
 /// How far a pull or a push has come.
 public struct MagicProgress: Sendable, Equatable {
+  /// What is on its way: from the remote, or to it.
   public enum Phase: String, Sendable {
     case pull, push
   }
 
+  /// Whether it is a pull or a push.
   public let phase: Phase
+  /// Those that were moved so far.
   public let transactions: Int
   /// Those that there are to move, at most: a checkpoint may stand for more than it holds.
   public let totalTransactions: Int

@@ -69,6 +69,13 @@ extension MagicData {
     }
   }
 
+  /// Says up to which time stamps are accepted (C-5), and nothing else; `nil` if that is not beyond what is known where it is to be said.
+  package func sayAccepted(beyond known: Int64, _ dataSet: DataSetID) async throws -> (said: Data, time: Int64)? {
+    let (replica, time) = try await store.readBriefly { db in (try DatabaseState(db).replica, try AcceptedTime.read(db)) }
+    guard time > known else { return nil }
+    return (try AckFile(replica: replica, members: [:], acceptedTime: time).bytes(dataSet), time)
+  }
+
   /// Takes what others say into the database (K-7).
   func learnMembers(_ said: FolderAcknowledgements) async throws {
     // What came over a socket was put into a folder that has none.
@@ -151,7 +158,7 @@ extension MagicData {
   fileprivate func expire(
     _ replica: String, hearing said: FolderAcknowledgements?, _ others: () async throws -> [ReplicaID]
   ) async throws -> String {
-    @Sendable func isMeant(_ id: ReplicaID) -> Bool { id.description.hasPrefix(replica.lowercased()) }
+    @Sendable func isMeant(_ id: ReplicaID) -> Bool { id.begins(with: replica) }
     var (known, own) = try await store.read { db in
       (
         Set(try JournalIndex(db).frontier().replicas + Members(db, hearing: said).all.keys).filter(isMeant),

@@ -118,7 +118,7 @@ extension MagicReplicator {
     let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store, accepted] db in
       var listing = listing
       // Before what it is about comes, which would wait otherwise.
-      try AcceptedTime.raise(to: said?.acceptedTime ?? 0, db)
+      try AcceptedTime.raise(to: max(said?.acceptedTime ?? 0, arrivals.acceptedTime), db)
       let (report, conflicts) = try db.keepingReplicas(atMost: most) {
         try listing.mergeAll(into: db, store, milliseconds, accepted, said, events)
       }

@@ -131,7 +131,14 @@ private struct JournalPush {
   private mutating func sendCheckpoint() throws {
     guard floor.replicas.contains(where: { !listing.holes(of: $0, through: floor[$0]?.sequence ?? 0).isEmpty }) else { return }
     guard try mayWrite({ [listing] in try listing.checkMayWriteCheckpoint() }) else { return }
-    let checkpoint = try CheckpointFile.write(journal, snapshot.state, dataSet, into: remote)
+    let checkpoint: CheckpointFile
+    do {
+      checkpoint = try CheckpointFile.write(journal, snapshot.state, dataSet, into: remote)
+    } catch let error as MagicDataError where error.code == .tooLarge {
+      // What lies above the floor is sent all the same.
+      refused = refused ?? error
+      return
+    }
     listing.add(checkpoint)
     report.checkpoints += 1
     report.bytes += checkpoint.bytes

@@ -16,6 +16,7 @@ public struct MagicReplicator: Sendable {
   private(set) var accepted: [String] = []
   private(set) var memory = Memory.off
 
+  /// A replicator of a database and a folder. Nothing is read or written until it is asked to exchange.
   public init(_ magic: MagicData, remote: FolderRemote) {
     self.init(magic, over: remote)
   }

@@ -8,6 +8,7 @@ public struct PushReport: Sendable, Equatable {
   public package(set) var segments = 0
   /// Checkpoints written: of a database that gave up its history, to a remote that lacks it.
   public package(set) var checkpoints = 0
+  /// Transactions that the remote lacked and has now, but for those that a checkpoint stands for.
   public package(set) var transactions = 0
   /// Entries: one for each object that a transaction touched.
   public package(set) var changes = 0
@@ -15,8 +16,9 @@ public struct PushReport: Sendable, Equatable {
   public package(set) var bytes = 0
   /// Bytes of the same before compression.
   public package(set) var inflatedBytes = 0
-  /// Contents of assets written, and their bytes.
+  /// Contents of assets written.
   public package(set) var assets = 0
+  /// Bytes of these contents.
   public package(set) var assetBytes = 0
   /// Assets that objects name and that neither the remote nor this database has.
   public package(set) var missingAssets = 0
@@ -44,6 +46,7 @@ public struct PullReport: Sendable, Equatable {
   public package(set) var segments = 0
   /// Checkpoints taken: of a remote that has no history, or has it in more bytes.
   public package(set) var checkpoints = 0
+  /// Transactions that were merged; of a checkpoint, what it has kept.
   public package(set) var transactions = 0
   /// Entries: one for each object that a transaction touched.
   public package(set) var changes = 0
@@ -51,7 +54,7 @@ public struct PullReport: Sendable, Equatable {
   public package(set) var bytes = 0
   /// Bytes of the same before compression.
   public package(set) var inflatedBytes = 0
-  /// Values that lost against another replica's which was written without knowing of them: see ``MagicConflict``.
+  /// Values of this replica that lost to others', and others' that lost to this one's, written without knowing of each other: see ``MagicConflict``.
   public package(set) var conflicts = 0
   /// Replicas whose clocks are more than an hour ahead. What they wrote waits in the remote.
   public package(set) var heldBack: [HeldBack] = []
@@ -60,8 +63,9 @@ public struct PullReport: Sendable, Equatable {
   /// Transactions that are missing in the remote: before others, which wait there, or after all, as who put them there has said; of the latter no more once there are 1,000.
   public package(set) var gaps: [Gap] = []
   static let mostGaps = 1_000
-  /// Contents of assets fetched, and their bytes.
+  /// Contents of assets fetched.
   public package(set) var assets = 0
+  /// Bytes of these contents.
   public package(set) var assetBytes = 0
   /// Assets that objects name and that are not here: the remote lacks them, or has them damaged. The next pull looks for them again.
   public package(set) var missingAssets = 0
@@ -71,6 +75,7 @@ public struct PullReport: Sendable, Equatable {
 
   package init() {}
 
+  /// A replica of which transactions wait, since its clock is too far ahead (C-5); ``MagicReplicationEvent/parked(_:)`` tells it.
   public struct HeldBack: Sendable, Equatable {
     /// The replica id, 32 hexadecimal digits.
     public let replica: String
@@ -78,6 +83,7 @@ public struct PullReport: Sendable, Equatable {
     public let aheadMilliseconds: Int64
   }
 
+  /// Transactions of one replica that are missing in the remote, and are not held here.
   public struct Gap: Sendable, Equatable {
     /// The replica id, 32 hexadecimal digits.
     public let replica: String

@@ -141,7 +141,7 @@ extension JournalSource {
     _ selection: LogSelection, _ line: @Sendable @escaping ([UInt8]) throws -> Void
   ) async throws -> (transactions: Int, report: MagicReadReport) {
     let surroundings = database?.store.surroundings ?? .system
-    let (count, report) = try await OpenJournal.read([self]) { journal, checkCancelled in
+    let (count, report) = try await OpenJournal.read([self], isSentOn: true) { journal, checkCancelled in
       var (writer, count) = (ExportWriter(), 0)
       var window = try selection.window(journal)
       // What is imported is merged, so it has to have passed its check (S-1).

@@ -183,11 +183,13 @@ struct Consolidation {
     let kept = Set(chain.map(\.name))
     let covered = runs.files.filter { !kept.contains($0.name) && (extent == .all || $0.header.writer == writer) }
     guard covered.count >= (extent == .all ? 1 : Consolidation.manyTiny) else { return }
-    // Who wrote what covers them was stopped, maybe before its name was on the disk.
+    // Who wrote what covers them was stopped, maybe before its name was on the disk, or has copied it and synced nothing (H-26).
     if !isDryRun { try listing.syncFolder() }
     for whole in chain {
       let isUseful = covered.contains { $0.name.first >= whole.name.first && $0.name.last <= whole.name.last }
-      guard isUseful, let segment = try listing.segmentOrReject(whole) else { continue }
+      guard isUseful else { continue }
+      if !isDryRun { try DurableFile.sync(whole.url) }
+      guard let segment = try listing.segmentOrReject(whole) else { continue }
       try deleteFiles(within: whole.name, segment.transactions.map(\.name), in: &listing)
     }
   }

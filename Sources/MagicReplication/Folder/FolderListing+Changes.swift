@@ -21,7 +21,7 @@ extension FolderListing {
     if error.code == .notFound {
       hasVanished = true
     } else {
-      rejectedCheckpoints.append((checkpoint.url, checkpoint.floor.frontier, error))
+      rejectedCheckpoints.append((checkpoint.url, checkpoint.frontier, error))
     }
     if error.code == .damaged { doubtful.append(checkpoint.url.lastPathComponent) }
   }

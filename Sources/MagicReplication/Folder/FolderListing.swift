@@ -15,7 +15,14 @@ struct FolderListing: Sendable {
   /// The others that are named as segments are, and why they do not count.
   var rejected: [(name: SegmentFileName, error: MagicDataError)] = []
   /// The checkpoints that count, in the order of their names (K-12).
-  var checkpoints: [CheckpointFile] = []
+  var checkpoints: [CheckpointFile] = [] {
+    didSet {
+      covered = Frontier()
+      for checkpoint in checkpoints { covered.raise(to: checkpoint.frontier) }
+    }
+  }
+  /// K-15: for each replica the last sequence that a checkpoint stands for.
+  private(set) var covered = Frontier()
   /// The others, with their floors as far as these could be read.
   var rejectedCheckpoints: [(url: URL, floor: Frontier?, error: MagicDataError)] = []
   /// Those of all these that counted until they were read (F-16).
@@ -100,6 +107,7 @@ struct FolderListing: Sendable {
     if let obstacle = remote.obstacle(remote.checkpoints) { rejectedCheckpoints.append((remote.checkpoints, nil, obstacle)) }
     guard remote.isOwnFolder(remote.checkpoints) else { return }
     let texts = try Set(remote.listing(of: remote.checkpoints))
+    var found: [CheckpointFile] = []
     for text in texts.sorted() {
       guard CheckpointFile.isName(text) else {
         if let file = Placeholder.file(of: text), !texts.contains(file), CheckpointFile.isName(file) {
@@ -111,7 +119,7 @@ struct FolderListing: Sendable {
       let url = remote.checkpoints.appendingPathComponent(text)
       do {
         let checkpoint = try CheckpointFile(url, dataSet)
-        if falseCheckpoints.contains(url) { rejectFalse(checkpoint) } else { checkpoints.append(checkpoint) }
+        if falseCheckpoints.contains(url) { rejectFalse(checkpoint) } else { found.append(checkpoint) }
       } catch let error as MagicDataError {
         if error.code == .notFound {
           hasVanished = true
@@ -122,15 +130,7 @@ struct FolderListing: Sendable {
         }
       }
     }
-  }
-
-  /// K-15: for each replica the last sequence that a checkpoint stands for.
-  var covered: Frontier {
-    var covered = Frontier()
-    for floor in checkpoints.map(\.floor.frontier) {
-      covered.raise(to: floor)
-    }
-    return covered
+    checkpoints = found
   }
 
   /// Of segments and checkpoints.

@@ -4,6 +4,7 @@ package import MagicJournal
 
 /// A folder through which replicas exchange their journals (Protocol/folder.md): on a disk, a share, a stick, or carried by a sync service.
 public struct FolderRemote: Sendable {
+  /// Where it is, or is to be.
   public let folder: URL
   /// Whether it is here for the time, until it was packed into a bundle: what is in it has come to nobody.
   let isForTheTime: Bool
@@ -19,11 +20,12 @@ public struct FolderRemote: Sendable {
     (self.folder, self.isForTheTime) = (folder, isForTheTime)
   }
 
+  /// The same of a path.
   public init(path: String) {
     self.init(URL(fileURLWithPath: path, isDirectory: true))
   }
 
-  /// What makes it a remote. It is never written again.
+  /// What makes it a remote. It is never written again, unless it is lost or damaged and somebody asks for that.
   var marker: URL { folder.appendingPathComponent("magicdata.json") }
   var segments: URL { folder.appendingPathComponent("segments", isDirectory: true) }
   var acks: URL { folder.appendingPathComponent("acks", isDirectory: true) }
@@ -38,6 +40,9 @@ public struct FolderRemote: Sendable {
 
   private static let format = 1
   private static let kind = "folder"
+
+  /// Of a magicdata.json that is lost or damaged.
+  private static let remedy = "put it back from a copy, or push once with --anew from a database that has exchanged here"
 
   /// Whether there is a remote.
   package var isThere: Bool { FileManager.default.fileExists(atPath: marker.path) }
@@ -54,7 +59,8 @@ public struct FolderRemote: Sendable {
     try checkIsFolder()
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else {
-      throw DurableFile.isHidden(marker) ?? MagicDataError(.notFound, "there is no folder \(folder.path)")
+      throw DurableFile.isHidden(marker)
+        ?? MagicDataError(.notFound, "there is no folder \(folder.path); push to it first, or check the path")
     }
     if let error = DurableFile.isHidden(marker) { throw error }
     guard isFolder.boolValue, FileManager.default.fileExists(atPath: marker.path) else {
@@ -63,6 +69,7 @@ public struct FolderRemote: Sendable {
         throw MagicDataError(
           .notFound, "\(folder.path) is no remote, but a database; sync that with a folder of its own, and name the folder")
       }
+      guard isFolder.boolValue else { throw isFile(.notFound) }
       throw MagicDataError(.notFound, "\(folder.path) is no remote: it holds no magicdata.json; push to it first")
     }
     let bytes = try DurableFile.read(marker, atMost: 65_536)
@@ -71,7 +78,8 @@ public struct FolderRemote: Sendable {
       read = try JSONDecoder().decode(Marker.self, from: Data(bytes))
     } catch {
       throw MagicDataError(
-        .damaged, "\(marker.path) is damaged: it is no JSON object with format, kind and dataSet", cause: error)
+        .damaged,
+        "\(marker.path) is damaged: it is no JSON object with format, kind and dataSet; \(FolderRemote.remedy)", cause: error)
     }
     guard read.format == FolderRemote.format, read.kind ?? FolderRemote.kind == FolderRemote.kind else {
       throw MagicDataError(
@@ -80,7 +88,9 @@ public struct FolderRemote: Sendable {
       )
     }
     guard read.kind != nil, let dataSet = read.dataSet.flatMap({ Identifier($0) }) else {
-      throw MagicDataError(.damaged, "\(marker.path) is damaged: it lacks its kind, or the 32 digits of its data set")
+      throw MagicDataError(
+        .damaged,
+        "\(marker.path) is damaged: it lacks its kind, or the 32 digits of its data set; \(FolderRemote.remedy)")
     }
     return dataSet
   }
@@ -95,12 +105,15 @@ public struct FolderRemote: Sendable {
       // Somebody has made it while it was looked whether it can be made.
       return try self.dataSet()
     }
+    // Whoever comes second takes what stands.
+    _ = try DurableFile.create(FolderRemote.marker(of: dataSet), at: marker)
+    return try self.dataSet()
+  }
+
+  static func marker(of dataSet: DataSetID) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
-    let content = try encoder.encode(Marker(format: FolderRemote.format, kind: FolderRemote.kind, dataSet: dataSet.description))
-    // Whoever comes second takes what stands.
-    _ = try DurableFile.create([UInt8](content), at: marker)
-    return try self.dataSet()
+    return [UInt8](try encoder.encode(Marker(format: format, kind: kind, dataSet: dataSet.description)))
   }
 
   private func checkIsFolder() throws {
@@ -125,7 +138,7 @@ public struct FolderRemote: Sendable {
     let files = FileManager.default
     var isFolder: ObjCBool = false
     if files.fileExists(atPath: folder.path, isDirectory: &isFolder) {
-      guard isFolder.boolValue else { throw MagicDataError(.exists, "\(folder.path) is a file, and a remote is a folder") }
+      guard isFolder.boolValue else { throw isFile(.exists) }
       try checkIsNoRest(of: dataSet)
       let own = [segments, assets, doubts, acks, checkpoints].map(\.lastPathComponent)
       let content = try listing(of: folder).filter { !$0.hasPrefix(".") && !own.contains($0) }
@@ -142,11 +155,19 @@ public struct FolderRemote: Sendable {
     }
   }
 
+  private func isFile(_ code: MagicDataError.Code) -> MagicDataError {
+    MagicDataError(
+      code,
+      """
+      \(folder.path) is a file, and a remote is a folder; a bundle's name ends in .magicbundle, or it comes through a pipe: \
+      magic-sync pull DB - < FILE
+      """)
+  }
+
   /// Throws if there is a remote but for its marker, which may be on its way: with another one it would be another data set's (F-8).
   func checkIsNoRest(of dataSet: DataSetID?) throws {
-    let placeholder = folder.appendingPathComponent(Placeholder.name(for: marker.lastPathComponent))
     guard
-      try FileManager.default.fileExists(atPath: placeholder.path)
+      try isMarkerAwaited
         || listing(of: segments).contains(where: { SegmentFileName(Placeholder.file(of: $0) ?? $0) != nil })
         || listing(of: checkpoints).contains(where: { CheckpointFile.isName(Placeholder.file(of: $0) ?? $0) })
         || dataSet.map(holdsWhatIsNot) ?? false
@@ -155,8 +176,14 @@ public struct FolderRemote: Sendable {
       .busy,
       """
       \(folder.path) holds what a remote holds, and no magicdata.json, as while a service is still bringing it. Try again when it has come; if it is lost, \
-      put it back from a copy
+      \(FolderRemote.remedy)
       """)
+  }
+
+  /// Whether a service has a placeholder for the marker.
+  var isMarkerAwaited: Bool {
+    let placeholder = folder.appendingPathComponent(Placeholder.name(for: marker.lastPathComponent))
+    return FileManager.default.fileExists(atPath: placeholder.path)
   }
 
   /// Whether there are acknowledgements or contents, and nobody says in these that they are a data set's.

@@ -100,29 +100,44 @@ extension FolderListing {
 
   /// F-7: what the headers say of the transactions at the ends of runs must agree with each other and with the database.
   mutating func checkForks(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID?) throws {
-    try check { try $0.conflict(journal, held, own: own) }
+    try check { try $0.conflicts(journal, held, own: own) }
   }
 
-  /// What was said of one address and is not the same.
-  private struct Conflict {
-    let address: Address
-    let error: MagicDataError
-  }
+  /// What was said of addresses and is not the same, of each once.
+  private struct Conflicts {
+    private(set) var list: [(address: Address, error: MagicDataError)] = []
+    private var addresses: Set<Address> = []
 
-  /// A header alone shows no fork: a file that says so and cannot be read counts no more (F-10).
-  private mutating func check(_ conflict: (FolderListing) throws -> Conflict?) throws {
-    while let found = try conflict(self) {
-      let (replica, sequence) = (found.address.replica, found.address.sequence)
-      var isRead = true
-      for file in runs[replica]?.files ?? [] where file.header.last == sequence || file.header.first - 1 == sequence {
-        if try segmentOrReject(file) == nil { isRead = false }
-      }
-      guard !isRead else { throw found.error }
+    mutating func add(_ address: Address, _ error: @autoclosure () -> MagicDataError) {
+      if addresses.insert(address).inserted { list.append((address, error())) }
     }
   }
 
-  private func conflict(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID?) throws -> Conflict? {
-    var (names, floors) = ([Address: TransactionName](), [ReplicaID: UInt64]())
+  /// Headers alone show no fork: a file that says so and cannot be read counts no more (F-10).
+  private mutating func check(_ conflicts: (FolderListing) throws -> Conflicts) throws {
+    while case let found = try conflicts(self).list, !found.isEmpty {
+      let addresses = Set(found.map(\.address))
+      var (said, unread): ([Address: [File]], Set<SegmentFileName>) = ([:], [])
+      for file in files {
+        for sequence in [file.header.last, file.header.first - 1] {
+          let address = Address(replica: file.name.replica, sequence: sequence)
+          if addresses.contains(address) { said[address, default: []].append(file) }
+        }
+      }
+      for conflict in found {
+        var isRead = true
+        for file in said[conflict.address] ?? [] {
+          if !unread.contains(file.name), try segmentOrReject(file) != nil { continue }
+          unread.insert(file.name)
+          isRead = false
+        }
+        guard !isRead else { throw conflict.error }
+      }
+    }
+  }
+
+  private func conflicts(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID?) throws -> Conflicts {
+    var (names, floors, found) = ([Address: TransactionName](), [ReplicaID: UInt64](), Conflicts())
     for (address, name, isOfFloor) in claims {
       let (replica, sequence) = (address.replica, address.sequence)
       let floor = try floors[replica] ?? journal.floor(of: replica)?.sequence ?? 0
@@ -134,26 +149,25 @@ extension FolderListing {
       // K-20: one of two floors. Below one's own there are no names; whose is the lower one sees whether it is another's.
       if isOfFloor, sequence <= floor { continue }
       if replica == own, sequence > held[replica] {
-        return Conflict(address: address, error: .fork(own: replica, knows: sequence, has: held[replica]))
+        found.add(address, .fork(own: replica, knows: sequence, has: held[replica]))
+        continue
       }
       let known = try names[address] ?? (sequence <= held[replica] ? journal.name(at: sequence, of: replica) : nil)
-      guard known ?? name == name else { return Conflict(address: address, error: .fork(replica, sequence)) }
-      names[address] = name
+      if known ?? name != name { found.add(address, .fork(replica, sequence)) }
+      names[address] = known ?? name
     }
-    return nil
+    return found
   }
 
-  /// What headers of segments and floors of checkpoints say; of checkpoints that are below another what is at their ends does not matter (K-20).
+  /// What headers of segments and floors of checkpoints say.
   private var claims: [(Address, TransactionName, isOfFloor: Bool)] {
     files.map(\.header).flatMap { header in
       let last = (Address(replica: header.replica, sequence: header.last), header.lastName, false)
       return header.first > 1
         ? [last, (Address(replica: header.replica, sequence: header.first - 1), header.previous, false)] : [last]
     }
-      + checkpoints.filter { checkpoint in
-        !checkpoints.contains { $0.covers(checkpoint) }
-      }.flatMap { checkpoint in
-        checkpoint.floor.replicas.compactMap { replica in
+      + highest.flatMap { checkpoint in
+        checkpoint.replicas.compactMap { replica in
           checkpoint.floor[replica].map { (Address(replica: replica, sequence: $0.sequence), $0.name, true) }
         }
       }
@@ -188,23 +202,22 @@ extension FolderListing {
     try checkForks()
   }
 
-  /// F-7 among the files alone.
+  /// F-7 among the files alone. No journal tells what a longer file of another branch has beside the end of a shorter one, so files that overlap are read.
   mutating func checkForks() throws {
     try check { listing in
       let floor = listing.covered
-      var names: [Address: TransactionName] = [:]
+      var (names, found) = ([Address: TransactionName](), Conflicts())
       for (address, name, isOfFloor) in listing.claims {
         let limit = listing.limits[address.replica] ?? .max
         guard address.sequence <= limit else { continue }
         // What a floor at a closing stands for may have another name than what is under the id itself (K-20).
         if !isOfFloor, address.sequence == limit, floor[address.replica] == limit { continue }
         let known = names.updateValue(name, forKey: address)
-        guard known ?? name == name else {
-          return Conflict(address: address, error: .fork(address.replica, address.sequence))
-        }
+        if known ?? name != name { found.add(address, .fork(address.replica, address.sequence)) }
       }
-      return nil
+      return found
     }
+    try checkOverlaps()
   }
 
   private struct Address: Hashable {
@@ -225,7 +238,7 @@ extension MagicDataError {
       .fork,
       """
       there are two transactions \(sequence) of replica \(replica): its database is in use as two, as a copy or from a \
-      backup. Nothing was changed. A sync of one that holds some of them tells the two apart, and loses nothing; where that says this too, stop using one of the two, and clone \
+      backup, or one of the two is damaged: `magic-sync verify` tells of each. Nothing was changed. A sync of one that holds some of them tells the two apart, and loses nothing; where that says this too, stop using one of the two, and clone \
       the remote into a new database in its place
       """, cause: Fork(replica: replica, shared: shared))
   }

@@ -5,6 +5,7 @@ internal import MagicJournal
 extension MagicHistory {
   /// An object as it was at a moment.
   public struct Object: Sendable, Equatable {
+    /// The name of its type.
     public let type: String
     /// As ``Entry/object`` has it.
     public let object: String
@@ -21,10 +22,12 @@ extension MagicHistory {
 
   /// What became of an object between two states.
   public struct Difference: Sendable, Equatable {
+    /// Whether it is in the second state alone, in both, or in the first alone.
     public enum Kind: String, Sendable {
       case added, changed, removed
     }
 
+    /// A property that is not the same in both.
     public struct Field: Sendable, Equatable {
       /// `#` for an automatic number.
       public let name: String
@@ -32,7 +35,9 @@ extension MagicHistory {
       public let before, after: String?
     }
 
+    /// What became of it.
     public let kind: Kind
+    /// The name of its type.
     public let type: String
     /// As ``Entry/object`` has it.
     public let object: String

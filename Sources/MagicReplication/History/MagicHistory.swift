@@ -33,8 +33,9 @@ public struct MagicHistory: Sendable {
 
   /// Which entries are meant.
   public struct Selection: Sendable {
-    /// The first and the last moment.
+    /// Only what was written then or later.
     public var since: MagicMoment?
+    /// Only what was written then or before.
     public var until: MagicMoment?
     /// How the ids of replicas begin; none stands for all.
     public var replicas: [String] = []
@@ -47,6 +48,7 @@ public struct MagicHistory: Sendable {
     /// Only the last so many.
     public var limit: Int?
 
+    /// All entries.
     public init() {}
 
     var log: LogSelection {
@@ -78,16 +80,21 @@ public struct MagicHistory: Sendable {
 
   /// What a transaction did to one object.
   public struct Entry: Sendable, Equatable {
+    /// A property, and what it was set to.
     public struct Field: Sendable, Equatable {
+      /// The property's name.
       public let name: String
       /// As JSON.
       public let value: String
     }
 
+    /// Who wrote it, and when.
     public let author: MagicObjectHistory.Author
+    /// The name of the object's type.
     public let type: String
     /// The primary value; of an object without one, or with an automatic number, its birth: 32 hexadecimal digits.
     public let object: String
+    /// What was done to the object.
     public let operation: Operation
     /// What was set.
     public let fields: [Field]
@@ -178,7 +185,7 @@ private final class ExportFile: @unchecked Sendable {
   init(_ file: URL) throws {
     let place = file.linked
     self.file = place
-    writer = try PieceWriter(beside: place, permissions: BundleFile.permissions(of: place))
+    writer = try PieceWriter(beside: place, permissions: DurableFile.permissions(of: place))
   }
 
   func append(_ line: [UInt8]) throws {

@@ -5,6 +5,7 @@ package import MagicJournal
 public struct MagicJournalStatistics: Sendable {
   /// What several entries come to.
   public struct Share: Sendable, Equatable {
+    /// How many they are.
     public internal(set) var entries = 0
     /// Those of them that remove.
     public internal(set) var removes = 0
@@ -15,13 +16,17 @@ public struct MagicJournalStatistics: Sendable {
   /// Values that a later write has taken the place of, or whose object was removed: what only history needs. A compaction gives them up once every replica has acknowledged all that the
   /// journal holds, and those of removed objects a step later (Protocol/checkpoint.md, K-5, K-23).
   public struct Compaction: Sendable, Equatable {
+    /// How many they are.
     public let values: Int
+    /// What they take before compression.
     public let bytes: Int
     /// Whether a part of the objects was looked at, and the rest taken to be like it.
     public let isEstimate: Bool
   }
 
+  /// How many the journal has.
   public internal(set) var transactions = 0
+  /// Of all types and replicas.
   public internal(set) var total = Share()
   /// By the types' names; those that are equal to Swift's `String` are counted as one.
   public internal(set) var types: [String: Share] = [:]
@@ -29,11 +34,13 @@ public struct MagicJournalStatistics: Sendable {
   public internal(set) var replicas: [String: Share] = [:]
   /// By days of UTC, as `2026-01-31`, and replicas.
   public internal(set) var days: [String: [String: Int]] = [:]
-  /// By the clocks of those who wrote them; `nil` for an empty journal.
+  /// When the oldest transaction was written, by its writer's clock; `nil` for an empty journal.
   public internal(set) var first: Date?
+  /// When the newest was, by its writer's clock; `nil` for an empty journal.
   public internal(set) var last: Date?
   /// What the source takes where it is kept.
   public internal(set) var storedBytes = 0
+  /// What a compaction would free.
   public internal(set) var compaction = Compaction(values: 0, bytes: 0, isEstimate: false)
   /// What could not be read.
   public internal(set) var report = MagicReadReport()

@@ -6,6 +6,7 @@ internal import MagicJournal
 public struct MagicObjectHistory: Sendable {
   /// A write of one value, or, without a property, the removal of the object.
   public struct Change: Sendable, Equatable {
+    /// What became of a write.
     public enum Outcome: String, Sendable {
       /// It is what the object holds: of a set or a dictionary also that an element was taken out.
       case current
@@ -19,14 +20,17 @@ public struct MagicObjectHistory: Sendable {
       case void
     }
 
+    /// Who wrote it, and when.
     public let author: Author
     /// `nil` for the object as a whole.
     public let property: String?
     /// As JSON; of a set or a dictionary one element. `nil` for a removal.
     public let value: String?
+    /// What became of it.
     public let outcome: Outcome
-    /// Who wrote what took its place, and what that is.
+    /// Who wrote what took its place; `nil` if nothing did.
     public let successor: Author?
+    /// What took its place, as `value` has it.
     public let successorValue: String?
   }
 
@@ -42,12 +46,15 @@ public struct MagicObjectHistory: Sendable {
 
   /// A value that an object shows, and who wrote it last.
   public struct Blame: Sendable, Equatable {
+    /// The property's name.
     public let property: String
     /// As JSON; of a set or a dictionary one element.
     public let value: String
+    /// Who wrote it, and when.
     public let author: Author
   }
 
+  /// The name of the object's type.
   public let type: String
   /// The primary value; of an object without one, or with an automatic number, its birth: 32 hexadecimal digits.
   public let object: String

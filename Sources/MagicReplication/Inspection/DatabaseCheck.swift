@@ -3,15 +3,19 @@ internal import MagicJournal
 
 /// Whether a database's tables are what its journal folds to, and its assets what rows name.
 public struct DatabaseCheck: Sendable {
+  /// How many there are.
   public private(set) var objects = 0
+  /// How many entries of the journal objects lead to.
   public private(set) var entries = 0
   /// Of what the journal folds to: that of every whole replica with equal journals.
   public private(set) var digest = ""
   /// What does not fit, the first hundred.
   public private(set) var faults: [String] = []
-  /// Names in rows for which there is no file, files that do not hold what their names say, and files that nothing names.
+  /// Names in rows for which there is no file.
   public var missingAssets: [String] { assets.missing }
+  /// Files that do not hold what their names say.
   public var damagedAssets: [String] { assets.damaged }
+  /// Files that nothing names.
   public var orphanAssets: [String] { assets.orphans }
   package private(set) var assets = AssetCheck()
   /// What the journal says of numbers, by type.

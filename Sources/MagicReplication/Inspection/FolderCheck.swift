@@ -33,7 +33,10 @@ package struct FolderCheck: Sendable {
   private mutating func read(_ remote: FolderRemote, _ magic: MagicData?) throws -> Bool {
     let dataSet = try remote.dataSet()
     var listing = try FolderListing(limited: remote, dataSet)
+    // What was gone then has been looked for again.
+    listing.hasVanished = false
     if let error = listing.unheard { damaged.append(error.message) } else { try listing.checkForks() }
+    guard !listing.hasVanished else { return false }
     damaged += listing.rejected.map(\.error.message)
     for file in listing.files {
       try Task.checkCancellation()

@@ -73,30 +73,48 @@ extension MagicData {
     try await store.read { db in
       let (journal, members) = (try JournalReader(db), try Members(db))
       let held = try journal.frontier()
+      let ends = HeldEnds(held)
       return try Set(held.replicas + members.all.keys + [members.own]).sorted().map { replica in
         let name = try journal.name(at: held[replica], of: replica)
         return .init(
-          replica: replica, members, held: held, there: 0, reach: 0, known: 0, lastSeen: name.map { $0.stamp.inLog },
+          replica: replica, members, held: ends, there: 0, reach: 0, known: 0, lastSeen: name.map { $0.stamp.inLog },
           parkedMilliseconds: nil)
       }
     }
   }
 }
 
+/// What is held, to compare what each peer has acknowledged with.
+private struct HeldEnds {
+  let frontier: Frontier
+  private let total: UInt64
+
+  init(_ frontier: Frontier) {
+    self.frontier = frontier
+    total = frontier.replicas.map { frontier[$0] }.clampedSum
+  }
+
+  /// How many of the transactions somebody lacks. The time grows with what he says, and not with what is held.
+  func lacking(in said: Frontier) -> UInt64 {
+    guard total < .max else { return frontier.replicas.map { frontier[$0] - min(frontier[$0], said[$0]) }.clampedSum }
+    return said.replicas.reduce(total) { $0 - min(frontier[$1], said[$1]) }
+  }
+}
+
 extension ReplicationStatus.Peer {
   fileprivate init(
-    replica: ReplicaID, _ members: Members, held: Frontier, there: UInt64, reach: UInt64, known: UInt64,
+    replica: ReplicaID, _ members: Members, held: HeldEnds, there: UInt64, reach: UInt64, known: UInt64,
     lastSeen: String?, parkedMilliseconds: Int64?
   ) {
     let member = members.all[replica]
     let said = member?.acknowledged?.frontier.frontier ?? Frontier()
     self.init(
-      replica: replica.description, isOwn: replica == members.own, here: held[replica], there: there,
+      replica: replica.description, isOwn: replica == members.own, here: held.frontier[replica], there: there,
       reach: reach, known: known, lastSeen: lastSeen, parkedMilliseconds: parkedMilliseconds,
       acknowledged: (member?.acknowledged?.time).map { Date(timeIntervalSince1970: TimeInterval($0) / 1_000).inLog },
-      unacknowledged: replica == members.own ? 0 : held.replicas.map { held[$0] - min(held[$0], said[$0]) }.clampedSum,
+      unacknowledged: replica == members.own ? 0 : held.lacking(in: said),
       isExpired: member?.isExpired ?? false,
-      isBeyondMemory: replica != members.own && member?.isExpired != true && members.isBeyondMemory(replica, held))
+      isBeyondMemory: replica != members.own && member?.isExpired != true && members.isBeyondMemory(replica, held.frontier))
   }
 }
 
@@ -113,7 +131,7 @@ extension ReplicationStatus {
     (checkpoints, checkpointBytes) = (0, 0)
     unusable = []
     skewMilliseconds = there.parts.filter { $0.held.last > 0 }.map { $0.held.name.stamp.milliseconds - now }.max()
-    let known = members.known
+    let (known, ends) = (members.known, HeldEnds(held))
     peers = try Set(held.replicas + parts.keys + members.all.keys + [state.replica]).sorted().map { replica in
       let part = parts[replica]
       let (last, own) = (part?.held.name.stamp, try journal.name(at: held[replica], of: replica)?.stamp)
@@ -122,7 +140,7 @@ extension ReplicationStatus {
       let beyond = min(part?.held.last ?? 0, limit)
       let isParked = held[replica] < beyond && (last?.milliseconds ?? 0) > latest
       return Peer(
-        replica: replica, members, held: held, there: beyond,
+        replica: replica, members, held: ends, there: beyond,
         // How far what cannot be read there goes is not told.
         reach: min(max(part?.beyond.last?.upperBound ?? beyond, part?.hasUnread == true ? beyond + 1 : 0), limit),
         known: known[replica],
@@ -144,14 +162,14 @@ extension ReplicationStatus {
     inBranches = try listing.foreign(snapshot.journal, snapshot.branches).count
     skewMilliseconds = listing.files.map { $0.header.lastName.stamp.milliseconds - now }.max()
     let unread = listing.rejected.map(\.name.replica)
-    let known = members.known
+    let (known, ends) = (members.known, HeldEnds(held))
     peers = try Set(held.replicas + listing.allReplicas + unread + members.all.keys + [members.own]).sorted().map { replica in
       let files = listing.runs[replica]?.files ?? []
       let last = files.map(\.header.lastName.stamp).max()
       let own = try snapshot.journal.name(at: held[replica], of: replica)?.stamp
       let isParked = held[replica] < there[replica] && (last?.milliseconds ?? 0) > latest
       return Peer(
-        replica: replica, members, held: held, there: there[replica],
+        replica: replica, members, held: ends, there: there[replica],
         reach: min(max(there[replica], listing.reach(of: replica)), max(listing.limits[replica] ?? .max, held[replica])),
         known: known[replica],
         lastSeen: [last, own].compactMap { $0 }.max()?.inLog,

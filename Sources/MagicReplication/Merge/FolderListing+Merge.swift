@@ -57,7 +57,7 @@ extension FolderListing {
     var isLacking: Bool
     repeat {
       let count = rejected.count
-      try mergeCheckpoints(&merger, &taken, &report, meter, db)
+      try mergeCheckpoints(&merger, &taken, beside: beside, &report, meter, db)
       for replica in replicas { try mergeSegments(of: replica, &merger, &ahead, &report, meter) }
       // What a damaged file would have led to, a checkpoint may stand for.
       isLacking = rejected.count > count
@@ -88,8 +88,8 @@ extension FolderListing {
 
   /// Those that it takes to go on from what is held (K-16, K-20).
   private mutating func mergeCheckpoints(
-    _ merger: inout Merger, _ taken: inout [TakenCheckpoint], _ report: inout PullReport, _ meter: ProgressMeter,
-    _ db: Connection
+    _ merger: inout Merger, _ taken: inout [TakenCheckpoint], beside: NamedFrontier, _ report: inout PullReport,
+    _ meter: ProgressMeter, _ db: Connection
   ) throws {
     // One that has to wait holds up no other.
     var waiting: Set<URL> = []
@@ -98,6 +98,7 @@ extension FolderListing {
         waiting.insert(checkpoint.url)
         continue
       }
+      guard try hasRoom(for: checkpoint, besides: taken, beside: beside, db) else { continue }
       guard try isWhole(checkpoint, latest: merger.latest) else { continue }
       let (first, held) = (merger.nextRow, merger.held)
       report.inflatedBytes += checkpoint.bytes
@@ -144,6 +145,40 @@ extension FolderListing {
     }
   }
 
+  /// Whether a floor has room for what a checkpoint stands for, beside what is taken already (K-11); if not, it is rejected: no checkpoint would take that floor, so
+  /// nobody would ever get it from here.
+  private mutating func hasRoom(
+    for checkpoint: CheckpointFile, besides taken: [TakenCheckpoint], beside: NamedFrontier, _ db: Connection
+  ) throws -> Bool {
+    let (held, floors) = (try JournalIndex(db).floor(), taken.map(\.file.floor) + [checkpoint.floor])
+    // An end may have another one beside it.
+    guard held.count + beside.count + 2 * floors.reduce(0, { $0 + $1.count }) > Limits.floorReplicas else { return true }
+    let raised = FolderListing.raised(held, to: floors, beside: beside)
+    var floor = held
+    for other in [raised.floor, raised.beside] { floor.raise(to: other) }
+    guard floor.count > Limits.floorReplicas else { return true }
+    reject(
+      checkpoint,
+      MagicDataError(
+        .tooLarge,
+        """
+        \(checkpoint.url.path): with it history would be given up of \(floor.count) replicas, and a checkpoint takes \(Limits.floorReplicas). Nothing of it was taken
+        """))
+    return false
+  }
+
+  /// What floors come to together, and the ends for what is kept beside that (K-20).
+  private static func raised(
+    _ held: NamedFrontier, to floors: [NamedFrontier], beside: NamedFrontier
+  ) -> (floor: NamedFrontier, beside: NamedFrontier) {
+    var (floor, beside) = (NamedFrontier(), beside)
+    for taken in floors {
+      for other in [floor, held] { beside.raise(to: taken.beside(other)) }
+      floor.raise(to: taken)
+    }
+    return (floor, beside)
+  }
+
   /// What is next of the replicas that come after one.
   private func following(_ replica: ReplicaID, _ held: Frontier) -> File? {
     replicas.lazy.filter { $0 > replica }.compactMap { next(after: held[$0], of: $0) }.first
@@ -154,14 +189,10 @@ extension FolderListing {
     _ taken: [TakenCheckpoint], beside: NamedFrontier, before: (held: Frontier, mark: Int64), own: ReplicaID, _ db: Connection
   ) throws {
     guard !taken.isEmpty else { return }
-    let held = try JournalIndex(db).floor()
-    var (floor, beside) = (NamedFrontier(), beside)
-    for checkpoint in taken {
-      for other in [floor, held] { beside.raise(to: checkpoint.file.floor.beside(other)) }
-      floor.raise(to: checkpoint.file.floor)
-    }
-    try CheckpointCover(taken, db, before: before, own: own, beside: beside).check()
-    floor.raise(to: beside)
+    let raised = FolderListing.raised(try JournalIndex(db).floor(), to: taken.map(\.file.floor), beside: beside)
+    try CheckpointCover(taken, db, before: before, own: own, beside: raised.beside).check()
+    var floor = raised.floor
+    floor.raise(to: raised.beside)
     var compaction = try JournalCompaction(db, to: floor)
     // Of a database that held nothing there is nothing to give up, but for segments that were merged before it.
     if taken.count == 1, taken[0].rows.lowerBound == 1 {
@@ -170,7 +201,7 @@ extension FolderListing {
       try compaction.run(Task.checkCancellation)
     }
     // Nobody writes under their ids (K-8).
-    for replica in beside.replicas { try MemberReplica.expire(replica, db) }
+    for replica in raised.beside.replicas { try MemberReplica.expire(replica, db) }
   }
 
   /// K-20.
@@ -194,7 +225,7 @@ extension FolderListing {
   /// A file that turns out to be damaged counts no more (F-9).
   mutating func segmentOrReject(_ file: File) throws -> Segment? { try orReject(file) { try FolderListing.segment($0) } }
 
-  private mutating func orReject<Content>(_ file: File, _ read: (File) throws -> Content) throws -> Content? {
+  mutating func orReject<Content>(_ file: File, _ read: (File) throws -> Content) throws -> Content? {
     do {
       return try read(file)
     } catch let error as MagicDataError {

@@ -5,33 +5,37 @@ internal import MagicJournal
 struct Merger {
   let db: Connection
   private var schema: StoredSchema
-  private var writer: JournalWriter
+  var writer: JournalWriter
   /// Beyond it a stamp is held back (C-5). Fixed at the start, or a row of stamps could creep on without bound.
   let latest: Int64
   /// The highest time beyond it that was not held back, since its replica is accepted.
-  private var acceptedTime: Int64 = 0
+  var acceptedTime: Int64 = 0
   /// How the ids of replicas begin of which no stamp is held back.
-  private let accepted: [String]
-  private var clock: Stamp
-  private let own: ReplicaID
+  let accepted: [String]
+  var clock: Stamp
+  let own: ReplicaID
   /// Before the merge: of the journal.
   let mark: Int64
   /// From this row on, what this replica wrote is not in the remote.
-  private let unsent: Int64
+  let unsent: Int64
   /// Objects of which a write of this replica lost that the remote did not have.
   private var contested: [Int: [ObjectKey: ObjectPlace]] = [:]
   /// Entries of which it was told that they lost, in the order of their places.
-  private var told: [EntryPlace] = []
+  var told: [EntryPlace] = []
   /// Objects for which order matters. Each is folded once, at the end, however many of its entries come.
   private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
   var reader: JournalReader
-  private var late = LateEntries()
+  var late = LateEntries()
   /// Of an update that loses, the values that another write took the place of.
-  private var differing: [LatestEntry.Difference] = []
+  var differing: [LatestEntry.Difference] = []
   /// By type.
-  private var kinds: [Kind]
+  var kinds: [Kind]
 
   var held: Frontier
+  /// What was held before the merge.
+  private let before: Frontier
+  /// The stamps that it ends with, once a checkpoint comes: that brings what was held as well.
+  private(set) var known: [ReplicaID: Stamp] = [:]
   /// Of the journal, for what is merged next.
   var nextRow: Int64 { writer.next.row }
   /// Of closed ids the last sequences (J-33).
@@ -41,19 +45,19 @@ struct Merger {
   /// Replicas whose clocks are too far ahead, with the first stamp that waits.
   var heldBack: [ReplicaID: Stamp] { ahead.merging(floorsAhead) { first, _ in first } }
   /// Of these, of whom a transaction waits: and so does what follows it.
-  private(set) var ahead: [ReplicaID: Stamp] = [:]
+  var ahead: [ReplicaID: Stamp] = [:]
   /// Of whom checkpoints wait. What comes before the first transaction that is ahead need not wait for them.
-  private var floorsAhead: [ReplicaID: Stamp] = [:]
+  var floorsAhead: [ReplicaID: Stamp] = [:]
 
-  private(set) var conflicts: ToldConflicts
+  var conflicts: ToldConflicts
 
   /// What is void of objects that are alive, by purges alone, and is held here (K-24).
   private(set) var restored: [ObjectPurge] = []
 
   /// The ends of checkpoints that were merged, where nothing was held.
-  private var raised: [ReplicaID: NamedFrontier.End] = [:]
+  var raised: [ReplicaID: NamedFrontier.End] = [:]
   /// What waits behind such an end, since it goes on from another transaction.
-  private(set) var beside: [ReplicaID: ClosedRange<UInt64>] = [:]
+  var beside: [ReplicaID: ClosedRange<UInt64>] = [:]
 
   /// To accept all: each id begins so.
   static let everyone: Set<String> = [""]
@@ -81,6 +85,7 @@ struct Merger {
     schema = reader.schema
     kinds = Array(repeating: Kind(), count: schema.types.count)
     held = try reader.frontier()
+    before = held
     let state = try DatabaseState(db)
     writer = JournalWriter(state)
     clock = state.lastStamp
@@ -112,63 +117,16 @@ struct Merger {
     }
   }
 
-  /// J-3: where a segment begins within what is held, the last of that is the same transaction in both.
-  private func checkFork(_ segment: EncodedSegment) throws {
-    let (replica, last) = (segment.header.replica, held[segment.header.replica])
-    guard last >= segment.header.first, last <= segment.header.last,
-      case let transaction = segment.transactions[Int(last - segment.header.first)],
-      let name = try reader.name(at: last, of: replica)
-    else { return }
-    guard transaction.head.name == name else { throw MagicDataError.fork(replica, last) }
-  }
-
-  /// Whether no stamp of a checkpoint is held back (C-5).
-  mutating func mayTake(_ checkpoint: CheckpointHeader) -> Bool {
-    guard checkpoint.highest.milliseconds > latest else { return true }
-    var mayTake = !accepted.isEmpty
-    for replica in checkpoint.floor.replicas {
-      guard let end = checkpoint.floor[replica], end.sequence > held[replica] else { continue }
-      guard end.name.stamp.milliseconds > latest, !accepts(end.name.stamp, of: replica) else { continue }
-      (floorsAhead[replica], mayTake) = (end.name.stamp, false)
-    }
-    return mayTake
-  }
-
-  private mutating func accepts(_ stamp: Stamp, of replica: ReplicaID) -> Bool {
-    guard !accepted.isEmpty, accepted.contains(where: { replica.description.hasPrefix($0) }),
-      stamp.milliseconds <= AcceptedTime.last
-    else { return false }
-    acceptedTime = max(acceptedTime, stamp.milliseconds)
-    return true
-  }
-
   /// Merges kept entries. They rise by their stamps, as the entries of one object do, so mostly each wins as a whole.
   mutating func merge(kept part: CheckpointPart, _ merged: (Int) throws -> Void) throws {
     let learnt = try learn(part.schema)
+    if known.isEmpty {
+      for replica in before.replicas { known[replica] = try reader.name(at: before[replica], of: replica)?.stamp }
+    }
     for transaction in part.transactions {
       try merge(transaction, learnt)
       try merged(transaction.entries.count)
     }
-  }
-
-  /// A checkpoint was merged. Of what its floor ends with nothing may be kept, and what is written here comes after it all the same (K-13).
-  mutating func raise(to floor: NamedFrontier) {
-    for replica in floor.replicas {
-      guard let end = floor[replica], end.sequence > held[replica] else { continue }
-      held[replica] = end.sequence
-      raised[replica] = end
-      clock = max(clock, end.name.stamp)
-    }
-  }
-
-  /// Whether a segment has another transaction than a checkpoint that was merged has at its end. The database does not know that by name yet: with the next merge it does,
-  /// and finds the fork (J-3).
-  mutating func isBeside(_ segment: EncodedSegment) -> Bool {
-    let (replica, first) = (segment.header.replica, segment.header.first)
-    guard let end = raised[replica], first <= end.sequence, end.sequence <= segment.header.last else { return false }
-    guard segment.transactions[Int(end.sequence - first)].head.name != end.name else { return false }
-    beside[replica] = end.sequence + 1...max(end.sequence + 1, segment.header.last)
-    return true
   }
 
   /// Makes room for what a schema speaks of.
@@ -192,15 +150,6 @@ struct Merger {
   mutating func take(_ transaction: Transaction, _ learnt: [LearntType]) throws -> Bool {
     guard !holdsBack(transaction) else { return false }
     try merge(transaction, learnt)
-    return true
-  }
-
-  /// Whether a transaction has to wait for its time, as all that follow one of its replica that has to (C-5).
-  mutating func holdsBack(_ transaction: Transaction) -> Bool {
-    if ahead[transaction.replica] != nil { return true }
-    let stamp = transaction.name.stamp
-    guard stamp.milliseconds > latest, !accepts(stamp, of: transaction.replica) else { return false }
-    ahead[transaction.replica] = stamp
     return true
   }
 
@@ -334,48 +283,6 @@ struct Merger {
     return true
   }
 
-  /// Takes an update into the journal that changes nothing, since a later one of the object sets all that it sets; `false` if it is not such a one. That spares
-  /// the fold.
-  private mutating func isBeaten(
-    _ entry: EncodedEntry, _ type: LearntType, _ version: Version, _ place: ObjectPlace, _ table: ObjectTable
-  ) throws -> Bool {
-    // What follows one that loses mostly loses too, and then the stamp alone tells nothing that the entry does not.
-    guard !entry.hasElements,
-      try kinds[type.id].isLosing || version.stamp < reader.highestStamp(from: place.last),
-      let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, latest.head.operation.isLife,
-      // Behind others, each of many would pass all that came before it: they are folded at once.
-      latest.place == place.last,
-      // A place that was changed by SQL may lead to another object.
-      latest.head.type == type.id, latest.head.zIndex == place.zIndex
-    else { return false }
-    let setsAll = try reader.reading { () throws(JournalError) in
-      try latest.setsAll(of: entry, as: type, fields: table.type.columns.count, differing: &differing)
-    }
-    guard setsAll else { return false }
-    let end: EntryPlace
-    if latest.place.isLatest, latest.isInSmallRow {
-      end = try writer.append(late: entry, as: type, zIndex: place.zIndex, previous: late.previous(of: latest), db)
-      try late.put(end, behind: latest, reader)
-    } else {
-      end = try writer.append(late: entry, as: type, zIndex: place.zIndex, previous: place.last, db)
-      try table.setLast(entry.objectKey, ObjectPlace(zIndex: place.zIndex, last: end))
-    }
-    guard latest.place.row <= mark, !differing.isEmpty, version.root != latest.root else { return true }
-    told.append(end)
-    let heard = differing.prefix(conflicts.left)
-    conflicts.pass(differing.count - heard.count)
-    let object = ObjectConflicts(entry.objectKey, of: table.type.schema)
-    for difference in heard {
-      let won = try reader.reading { () throws(JournalError) in try latest.value(of: difference) }
-      let field = type.fields[entry.field(at: difference.index)]
-      conflicts.add(
-        object, ObjectConflicts.Place(slot: object.type.slots[field], element: []),
-        ObjectConflicts.Write(version: version, place: end, value: entry.madeValue(at: difference.index)),
-        ObjectConflicts.Write(version: Version(stamp: latest.stamp, root: latest.root), place: latest.place, value: won))
-    }
-    return true
-  }
-
   /// What an entry says of numbers (M-16).
   ///
   /// - Parameter place: the object's, if it is known.
@@ -424,33 +331,5 @@ struct Merger {
     try table.replace(key, state.row, claim: state.claim, place)
     guard let base = state.base else { return }
     restored += state.purged(of: schema).map { ObjectPurge(type: table.type.id, key: key, base: base, $0) }
-  }
-
-  /// Shows an object's entries, one at a time in memory. Those that were held and those that came may be in conflict, which is told.
-  private mutating func forEachEntry(
-    of key: ObjectKey, _ place: ObjectPlace, _ type: TypeSchema, _ body: (Version, Entry) -> Void
-  ) throws {
-    var sides = ConflictSides(type, after: mark)
-    try reader.forEachEntry(from: place.last) { stamp, root, place, entry in
-      let version = Version(stamp: stamp, root: root)
-      sides.add(entry, version, at: place)
-      body(version, entry)
-    }
-    guard sides.areTwo else { return }
-    let (object, first) = (ObjectConflicts(key, of: type), conflicts.list.count)
-    if let (lost, won) = sides.whole, isNews(lost) { return conflicts.add(object, nil, lost, won) }
-    for (place, lost, won) in sides.overtaken where isNews(lost) { conflicts.add(object, place, lost, won) }
-    guard sides.haveLate else { return }
-    try reader.forEachEntry(from: place.last) { stamp, root, place, entry in
-      for (place, lost, won) in sides.late(entry, Version(stamp: stamp, root: root), at: place) where isNews(lost) {
-        conflicts.add(object, place, lost, won)
-      }
-    }
-    conflicts.sort(from: first)
-  }
-
-  /// Whether nobody was told that a write lost, and who wrote what it lost to cannot have known it.
-  private func isNews(_ lost: ObjectConflicts.Write) -> Bool {
-    lost.place.row > mark ? !told.has(lost.place) : lost.version.root == own && lost.place.row >= unsent
   }
 }

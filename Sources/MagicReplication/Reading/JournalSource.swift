@@ -1,6 +1,6 @@
 package import Foundation
 package import MagicData
-internal import MagicJournal
+package import MagicJournal
 
 /// Anything that a journal can be read from.
 package enum JournalSource: Sendable {
@@ -95,6 +95,23 @@ package enum JournalSource: Sendable {
     case .folder(let remote):
       try FolderListing(remote, dataSet: remote.dataSet()).bytes
     }
+  }
+}
+
+extension JournalSource {
+  /// All transactions, the oldest first, with the schema that their entries speak of.
+  ///
+  /// - Returns: what could not be read.
+  @discardableResult
+  package func forEachTransaction(
+    _ body: @Sendable @escaping (Transaction, Schema) throws -> Void
+  ) async throws -> MagicReadReport {
+    try await OpenJournal.read([self]) { journal, checkCancelled in
+      try journal.forEachTransaction(JournalWindow()) { transaction, schema in
+        try checkCancelled()
+        try body(transaction, schema.schema)
+      }
+    }.1
   }
 }
 

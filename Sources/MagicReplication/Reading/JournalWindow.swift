@@ -28,7 +28,7 @@ package struct JournalWindow: Sendable {
   var isAll: Bool { since == nil && until == nil && last == nil }
 
   package func has(_ id: ReplicaID) -> Bool {
-    replicas.isEmpty || replicas.contains { id.description.hasPrefix($0) }
+    replicas.isEmpty || replicas.contains { id.begins(with: $0) }
   }
 
   func has(_ name: TransactionName, _ root: ReplicaID) -> Bool {

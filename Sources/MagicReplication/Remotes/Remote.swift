@@ -86,6 +86,8 @@ package struct Arrivals: Sendable {
   var temporaryPath: String? { spool.map { $0.folder.folder.path } }
   /// What the remote is known to hold apart from the files in the folder.
   package let held: Frontier
+  /// Up to which time stamps are accepted there (C-5), if it has told; a folder says so by its files.
+  let acceptedTime: Int64
   /// Files that the remote could not read.
   package let unread: [UnreadFile]
   /// What it has only beyond a hole.
@@ -107,6 +109,7 @@ package struct Arrivals: Sendable {
   /// Segments that who sent them holds up to a frontier.
   init(_ folder: FolderRemote, held: Frontier, replicasAtMost: Int) {
     (self.folder, spool, self.held, unread, gaps, interruption) = (folder, nil, held, [], [], nil)
+    acceptedTime = 0
     self.replicasAtMost = replicasAtMost
   }
 
@@ -117,6 +120,7 @@ package struct Arrivals: Sendable {
     self.spool = spool
     held = there?.frontier ?? Frontier()
     gaps = there?.gaps ?? []
+    acceptedTime = there?.acceptedTime ?? 0
     self.unread = unread
     self.interruption = interruption
     replicasAtMost = nil

@@ -13,7 +13,7 @@ extension MagicData {
     let (sources, scratch, damaged) = try await MagicData.unpacked(sources, hasContents: plan.fetchesAssets)
     defer { withExtendedLifetime(scratch) {} }
     let (store, now) = (store, store.surroundings.milliseconds())
-    var (report, read) = try await OpenJournal.read(sources) { journal, checkCancelled in
+    var (report, read) = try await OpenJournal.read(sources, isSentOn: !plan.isForShow) { journal, checkCancelled in
       try store.writeInTurnBlocking { db in
         guard try DatabaseState(db).lastRow == 0 else { throw MagicDataError(.exists, "the database holds a journal already") }
         let merger = try Merger(
@@ -137,14 +137,14 @@ private struct Rebuilder {
     while let (transaction, schema) = try reading.next() {
       try checkCancelled()
       if let through = plan.through, transaction.version > through { break }
-      guard let wanted = part(transaction, schema) else { continue }
+      guard let wanted = part(transaction, schema), let types = try learn(schema, for: wanted) else { continue }
       if shuffled == nil {
-        try merge(wanted, schema)
-      } else if let (transaction, schema) = shuffled?.exchange(wanted, schema) {
-        try merge(transaction, schema)
+        try merge(wanted, types)
+      } else if let (transaction, types) = shuffled?.exchange(wanted, types) {
+        try merge(transaction, types)
       }
     }
-    while let (transaction, schema) = shuffled?.take() { try merge(transaction, schema) }
+    while let (transaction, types) = shuffled?.take() { try merge(transaction, types) }
     try merger.finish()
   }
 
@@ -171,28 +171,30 @@ private struct Rebuilder {
     return part
   }
 
-  private mutating func merge(_ transaction: Transaction, _ schema: SourceSchema) throws {
-    var types: [LearntType]
-    if let known = learnt[ObjectIdentifier(schema)] {
-      types = known.types
-    } else {
-      if learnt.count >= Rebuilder.maxSchemas { learnt = [:] }
-      do {
-        let (part, kept) = self.types.part(of: schema.schema)
-        // Nothing is asked of the others.
-        types = Array(repeating: LearntType(id: 0, fields: []), count: schema.schema.types.count)
-        for (index, type) in zip(kept, try merger.learn(part)) { types[index] = type }
-      } catch let error as MagicDataError where error.code == .tooLarge && transaction.sequence > 0 && shuffled == nil {
-        // As with a pull, what others wrote is taken all the same (J-15, F-10). Of what is shuffled something later may be there already.
-        stopped.insert(transaction.replica)
-        unread.append(
-          UnreadFile(
-            path: "transaction \(transaction.sequence) of replica \(transaction.replica)", code: error.code,
-            message: "\(error.message); it and what its replica wrote later was left out"))
-        return
-      }
-      learnt[ObjectIdentifier(schema)] = (schema, types)
+  /// Makes room for what a transaction speaks of, in the journal's order also where another one is merged: nothing later of its replica is there if there is none.
+  ///
+  /// - Returns: `nil` if a database does not take that (J-15). As with a pull, what others wrote is taken all the same (H-21, F-10).
+  private mutating func learn(_ schema: SourceSchema, for transaction: Transaction) throws -> [LearntType]? {
+    if let known = learnt[ObjectIdentifier(schema)] { return known.types }
+    if learnt.count >= Rebuilder.maxSchemas { learnt = [:] }
+    let (part, kept) = types.part(of: schema.schema)
+    // Nothing is asked of the others.
+    var learntTypes = Array(repeating: LearntType(id: 0, fields: []), count: schema.schema.types.count)
+    do {
+      for (index, type) in zip(kept, try merger.learn(part)) { learntTypes[index] = type }
+    } catch let error as MagicDataError where error.code == .tooLarge && transaction.sequence > 0 {
+      stopped.insert(transaction.replica)
+      unread.append(
+        UnreadFile(
+          path: "transaction \(transaction.sequence) of replica \(transaction.replica)", code: error.code,
+          message: "\(error.message); it and what its replica wrote later was left out"))
+      return nil
     }
+    learnt[ObjectIdentifier(schema)] = (schema, learntTypes)
+    return learntTypes
+  }
+
+  private mutating func merge(_ transaction: Transaction, _ types: [LearntType]) throws {
     guard try !merger.take(transaction, types), transaction.sequence == 0, let stamp = merger.heldBack[transaction.replica]
     else { return }
     // The floor would stand for it all the same (K-13).
@@ -236,7 +238,7 @@ private struct Rebuilder {
 
 /// Gives transactions out in another order: each time one of those that it holds, by chance. A journal that it can hold comes in any order at all.
 private struct Shuffled {
-  private var held: [(Transaction, SourceSchema)] = []
+  private var held: [(Transaction, [LearntType])] = []
   private var entries = 0
   private var state: UInt64
 
@@ -246,13 +248,13 @@ private struct Shuffled {
     state = seed
   }
 
-  mutating func exchange(_ transaction: Transaction, _ schema: SourceSchema) -> (Transaction, SourceSchema)? {
-    held.append((transaction, schema))
+  mutating func exchange(_ transaction: Transaction, _ types: [LearntType]) -> (Transaction, [LearntType])? {
+    held.append((transaction, types))
     entries += transaction.entries.count
     return held.count > Shuffled.most || entries > Shuffled.mostEntries ? take() : nil
   }
 
-  mutating func take() -> (Transaction, SourceSchema)? {
+  mutating func take() -> (Transaction, [LearntType])? {
     guard !held.isEmpty else { return nil }
     // SplitMix64 (https://prng.di.unimi.it/splitmix64.c): the same order for the same number, everywhere.
     state &+= 0x9e37_79b9_7f4a_7c15

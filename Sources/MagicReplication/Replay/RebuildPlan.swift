@@ -3,6 +3,7 @@ internal import MagicJournal
 
 /// What of a journal a database is made of.
 public struct RebuildPlan: Sendable {
+  /// What was written later is left out; `nil` for nothing.
   public var until: MagicMoment?
   /// By name; none stands for all.
   public var types: Set<String> = []
@@ -51,7 +52,9 @@ public struct RebuildPlan: Sendable {
 
 /// What a rebuilding did.
 public struct RebuildReport: Sendable {
+  /// How many were merged.
   public internal(set) var transactions = 0
+  /// How many changes of objects they have.
   public internal(set) var changes = 0
   /// Whether the database is a data set of its own, which does not sync with the source.
   public internal(set) var isOwnDataSet = false
@@ -60,6 +63,7 @@ public struct RebuildReport: Sendable {
   /// What of the source could not be read.
   public internal(set) var read = MagicReadReport()
 
+  /// Whether all of the sources could be read and taken, contents of assets included.
   public var isComplete: Bool { read.isComplete && pull.isComplete }
   /// Whether there was something, and all of it was taken, but for contents of assets.
   package var holdsAll: Bool { changes > 0 && read.isComplete && pull.heldBack.isEmpty }

@@ -50,8 +50,7 @@ package final class ArrivingCheckpoint {
       try DurableFile.sync(file)
       return state
     } catch let error as MagicDataError where error.code == .incompatible {
-      let name = file.lastPathComponent
-      throw MagicDataError(.incompatible, "\(name) is there already, of another format or data set: it is not replaced")
+      throw MagicDataError.notReplaced(file.lastPathComponent)
     } catch {
       // Nothing is there, or what is there is damaged.
       return nil
@@ -61,6 +60,7 @@ package final class ArrivingCheckpoint {
   /// Looks at all of it, which takes as long as it is large.
   ///
   /// - Parameter check: may refuse who wrote it, and for which replicas it stands.
+  /// - Throws: `MagicDataError` with the cause ``NotReplaced`` if another file keeps the name; nothing of it stays then.
   package func look(_ check: (_ writer: ReplicaID, _ replicas: [ReplicaID]) throws -> Void = { _, _ in }) throws {
     let temporary = try writer.finish(isDurable: isDurable)
     do {

@@ -51,7 +51,7 @@ package final class ArrivingSegment {
       try DurableFile.sync(file)
       return there
     } catch let error as MagicDataError where error.code == .incompatible {
-      throw MagicDataError(.incompatible, "\(name.text) is there already, of another format or data set: it is not replaced")
+      throw MagicDataError.notReplaced(name.text)
     } catch {
       // Nothing is there, or what is there is damaged.
       return nil
@@ -61,6 +61,7 @@ package final class ArrivingSegment {
   /// Gives it its name. That the name is on the disk as well is the folder's matter.
   ///
   /// - Parameter keeping: may refuse what is whole, before it is kept.
+  /// - Throws: `MagicDataError` with the cause ``NotReplaced`` if another file keeps the name; nothing of it stays then.
   /// - Returns: the header of the file that has the name now: it may be another cut of the same transactions.
   @discardableResult
   package func finish(before keeping: () throws -> Void = {}) throws -> SegmentHeader {
@@ -78,5 +79,15 @@ package final class ArrivingSegment {
       throw DurableFile.failure("could not be written", file, removing: temporary)
     }
     return header
+  }
+}
+
+/// A file of another format or data set has the name of what has come, and keeps it (S-2).
+package struct NotReplaced: Error {}
+
+extension MagicDataError {
+  static func notReplaced(_ name: String) -> MagicDataError {
+    MagicDataError(
+      .incompatible, "\(name) is there already, of another format or data set: it is not replaced", cause: NotReplaced())
   }
 }

@@ -25,6 +25,9 @@ package protocol Served: Sendable {
     _ dataSet: DataSetID, comparedWith runs: [HeldRun], of client: ReplicaID, isThere: Presence
   ) async throws -> Standing
 
+  /// Up to which time stamps are accepted (C-5), as far as it is known here; 0 if nobody has said so.
+  func acceptedTime(_ dataSet: DataSetID) async throws -> Int64
+
   /// A checkpoint that it takes to go on from a frontier, if segments do not lead on from there (K-16); `nil` if they do.
   func checkpoint(_ dataSet: DataSetID, after frontier: Frontier, isThere: Presence) async throws -> ServedCheckpoint?
 

@@ -75,6 +75,10 @@ package final class ServedDatabase: Served {
     return standing
   }
 
+  package func acceptedTime(_ dataSet: DataSetID) async throws -> Int64 {
+    try await magic.store.readBriefly { db in try AcceptedTime.read(db) }
+  }
+
   package func checkpoint(
     _ dataSet: DataSetID, after frontier: Frontier, isThere: Presence = {}
   ) async throws -> ServedCheckpoint? {

@@ -205,6 +205,16 @@ package final class ServedFolder: Served {
     }
   }
 
+  /// Acknowledgements that cannot be read say nothing (K-7).
+  package func acceptedTime(_ dataSet: DataSetID) async throws -> Int64 {
+    try await offPool { [remote, members] in
+      members.withLock { members in
+        guard (try? members.look(remote, dataSet)) != nil else { return 0 }
+        return members.acceptedTime
+      }
+    }
+  }
+
   package func checkpoint(
     _ dataSet: DataSetID, after frontier: Frontier, isThere: Presence = {}
   ) async throws -> ServedCheckpoint? {

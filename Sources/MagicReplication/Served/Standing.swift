@@ -34,12 +34,18 @@ package struct Standing: Sendable, Equatable {
     package var isClosed = false
     /// Whether it has files of more that cannot be read; what they are it says to who pulls.
     package var hasUnread = false
+    /// Whether it has not taken something of it that who asks has sent, as a file of another format or data set stands in its place (S-2).
+    package var isDisplaced = false
 
-    package init(_ held: HeldRun, beyond: [ClosedRange<UInt64>] = [], isClosed: Bool = false, hasUnread: Bool = false) {
+    package init(
+      _ held: HeldRun, beyond: [ClosedRange<UInt64>] = [], isClosed: Bool = false, hasUnread: Bool = false,
+      isDisplaced: Bool = false
+    ) {
       self.held = held
       self.beyond = beyond
       self.isClosed = isClosed
       self.hasUnread = hasUnread
+      self.isDisplaced = isDisplaced
     }
   }
 
@@ -47,16 +53,18 @@ package struct Standing: Sendable, Equatable {
   package static let mostReplicas = 10_000
 
   /// Rising by replica. One of which nothing is held up from 1 has 0.
-  package var parts: [Part]
+  package private(set) var parts: [Part]
   /// Segments that are kept as files, and their bytes.
   package let segments: Int
   package let bytes: Int
+  /// Up to which time stamps are accepted there (C-5), in milliseconds since 1970; 0 if nobody has said so, or it was not told.
+  package var acceptedTime: Int64 = 0
 
   /// Those of which it holds something.
   var heldParts: [Part] { parts.filter { $0.held.last > 0 || !$0.beyond.isEmpty || $0.hasUnread } }
 
   package init(_ parts: [Part], segments: Int = 0, bytes: Int = 0) {
-    self.parts = parts
+    self.parts = Standing.inOrder(parts)
     self.segments = segments
     self.bytes = bytes
   }
@@ -71,8 +79,19 @@ package struct Standing: Sendable, Equatable {
     let unheld = (first.intersection(others).sorted() + others.subtracting(first).sorted()).prefix(4_096).map {
       Part(HeldRun(replica: $0, last: 0, name: .none), isClosed: true)
     }
-    parts = (parts + unheld).sorted { $0.held.replica < $1.held.replica }
+    parts = Standing.inOrder(parts + unheld)
   }
+
+  /// Says of replicas that something of them was not taken, as another file stands in its place.
+  package mutating func displace(_ replicas: Set<ReplicaID>) {
+    for index in parts.indices { parts[index].isDisplaced = replicas.contains(parts[index].held.replica) }
+    let others = replicas.subtracting(parts.map(\.held.replica)).map {
+      Part(HeldRun(replica: $0, last: 0, name: .none), isDisplaced: true)
+    }
+    parts = Standing.inOrder(parts + others)
+  }
+
+  private static func inOrder(_ parts: [Part]) -> [Part] { parts.sorted { $0.held.replica < $1.held.replica } }
 
   package var frontier: Frontier {
     var frontier = Frontier()
@@ -90,8 +109,11 @@ package struct Standing: Sendable, Equatable {
   }
 
   /// The runs that it lacks of a replica up to a sequence, and that it takes.
+  ///
+  /// - Complexity: O(log *replicas*), and as much as there are runs.
   package func holes(of replica: ReplicaID, through last: UInt64) -> [ClosedRange<UInt64>] {
-    let part = parts.first { $0.held.replica == replica }
+    let place = parts.boundary { $0.held.replica >= replica }
+    let part = place < parts.count && parts[place].held.replica == replica ? parts[place] : nil
     if part?.isClosed == true { return [] }
     var next = (part?.held.last ?? 0) + 1
     var holes: [ClosedRange<UInt64>] = []

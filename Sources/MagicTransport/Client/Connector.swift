@@ -25,11 +25,11 @@ extension SocketRemote {
         }
         return (channel, nil)
       case .tls(let host, let port):
-        let tls = try ClientTLS(options, host: host)
+        let tls = try ClientTLS(options, text, host: host)
         let channel = try await Connector.unlessCancelled {
           try await Connector.bootstrap.connect(host: host, port: port) { channel in
             channel.eventLoop.makeCompletedFuture {
-              try channel.pipeline.syncOperations.addHandler(tls.handler())
+              try tls.add(to: channel)
               return try channel.frames(isServer: false)
             }
           }

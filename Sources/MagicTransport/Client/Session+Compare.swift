@@ -95,7 +95,8 @@ extension Session {
     } catch let error as MagicDataError where error.code == .fork && isTelling {
       throw Forked(error: error)
     }
-    let there = try reading { () throws(WireError) in try answer.standing() }
+    let there = try reading { () throws(WireError) in try answer.standing(accepting: offers("accepted")) }
+    acceptedThere.withLock { $0 = there.acceptedTime }
     return try await magic.store.readBriefly { db in
       let journal = JournalIndex(db)
       let held = try journal.frontier()

@@ -63,6 +63,7 @@ extension Session {
       throw MagicDataError(
         .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
     }
+    try await sayAccepted(magic, dataSet)
     attempt.replicas = Set(holes.map(\.0))
     if lacksCheckpoint { attempt.replicas.formUnion(Set(floor.replicas).subtracting(closed)) }
     var (settledBytes, settledAt, mostBytes) = (delivery.report.bytes, ContinuousClock.now, WireLimits.unsettledBytes)
@@ -100,6 +101,8 @@ extension Session {
     {
       return false
     }
+    let displaced = settled.parts.filter(\.isDisplaced).map(\.held.replica)
+    guard displaced.isEmpty else { throw displacedError(displaced) }
     if isSame { remember(compared, there: settled) }
     delivery.pushed = compared.named
     try await acknowledge(compared.named, magic, dataSet)
@@ -112,6 +115,27 @@ extension Session {
       }
     }
     return true
+  }
+
+  /// As a push to the folder's path ends then (F-6): who has not put all of it there does not say that he has.
+  private func displacedError(_ replicas: [ReplicaID]) -> MagicDataError {
+    MagicDataError(
+      .incompatible,
+      """
+      \(text) has files of another format or data set in the place of transactions of \
+      \(replicas.map { "replica \($0)" }.joined(separator: ", ")). They were not replaced, and all else was sent; use the \
+      version that wrote them, or have them moved away if nothing needs them
+      """)
+  }
+
+  /// C-5: a peer hears what was accepted before it merges what was stamped so.
+  private func sayAccepted(_ magic: MagicData, _ dataSet: DataSetID) async throws {
+    guard welcome.replica != nil, offers("accepted"), offers("members"),
+      let (said, time) = try await magic.sayAccepted(beyond: acceptedThere.withLock { $0 }, dataSet)
+    else { return }
+    // What it says of others comes with the answer to the acknowledgement.
+    _ = try await ask(.blocks(.members, [said]), for: .said)
+    acceptedThere.withLock { $0 = time }
   }
 
   private func notTaken(_ run: ClosedRange<UInt64>, _ replica: ReplicaID) -> String {

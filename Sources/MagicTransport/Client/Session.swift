@@ -24,6 +24,8 @@ final class Session: Sendable {
   let refused: Locked<Refused?>
   /// How often its call has come again.
   let returns: Locked<Returns>
+  /// Up to which time stamps are accepted there, as far as it is known (C-5).
+  let acceptedThere = Locked(Int64(0))
   /// When it was last said what this database has, and whether there is more to say.
   let acknowledged = Locked((at: ContinuousClock.Instant?.none, isOwed: false))
   /// Whether the server is told the names of what is held. It ends the session if it holds others, and which is then found without.

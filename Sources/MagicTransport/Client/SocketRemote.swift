@@ -26,6 +26,7 @@ public struct SocketRemote: Sendable {
     public var isInsecure = false
     /// A certificate and its key (PEM) that the server asks for.
     public var certificate: URL?
+    /// The key of ``certificate`` (PEM), which nobody else may read.
     public var key: URL?
     /// For an `ssh:` address: the program that connects, in place of ssh, with the same arguments.
     public var ssh = "ssh"
@@ -34,11 +35,14 @@ public struct SocketRemote: Sendable {
     /// An option of a command line that was given for a certificate, the server's or the client's: it means nothing to a server without.
     package var certificateOption: String?
 
+    /// Has no token and no certificate, and trusts the certificates that the system does.
     public init() {}
   }
 
   let endpoint: Endpoint
   let options: Options
+  /// Breaks its connections off; `nil` if nobody asks for that.
+  private(set) var breaker: LinkBreaker?
 
   /// - Parameter address: `tcp://host:port`, `tls://host:port`, `unix:/path` or `ssh://[user@]host/path`; the port is 7420 if none is named.
   /// - Throws: `MagicDataError` with `notFound` for what is no address, `value` for a fingerprint that is none.
@@ -64,6 +68,24 @@ extension MagicReplicator {
   }
 }
 
+extension SocketRemote {
+  /// Runs `body` so that who cancels it breaks the connection off, if there is one, as a link does that breaks by itself: what had come whole is merged, and then
+  /// `unreachable` is thrown. Nothing else of `body` is cancelled then.
+  package func breakingOff<Result: Sendable>(
+    _ body: @Sendable @escaping (SocketRemote) async throws -> Result
+  ) async throws -> Result {
+    let breaker = LinkBreaker()
+    var breakable = self
+    breakable.breaker = breaker
+    let work = Task { [breakable] in try await body(breakable) }
+    return try await withTaskCancellationHandler {
+      try await work.value
+    } onCancel: {
+      if !breaker.breakOff() { work.cancel() }
+    }
+  }
+}
+
 extension SocketRemote: Remote {
   package var text: String { address }
 
@@ -81,7 +103,7 @@ extension SocketRemote: Remote {
         defer { program?.end() }
         do {
           return try await talk(hello, channel, returns, after: refused, body)
-        } catch let error as MagicDataError where error.code == .unreachable {
+        } catch let error as MagicDataError where error.code == .unreachable && breaker?.isBroken != true {
           throw await program?.refusal(text, error) ?? error
         }
       } catch is Session.ReplicaChanged {
@@ -123,6 +145,12 @@ extension SocketRemote: Remote {
             }
           }
           defer { group.cancelAll() }
+          breaker?.begin {
+            mailbox.finish(MagicDataError(.unreachable, "the connection to \(text) was broken off"))
+            changes.tell()
+            connection.close(mode: .all, promise: nil)
+          }
+          defer { breaker?.end() }
           return try await body(
             Session(text, hello, outbound, mailbox, changes, room, returns, after: refused))
         }

@@ -23,6 +23,7 @@ public struct MagicServer: Sendable {
     public var tokens: URL?
     /// The certificate (PEM, with those above it) and its key, which `tls:` addresses need; these files are read anew in the same way.
     public var certificate: URL?
+    /// The key of ``certificate`` (PEM), which nobody else may read.
     public var key: URL?
     /// Certificates (PEM) that clients' certificates have to come from; then each client needs one.
     public var clientAuthority: URL?
@@ -33,6 +34,7 @@ public struct MagicServer: Sendable {
     /// A line a session at `info`, one for what was refused at `warning`.
     public var logger = Logger(label: "magic-sync")
 
+    /// Lets everybody in, at this machine's own `tcp:` addresses and Unix sockets.
     public init() {}
   }
 
@@ -139,7 +141,7 @@ public struct MagicServer: Sendable {
   private func prepare() throws -> (House, [Listener]) {
     let house = House(
       served: served, tokens: try options.tokens.map { try Tokens.renewed($0, options.logger) },
-      owners: try options.tokens.map { try Owners(besides: $0) },
+      owners: try options.tokens.map { try Owners(besides: $0, options.logger) },
       door: Door(), tally: Tally(isKept: options.metrics != nil), logger: options.logger, stop: ChangeSignal())
     return (house, try addresses.map { try Listener(Endpoint($0), options) })
   }

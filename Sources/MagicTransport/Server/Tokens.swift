@@ -1,5 +1,5 @@
 package import Foundation
-internal import Logging
+package import Logging
 internal import MagicData
 package import MagicJournal
 
@@ -78,20 +78,34 @@ package final class Owners: Sendable {
 
   private let tokens: URL
   private let file: URL
+  private let logger: Logger?
   private let known = Locked(Known())
   /// Held by who writes the file, for as long as a disk takes. Who only looks does not wait for that.
   private let writing = Locked(())
 
-  package init(besides tokens: URL) throws {
-    self.tokens = tokens
+  package init(besides tokens: URL, _ logger: Logger? = nil) throws {
+    (self.tokens, self.logger) = (tokens, logger)
     file = tokens.appendingPathExtension("replicas")
     try known.withLock { try look(&$0) }
   }
 
+  /// The file's, `nil` if there is none.
+  ///
+  /// - Throws: if nobody can tell: what somebody owns must not look like nobody's, and be written so.
+  private func stateThere() throws -> OpenFile.State? {
+    if let state = OpenFile.State(of: file) { return state }
+    var status = stat()
+    // It may have come meanwhile.
+    if lstat(file.path, &status) == 0 { return try stateThere() }
+    guard errno == ENOENT else { throw DurableFile.failure("cannot be looked at", file) }
+    return nil
+  }
+
   /// Reads the file, unless it is the one that was read.
   private func look(_ known: inout Known) throws {
-    let state = OpenFile.State(of: file)
+    let state = try stateThere()
     guard state != known.file else { return }
+    if state == nil { logger?.error("\(file.path) is gone: replica ids are nobody's until it is put back") }
     var owners: [ReplicaID: String] = [:]
     for words in state == nil ? [] : try SecretFile.lines(file, atMost: Owners.maxBytes) {
       guard words.count == 2, let replica = Identifier(words[0]) else {

@@ -1,3 +1,4 @@
+internal import Logging
 internal import MagicData
 internal import MagicJournal
 internal import MagicReplication
@@ -23,11 +24,17 @@ extension Visit {
     }
     try await checkRoom(for: [header.replica])
     while segment.lacking > 0 {
-      try await data(&iterator, atMost: segment.lacking).withUnsafeReadableBytes { try segment.append($0) }
+      try await data(of: .segment, conversation, &iterator, atMost: segment.lacking).withUnsafeReadableBytes {
+        try segment.append($0)
+      }
     }
     let whole = Whole(segment)
-    try await offPool { [self] in
-      inbox.received(name, try whole.arrived.finish(before: { try claim(conversation) }))
+    do {
+      try await offPool { [self] in
+        inbox.received(name, try whole.arrived.finish(before: { try claim(conversation) }))
+      }
+    } catch let error as MagicDataError where error.cause is NotReplaced {
+      return notTaken([header.replica], error)
     }
     house.tally.took(header, from: conversation.hello.replica)
   }
@@ -39,14 +46,15 @@ extension Visit {
     guard let length = try frame.length() else { throw WireError(.protocolViolation, "a checkpoint without a length") }
     let checkpoint = try ArrivingCheckpoint(length, of: dataSet, in: inbox.folder, isDurable: inbox.isDurable)
     while checkpoint.lacking > 0 {
-      try await data(&iterator, atMost: min(checkpoint.lacking, WireLimits.maxPieceBytes)).withUnsafeReadableBytes {
+      let most = min(checkpoint.lacking, WireLimits.maxPieceBytes)
+      try await data(of: .checkpoint, conversation, &iterator, atMost: most).withUnsafeReadableBytes {
         try checkpoint.append($0)
       }
     }
     let whole = Whole(checkpoint)
-    let brought: Set<ReplicaID> = try await offPool { [owners = house.owners] in
+    let (brought, obstacle): (Set<ReplicaID>, MagicDataError?) = try await offPool { [owners = house.owners] in
       var named: Set<ReplicaID> = []
-      try whole.arrived.look { writer, replicas in
+      func check(_ writer: ReplicaID, _ replicas: [ReplicaID]) throws {
         guard writer == conversation.hello.replica else {
           throw WireError(.notAllowed, "a checkpoint was written by another replica than the one that sends it")
         }
@@ -60,8 +68,14 @@ extension Visit {
         }
         named = Set(replicas)
       }
-      return named
+      do {
+        try whole.arrived.look(check)
+        return (named, nil)
+      } catch let error as MagicDataError where error.cause is NotReplaced {
+        return (named, error)
+      }
     }
+    if let obstacle { return notTaken(brought, obstacle) }
     // A peer counts where it merges.
     let counts = inbox.isDurable
     if counts { try await house.arriving.enter() }
@@ -73,6 +87,12 @@ extension Visit {
       let name = try whole.arrived.finish(before: { try claim(conversation) })
       inbox.receivedCheckpoint(name, brought)
     }
+  }
+
+  /// H-39: what stands in its place keeps nothing else from coming; the next `SETTLED` says so.
+  private func notTaken(_ replicas: Set<ReplicaID>, _ error: MagicDataError) {
+    house.logger.warning("\(address): \(error)")
+    shared.withLock { $0.displaced.formUnion(replicas) }
   }
 
   /// All that it takes to go on from a frontier.
@@ -174,7 +194,7 @@ extension Visit {
   }
 
   func receive(
-    _ digits: String, _ length: Int, into inbox: any Inbox,
+    _ digits: String, _ length: Int, into inbox: any Inbox, _ conversation: Conversation,
     _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, _ outbound: NIOAsyncChannelOutboundWriter<Frame>
   ) async throws {
     let isThere = try await isWaiting(digits, length, in: inbox)
@@ -187,12 +207,15 @@ extension Visit {
     if content.offset > length { try content.restart() }
     try await send(.length(.from, content.offset), outbound)
     while content.offset < length {
-      try await data(&iterator, atMost: min(length - content.offset, WireLimits.maxPieceBytes)).withUnsafeReadableBytes {
-        try content.append($0)
-      }
+      let most = min(length - content.offset, WireLimits.maxPieceBytes)
+      try await data(of: .store, conversation, &iterator, atMost: most).withUnsafeReadableBytes { try content.append($0) }
     }
     let whole = Whole(content)
-    try await offPool { try whole.arrived.finish() }
+    try await offPool {
+      // All of it may have been here before.
+      _ = try conversation.right(to: .store)
+      try whole.arrived.finish()
+    }
     inbox.received(digits)
     try await send(Frame(.stored), outbound)
   }

@@ -1,30 +1,30 @@
 internal import Foundation
-internal import Logging
 internal import MagicData
 internal import MagicJournal
 internal import MagicReplication
 internal import NIOCore
-internal import NIOSSL
 
 /// One connection to a server, from its coming to its end.
 ///
 /// One task reads and answers; others only watch: that the client is heard of in time, that it hears of changes, that the server stops.
 final class Visit: Sendable {
   let house: House
-  private let channel: NIOAsyncChannel<Frame, Frame>
+  let channel: NIOAsyncChannel<Frame, Frame>
   let address: String
   private let id: Int
-  private let deadline = Deadline()
-  private let shared = Locked(Shared())
-  private let counted = Locked((in: 0, out: 0))
+  let deadline = Deadline()
+  let shared = Locked(Shared())
+  let counted = Locked((in: 0, out: 0))
 
   /// What the watching tasks know of the session.
-  private struct Shared {
+  struct Shared {
     var isWatching = false
     /// What the client was told to be here.
     var told: Frontier?
     /// Whose transactions it has brought.
     var brought = Set<ReplicaID>()
+    /// Of whose transactions something was not taken since it was last said, as another file stands in its place.
+    var displaced = Set<ReplicaID>()
     /// Whether its id is its token's.
     var isClaimed = false
     /// Whether what the client has sent is being taken, of which it hears by the answer.
@@ -86,21 +86,23 @@ final class Visit: Sendable {
     _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, pongsCount: Bool = true
   ) async throws -> Frame? {
     while let frame = try await iterator.next() {
-      count(in: 5 + frame.body.readableBytes)
+      count(in: frame.wireLength)
       guard frame.kind == .pong else { return frame }
       if pongsCount { deadline.set(WireLimits.silence) }
     }
     return nil
   }
 
-  /// One that has to come, within a segment or a content.
+  /// One that has to come, within what a frame of a kind has begun and as long as that is allowed (W-3).
   func data(
+    of kind: Frame.Kind, _ conversation: Conversation,
     _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator, atMost count: Int
   ) async throws -> ByteBuffer {
     deadline.set(WireLimits.silence)
     // Who is there and sends nothing holds up others that have the same.
     guard let frame = try await next(&iterator, pongsCount: false) else { throw Gone() }
     deadline.clear()
+    _ = try conversation.right(to: kind)
     guard frame.kind == .data, 1...count ~= frame.body.readableBytes else {
       throw WireError(.protocolViolation, "\(count) bytes were to come, and a frame of kind \(frame.kind) did")
     }
@@ -111,10 +113,10 @@ final class Visit: Sendable {
     deadline.set(WireLimits.silence)
     try await outbound.write(frame)
     deadline.clear()
-    count(out: 5 + frame.body.readableBytes)
+    count(out: frame.wireLength)
   }
 
-  private func count(in received: Int = 0, out sent: Int = 0) {
+  func count(in received: Int = 0, out sent: Int = 0) {
     counted.withLock { $0 = ($0.in + received, $0.out + sent) }
     house.tally.moved(in: received, out: sent)
   }
@@ -249,7 +251,7 @@ final class Visit: Sendable {
       case .store:
         let (digits, length) = try frame.content()
         let inbox = try await delivery.inbox(of: house.served, dataSet)
-        try await receive(digits, length, into: inbox, &iterator, outbound)
+        try await receive(digits, length, into: inbox, conversation, &iterator, outbound)
       case .digest:
         let frontier = try frame.take { try $0.frontier() }
         let digest = try await house.served.digest(at: frontier, isThere: { try checkIsThere() })
@@ -259,8 +261,9 @@ final class Visit: Sendable {
     }
   }
 
-  /// W-4: who writes something makes its id its own. It is called once all of that has come, and waits for a disk.
+  /// W-4: who writes something makes its id its own, if it may still write (W-3). It is called once all of that has come, and waits for a disk.
   func claim(_ conversation: Conversation) throws {
+    _ = try conversation.right(to: .segment)
     guard let owners = house.owners, !shared.withLock({ $0.isClaimed }) else { return }
     let (replica, name) = (conversation.hello.replica, conversation.holder.name)
     guard try owners.claim(replica, for: name) else { throw WireError.belongsToAnother(replica) }
@@ -295,10 +298,19 @@ final class Visit: Sendable {
     if let owners = house.owners {
       try standing.close(owners.others(than: conversation.holder.name), first: Set(known.map(\.replica)))
     }
+    if kind == .settled {
+      standing.displace(
+        shared.withLock { shared in
+          defer { shared.displaced = [] }
+          return shared.displaced
+        })
+    }
+    let isAccepting = kind == .standing && conversation.hello.capabilities.contains("accepted")
+    if isAccepting { standing.acceptedTime = try await house.served.acceptedTime(dataSet) }
     let frontier = standing.frontier
     shared.withLock { $0.told = frontier }
     house.tally.holds(held, conversation.hello.replica, here: frontier)
-    let frame = Frame.standing(kind, standing)
+    let frame = Frame.standing(kind, standing, accepting: isAccepting)
     guard frame.fits else {
       throw WireError(
         .failed,
@@ -312,142 +324,10 @@ final class Visit: Sendable {
 
   // MARK: End
 
-  private struct Gone: Error {}
+  struct Gone: Error {}
 
   /// For who waits here, and not for a frame, or has waited for others.
   func checkIsThere() throws {
     guard channel.channel.isActive, !shared.withLock({ $0.isOver }) else { throw Gone() }
-  }
-
-  /// Tells the client what is wrong, and goes on taking what is on its way for a moment, so that it hears it (W-13).
-  ///
-  /// - Parameter hasBegun: whether it has said who it is.
-  private func refuse(
-    _ error: any Error, hasBegun: Bool, _ iterator: inout NIOAsyncChannelInboundStream<Frame>.AsyncIterator,
-    _ outbound: NIOAsyncChannelOutboundWriter<Frame>
-  ) async -> WireError? {
-    if error is Gone || error is IOError || error is ChannelError || error is CancellationError { return nil }
-    // It broke, as that of a client that was killed.
-    if error as? NIOSSLError == .uncleanShutdown { return nil }
-    let isOver = shared.withLock { shared in
-      defer { shared.isOver = true }
-      return shared.isOver
-    }
-    guard !isOver else { return nil }
-    if error is NIOSSLError || error is BoringSSLError || error is NIOSSLExtraError {
-      // There is no way to tell it.
-      return WireError(
-        .protocolViolation,
-        hasBegun
-          ? "what it sent is not TLS as it should be: \(error)"
-          : "it does not speak TLS that is known here, or shows no certificate that is trusted")
-    }
-    let refusal = WireError(error)
-    // The other refusals are the client's doing, and said with the session; of what is not, the client does not hear all.
-    if refusal.code == .failed {
-      house.logger.error("\(address): \(error)")
-    } else if let error = error as? MagicDataError, error.message != refusal.message {
-      house.logger.warning("\(address): \(error)")
-    }
-    deadline.set(WireLimits.linger)
-    do {
-      try await outbound.write(refusal.frame)
-      count(out: 5 + refusal.frame.body.readableBytes)
-      var left = WireLimits.lingerFrames
-      while left > 0, try await iterator.next() != nil { left -= 1 }
-      // What comes behind what is no frame is dropped as it comes: the client goes when it has heard, or the deadline ends it.
-      if left > 0 { try await channel.channel.closeFuture.get() }
-    } catch {
-      // It has gone.
-    }
-    return refusal
-  }
-
-  private func log(_ conversation: Conversation?, _ failure: WireError?, _ duration: Duration) {
-    let (received, sent) = counted.withLock { $0 }
-    house.tally.ended(failure)
-    let seconds = duration / .milliseconds(1) / 1_000
-    let (who, reason) = shared.withLock {
-      ($0.who, $0.isCut ? ", cut short: the server stopped" : $0.isSilent ? ", closed for its silence" : "")
-    }
-    let end = failure.map { ", refused: \($0.message)" } ?? reason
-    // One line, whatever a client wrote.
-    let line = "\(who) from \(address): \(received) bytes in, \(sent) bytes out, \(Int(seconds * 1_000)) ms\(end)"
-    if failure != nil {
-      house.logger.warning("\(line)")
-    } else if conversation == nil {
-      house.logger.debug("\(line)")
-    } else {
-      house.logger.info("\(line)")
-    }
-  }
-
-  // MARK: Watching
-
-  private func watchDeadline() async {
-    guard (try? await deadline.wait()) != nil else { return }
-    shared.withLock { $0.isSilent = true }
-    try? await channel.channel.close()
-  }
-
-  private func ping(_ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
-    while (try? await Task.sleep(for: WireLimits.ping)) != nil {
-      guard !shared.withLock({ $0.isOver }) else { return }
-      try? await outbound.write(Frame(.ping))
-    }
-  }
-
-  /// W-11.
-  private func tellChanges(_ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
-    var seen = house.served.changes.count
-    while !Task.isCancelled {
-      await house.served.changes.wait(after: seen)
-      guard !Task.isCancelled else { return }
-      seen = house.served.changes.count
-      await tellChange(outbound)
-    }
-  }
-
-  private func tellChange(_ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
-    let (isWatching, told) = shared.withLock { ($0.isWatching && !$0.isOver && !$0.isSettling, $0.told) }
-    guard isWatching, let frontier = try? await house.served.frontier(), frontier != told else { return }
-    let isNews = shared.withLock { shared in
-      // Somebody else may have told it meanwhile.
-      guard shared.told == told, !shared.isSettling else { return false }
-      shared.told = frontier
-      return true
-    }
-    if isNews { try? await outbound.write(Frame(.changed)) }
-  }
-
-  /// Who has asked for nothing is told to go; what was asked is finished first.
-  private func watchStop(_ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
-    await house.stop.wait(after: 0)
-    // What it takes to say so is part of it.
-    let latest = ContinuousClock.now + WireLimits.grace - WireLimits.linger
-    while !Task.isCancelled {
-      let mayGo = shared.withLock { shared in
-        guard !shared.isBusy || shared.isOver || ContinuousClock.now > latest else { return false }
-        shared.isCut = shared.isBusy && !shared.isOver
-        shared.isOver = true
-        return true
-      }
-      guard !mayGo else { break }
-      try? await Task.sleep(for: .milliseconds(20))
-    }
-    guard !Task.isCancelled else { return }
-    await sayStop(outbound)
-    try? await channel.channel.close()
-  }
-
-  /// Who takes nothing has no room for it either, and is not waited for.
-  private func sayStop(_ outbound: NIOAsyncChannelOutboundWriter<Frame>) async {
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { try? await outbound.write(WireError(.busy, "the server is stopping").frame) }
-      group.addTask { try? await Task.sleep(for: WireLimits.linger) }
-      await group.next()
-      // It ends the write as well.
-      group.cancelAll()
-    }
   }
 }

@@ -50,6 +50,9 @@ package struct Frame: Sendable {
     self.init(kind, ByteBuffer(bytes: writer.bytes))
   }
 
+  /// How many bytes it takes on its way.
+  var wireLength: Int { FrameDecoder.head + body.readableBytes }
+
   /// Whether the other side takes it (W-1).
   var fits: Bool { body.readableBytes <= WireLimits.frameBytes }
 

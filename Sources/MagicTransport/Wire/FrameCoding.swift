@@ -4,7 +4,8 @@ package import NIOCore
 package struct FrameDecoder: ByteToMessageDecoder {
   package typealias InboundOut = Frame
 
-  fileprivate static let head = 5
+  /// Bytes before a body: its length and kind.
+  static let head = 5
   /// A server knows nobody before the first frame.
   private var limit: Int
 

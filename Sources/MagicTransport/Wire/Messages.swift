@@ -8,7 +8,7 @@ package struct Hello: Sendable {
   static let magic = Array("MAGICWIR".utf8)
   /// The one version that there is.
   static let version: UInt16 = 1
-  static let capabilities = ["assets", "checkpoints", "digest", "members", "watch"]
+  static let capabilities = ["accepted", "assets", "checkpoints", "digest", "members", "watch"]
 
   let versions: ClosedRange<UInt16>
   let replica: ReplicaID
@@ -158,24 +158,26 @@ extension Frame {
     }
   }
 
-  package static func standing(_ kind: Kind, _ standing: Standing) -> Frame {
+  /// - Parameter accepting: whether it says up to which time stamps are accepted (W-6).
+  package static func standing(_ kind: Kind, _ standing: Standing, accepting: Bool = false) -> Frame {
     Frame(kind) { writer in
       writer.fixed(UInt32(clamping: standing.segments))
       writer.fixed(UInt64(standing.bytes))
       writer.varint(standing.parts.count)
       for part in standing.parts {
         writer.run(part.held)
-        writer.byte((part.isClosed ? 1 : 0) | (part.hasUnread ? 2 : 0))
+        writer.byte((part.isClosed ? 1 : 0) | (part.hasUnread ? 2 : 0) | (part.isDisplaced ? 4 : 0))
         writer.varint(part.beyond.count)
         for run in part.beyond {
           writer.fixed(run.lowerBound)
           writer.fixed(run.upperBound)
         }
       }
+      if accepting { writer.fixed(UInt64(clamping: standing.acceptedTime)) }
     }
   }
 
-  package func standing() throws(WireError) -> Standing {
+  package func standing(accepting: Bool = false) throws(WireError) -> Standing {
     try read { reader throws(JournalError) in
       let (segments, bytes) = (try reader.fixed(UInt32.self), try reader.fixed(UInt64.self))
       var parts: [Standing.Part] = []
@@ -189,9 +191,18 @@ extension Frame {
           }
           beyond.append(first...last)
         }
-        parts.append(.init(held, beyond: beyond, isClosed: flags & 1 != 0, hasUnread: flags & 2 != 0))
+        parts.append(
+          .init(
+            held, beyond: beyond, isClosed: flags & 1 != 0, hasUnread: flags & 2 != 0, isDisplaced: flags & 4 != 0))
       }
-      return Standing(parts, segments: Int(segments), bytes: Int(clamping: bytes))
+      var standing = Standing(parts, segments: Int(segments), bytes: Int(clamping: bytes))
+      if accepting {
+        let start = reader
+        let time = try reader.fixed(UInt64.self)
+        guard time <= UInt64(Stamp.latest.milliseconds) else { throw start.damaged("a time of \(time) is none") }
+        standing.acceptedTime = Int64(time)
+      }
+      return standing
     }
   }
 

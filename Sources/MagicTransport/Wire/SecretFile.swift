@@ -3,10 +3,13 @@ internal import MagicData
 
 /// Files with tokens and keys.
 enum SecretFile {
-  /// - Throws: `MagicDataError` with `notAllowed` if others than the owner may read it.
+  /// - Throws: `MagicDataError` with `value` if it is a folder, `notAllowed` if others than the owner may read it.
   static func check(_ file: URL) throws {
     var status = stat()
     guard stat(file.path, &status) == 0 else { throw DurableFile.failure("could not be looked at", file) }
+    guard status.st_mode & S_IFMT != S_IFDIR else {
+      throw MagicDataError(.value, "\(file.path) is a folder, where a file with a secret is to be")
+    }
     guard status.st_mode & 0o077 == 0 else {
       throw MagicDataError(.notAllowed, "\(file.path) holds a secret, and others may read it; run: chmod 600 \(file.path)")
     }

@@ -21,7 +21,8 @@ struct Apply: Command {
 
   @Argument(
     help: ArgumentHelp(
-      "The journals: databases, folder remotes, segment files, bundles, exports, - for a pipe, or URLs.", valueName: "SOURCE"))
+      "The journals: databases, folder remotes, segment files, bundles, exports, - for a pipe, or URLs.", valueName: "SOURCE"),
+    completion: .file())
   var sources: [String]
 
   @OptionGroup var target: TargetOptions
@@ -113,7 +114,7 @@ struct AcceptOption: ParsableArguments {
 
 /// Where a database is built.
 struct TargetOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The database that is made.", valueName: "DB"))
+  @Option(help: ArgumentHelp("The database that is made.", valueName: "DB"), completion: .file())
   var into: String
 
   @Flag(

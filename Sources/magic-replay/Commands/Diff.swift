@@ -18,7 +18,7 @@ struct Diff: Command {
   @OptionGroup var source: SourceArgument
   @OptionGroup var connection: ConnectionOptions
 
-  @Argument(help: ArgumentHelp("The source to compare with.", valueName: "OTHER"))
+  @Argument(help: ArgumentHelp("The source to compare with.", valueName: "OTHER"), completion: .file())
   var other: String?
 
   @Option(help: ArgumentHelp("What it was then …", valueName: "time"))

@@ -10,7 +10,7 @@ struct Export: Command {
     abstract: "Prints a journal as lines of JSON, from which nothing is missing.",
     discussion: """
       Protocol/export.md describes them, for other tools to read and write. Remarks, and with --json the summary, go to standard error. \
-      --until is not taken from the environment.
+      A journal that `compact` has cut has no export; a bundle holds what is left of it. --until is not taken from the environment.
 
       Examples:
         magic-replay export notes > notes.jsonl
@@ -60,7 +60,7 @@ struct Import: Command {
         gunzip -c january.jsonl.gz | magic-replay import - --into january
       """)
 
-  @Argument(help: ArgumentHelp("The export, or - for a pipe.", valueName: "FILE"))
+  @Argument(help: ArgumentHelp("The export, or - for a pipe.", valueName: "FILE"), completion: .file())
   var file: String
 
   @OptionGroup var target: TargetOptions

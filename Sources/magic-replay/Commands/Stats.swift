@@ -24,7 +24,9 @@ struct Stats: Command {
   @OptionGroup var connection: ConnectionOptions
   @OptionGroup var window: WindowOptions
 
-  @Option(help: ArgumentHelp("Draw it into this file, whose name ends in .svg. (MAGIC_REPLAY_PLOT)", valueName: "file"))
+  @Option(
+    help: ArgumentHelp("Draw it into this file, whose name ends in .svg. (MAGIC_REPLAY_PLOT)", valueName: "file"),
+    completion: .file(extensions: ["svg"]))
   var plot: String?
 
   @OptionGroup var output: OutputOptions
@@ -51,7 +53,7 @@ struct Stats: Command {
     if let plot {
       do {
         let drawing = Data(Plot(statistics.timeline).svg.utf8)
-        try DurableFile.write(to: plot, permissions: BundleFile.permissions(of: plot)) { append in try append(drawing) }
+        try DurableFile.write(to: plot, permissions: DurableFile.permissions(of: plot)) { append in try append(drawing) }
       } catch let error as MagicDataError where [.full, .notAllowed].contains(error.code) {
         let reason = error.code == .full ? "no space is left" : "check that its folder may be written"
         throw MagicDataError(error.code, "\(plot.path) could not be written; \(reason)", cause: error)
@@ -98,8 +100,7 @@ struct Stats: Command {
     func text(_ timeline: Timeline) -> String {
       var lines = [
         "\(transactions.counted("transaction")), \(entries.counted("entry", "entries")), \(removes.grouped) of them removes",
-        "values    \(bytes.asBytes), kept in \(storedBytes.asBytes)"
-          + (storedBytes > 0 && bytes > 0 ? " (\(Content.ratio(bytes, storedBytes)))" : ""),
+        "values    \(bytes.asBytes), kept in \(storedBytes.asBytes)\(Content.compression(bytes, storedBytes))",
         "compaction would free \(compaction.isEstimate ? "about " : "")\(compaction.values.counted("value")), \(compaction.bytes.asBytes), "
           + "once every replica has acknowledged all",
       ]
@@ -120,9 +121,11 @@ struct Stats: Command {
       return lines.joined(separator: "\n")
     }
 
-    private static func ratio(_ values: Int, _ stored: Int) -> String {
-      let tenths = values * 10 / stored
-      return "\(tenths / 10).\(tenths % 10) to 1"
+    /// Nothing where what surrounds the values takes more than compression saves.
+    private static func compression(_ values: Int, _ stored: Int) -> String {
+      let tenths = stored > 0 ? values * 10 / stored : 0
+      guard tenths > 10 else { return "" }
+      return " (compressed \(tenths / 10).\(tenths % 10) to 1)"
     }
   }
 }

@@ -65,15 +65,14 @@ struct Undo: Command {
   private var isDryRun: Bool { dryRun || Twin.flag("DRY_RUN") }
 
   private func undo(_ magic: MagicData) async throws -> Outcome {
-    let selection = try self.selection()
-    let plan = try await magic.undoing(selection)
+    let plan = try await magic.undoing(selection())
     try show(plan)
     var content = Content(changes: plan.changes.count, kept: plan.kept.count, written: false)
     guard !plan.changes.isEmpty else { return Outcome(text: "there is nothing to undo", content: content) }
     guard !isDryRun, try await confirms() else {
       return Outcome(text: "nothing was written", content: content)
     }
-    try await magic.undo(selection, plan)
+    try await magic.undo(plan)
     content.written = true
     return Outcome(text: "wrote \(plan.changes.count.counted("change"))", content: content)
   }

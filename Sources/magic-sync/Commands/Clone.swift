@@ -19,12 +19,20 @@ struct Clone: Command {
 
   @Argument(
     help: ArgumentHelp(
-      "The remote: a folder's path or file: URL, a server's URL, a .magicbundle file, or - for a pipe.", valueName: "REMOTE"))
+      "The remote: a folder's path or file: URL, a server's URL, a .magicbundle file, or - for a pipe.", valueName: "REMOTE"),
+    completion: .file())
   var remote: String
 
   @OptionGroup var database: DatabaseArgument
   @OptionGroup var connection: ConnectionOptions
   @OptionGroup var output: OutputOptions
+
+  var afterInterruption: String {
+    // What had come from a server is there.
+    (try? CommandDatabase(database.path).exists) == true
+      ? "what had come is in \(database.path), and a pull goes on from there"
+      : "everything is whole, and the next run begins anew"
+  }
 
   func perform() async throws -> Outcome {
     let place = try RemotePlace(remote, connection)
@@ -34,13 +42,15 @@ struct Clone: Command {
     guard !database.exists else {
       throw MagicDataError(.exists, "there is a database at \(database.path) already; pull into it, or name another path")
     }
-    let report = try await place.use(.pull) { remote in
-      try await database.useOrFetch { magic in
-        if !place.isPipe {
-          try await magic.addRemote(
-            NamedRemote(name: NamedRemote.defaultName, address: place.text, options: place.isServer ? connection.kept : [:]))
+    let report = try await place.breakingOff { place in
+      try await place.use(.pull) { remote in
+        try await database.useOrFetch { magic in
+          if !place.isPipe {
+            try await magic.addRemote(
+              NamedRemote(name: NamedRemote.defaultName, address: place.text, options: place.isServer ? connection.kept : [:]))
+          }
+          return try await Reporter(output).follow(MagicReplicator(magic, over: remote).remembering()) { try await $0.pull() }
         }
-        return try await Reporter(output).follow(MagicReplicator(magic, over: remote).remembering()) { try await $0.pull() }
       }
     }
     let exchanged = Exchanged(madeDatabase: true, pulled: Moved(report))

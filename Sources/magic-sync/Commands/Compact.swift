@@ -23,10 +23,12 @@ struct Compact: Command {
         magic-sync compact notes /mnt/share/notes
       """)
 
-  @Argument(help: ArgumentHelp("A database, or a remote's folder.", valueName: "DB or REMOTE"))
+  @Argument(help: ArgumentHelp("A database, or a remote's folder.", valueName: "DB or REMOTE"), completion: .file())
   var path: String
 
-  @Argument(help: ArgumentHelp("The remote of a database: a name of `remote list`, or a folder.", valueName: "REMOTE"))
+  @Argument(
+    help: ArgumentHelp("The remote of a database: a name of `remote list`, or a folder.", valueName: "REMOTE"),
+    completion: .file())
   var remote: String?
 
   @Option(
@@ -150,7 +152,7 @@ struct Compact: Command {
         }
         if database.purged > 0 {
           lines.append(
-            "\(isDryRun ? "would purge" : "purged") \(database.purged.counted("removed object")): what they held goes with a compaction after every replica has heard of it"
+            "\(isDryRun ? "would purge" : "purged") \(database.purged.counted("removed object")): what \(database.purged == 1 ? "it" : "they") held goes with a compaction after every replica has heard of it"
           )
         }
         if database.isBeyondMemory {

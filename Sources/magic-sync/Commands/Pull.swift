@@ -9,7 +9,7 @@ struct Pull: Command {
     abstract: "Fetches and merges what the database lacks.",
     discussion: """
       Makes the database if it is not there. What is damaged in the remote, or waits, is said and keeps nothing else back; after an error or an
-      interruption the database is as it was, but that what had come whole over a connection that breaks off stays.
+      interruption the database is as it was, but that what had come whole from a server stays.
 
       Examples:
         magic-sync pull notes /mnt/share/notes
@@ -31,10 +31,12 @@ struct Pull: Command {
     let lock = try await database.madeAlone()
     defer { withExtendedLifetime(lock) {} }
     let isNew = database.isNew
-    let report = try await place.use(.pull, for: database) { remote in
-      try await database.useOrFetch { magic in
-        try await Reporter(output).follow(MagicReplicator(magic, over: remote).remembering()) { [accepted] in
-          try await $0.pull(accepting: accepted.replicas)
+    let report = try await place.breakingOff { place in
+      try await place.use(.pull, for: database) { remote in
+        try await database.useOrFetch { magic in
+          try await Reporter(output).follow(MagicReplicator(magic, over: remote).remembering()) { [accepted] in
+            try await $0.pull(accepting: accepted.replicas)
+          }
         }
       }
     }

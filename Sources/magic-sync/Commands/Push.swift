@@ -39,7 +39,8 @@ struct Push: Command {
     }
     let isNew = !place.isPipe && !place.isThere
     let report = try await database.use { magic in
-      try await place.use(.push, settling: magic) { remote in
+      try await anew.putBack(place, magic)
+      return try await place.use(.push, settling: magic) { remote in
         let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
         return try await Reporter(output, isOutputTaken: place.isPipe).follow(replicator) { try await $0.push() }
       }

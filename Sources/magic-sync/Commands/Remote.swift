@@ -26,7 +26,9 @@ struct Remote: AsyncParsableCommand {
     @OptionGroup var database: DatabaseArgument
     @Argument(help: ArgumentHelp("The remote's name: a to z, digits, - and _.", valueName: "NAME"))
     var name: String
-    @Argument(help: ArgumentHelp("A folder's path or file: URL, a server's URL, or a .magicbundle file.", valueName: "URL"))
+    @Argument(
+      help: ArgumentHelp("A folder's path or file: URL, a server's URL, or a .magicbundle file.", valueName: "URL"),
+      completion: .file())
     var address: String
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions

@@ -22,7 +22,8 @@ struct Serve: Command {
         magic-sync serve notes --stdio
       """)
 
-  @Argument(help: ArgumentHelp("A database, or a folder that is a remote or becomes one.", valueName: "DB|FOLDER"))
+  @Argument(
+    help: ArgumentHelp("A database, or a folder that is a remote or becomes one.", valueName: "DB|FOLDER"), completion: .file())
   var path: String
 
   @Option(
@@ -34,19 +35,23 @@ struct Serve: Command {
   @Flag(help: "Serve one client over standard input and output. (MAGIC_SYNC_STDIO)")
   var stdio = false
 
-  @Option(help: ArgumentHelp("The file with the tokens of those who may come in. (MAGIC_SYNC_TOKEN_FILE)", valueName: "file"))
+  @Option(
+    help: ArgumentHelp("The file with the tokens of those who may come in. (MAGIC_SYNC_TOKEN_FILE)", valueName: "file"),
+    completion: .file())
   var tokenFile: String?
 
-  @Option(help: ArgumentHelp("For tls: the certificate, with those above it, in PEM. (MAGIC_SYNC_CERT)", valueName: "file"))
+  @Option(
+    help: ArgumentHelp("For tls: the certificate, with those above it, in PEM. (MAGIC_SYNC_CERT)", valueName: "file"),
+    completion: .file())
   var cert: String?
 
-  @Option(help: ArgumentHelp("Its key, in PEM. (MAGIC_SYNC_KEY)", valueName: "file"))
+  @Option(help: ArgumentHelp("Its key, in PEM. (MAGIC_SYNC_KEY)", valueName: "file"), completion: .file())
   var key: String?
 
   @Option(
     help: ArgumentHelp(
       "Certificates that clients' certificates have to come from; each client needs one then. (MAGIC_SYNC_CLIENT_CA)",
-      valueName: "file"))
+      valueName: "file"), completion: .file())
   var clientCa: String?
 
   @Flag(help: "Let others read what goes over a plain tcp: address. (MAGIC_SYNC_INSECURE)")
@@ -59,7 +64,8 @@ struct Serve: Command {
 
   @Option(
     help: ArgumentHelp(
-      "What is worth a line: trace, debug, info, notice, warning, error, critical. (MAGIC_SYNC_LOG_LEVEL)", valueName: "level"))
+      "What is worth a line: trace, debug, info, notice, warning, error, critical. (MAGIC_SYNC_LOG_LEVEL)", valueName: "level"),
+    completion: .list(Logger.Level.allCases.map(\.rawValue)))
   var logLevel: String?
 
   @OptionGroup var output: OutputOptions
@@ -163,11 +169,14 @@ struct Serve: Command {
       return Outcome(text: "")
     }
     let output = output
+    // Clients that do not know its authority know it by that.
+    let fingerprint = options.certificate.flatMap { try? Certificates.fingerprint(of: $0) }
     @Sendable func say(_ event: String, _ address: String) {
+      let own = address.hasPrefix("tls:") ? fingerprint : nil
       if output.json {
-        try? output.event(event, ["address": address])
+        try? output.event(event, ["address": address, "fingerprint": own].compactMapValues { $0 })
       } else {
-        try? output.line("\(event) at \(address)")
+        try? output.line("\(event) at \(address)" + (own.map { "\nfingerprint \($0)" } ?? ""))
       }
     }
     try await server.run { addresses in

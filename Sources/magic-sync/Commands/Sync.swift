@@ -64,10 +64,13 @@ struct Sync: Command {
     let reporter = Reporter(output)
     let report: (pull: PullReport, push: PushReport)
     do {
-      report = try await database.useOrFetch { magic in
-        try await place.use(.both, settling: magic) { remote in
-          let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
-          return try await reporter.follow(replicator) { [accepted] in try await $0.sync(accepting: accepted.replicas) }
+      report = try await place.breakingOff { place in
+        try await database.useOrFetch { magic in
+          try await anew.putBack(place, magic)
+          return try await place.use(.both, settling: magic) { remote in
+            let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
+            return try await reporter.follow(replicator) { [accepted] in try await $0.sync(accepting: accepted.replicas) }
+          }
         }
       }
     } catch {
@@ -93,6 +96,7 @@ struct Sync: Command {
     let isNew = try await database.useOrInit()
     let reporter = Reporter(output, isContinuous: true)
     let isAwaited = try await database.use { magic in
+      try await anew.putBack(place, magic)
       let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
       let hasMet = try await replicator.hasMet()
       if !output.quiet {

@@ -63,9 +63,12 @@ extension Store {
     let assets = assets
     let result = try await Store.failing("the database could not be written") {
       try await accessing {
-        try await database.write { db in
+        try await database.write { [self] db in
+          try checkIsInPlace()
           let result = try body(db)
           try assets.noteDropped(db)
+          // It may have taken long.
+          try checkIsInPlace()
           return result
         }
       }
@@ -192,11 +195,17 @@ extension Store {
     }
   }
 
-  /// The same, with room in the log for what is to be written.
+  /// The same in a file that has its place, with room in the log for what is to be written.
   func begins(_ db: Database, within seconds: TimeInterval) throws -> Bool {
     guard try Store.begins(db, within: seconds) else { return false }
-    log?.makeRoom(db)
+    try prepare(db)
     return true
+  }
+
+  /// What is written to the log of a file in whose place another one is, the next opening would take for that one's: not even room is made there.
+  private func prepare(_ db: Database) throws {
+    try db.begun { _ in try checkIsInPlace() }
+    log?.makeRoom(db)
   }
 
   /// Runs statements that wait for another process so long, on a connection that waits for `busySeconds` otherwise.
@@ -209,9 +218,9 @@ extension Store {
   /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.
   @inline(never) private func beginInTurn() async throws {
     try await Store.failing("the database could not be written") {
-      try await database.writeWithoutTransaction { [log] db in
+      try await database.writeWithoutTransaction { [self] db in
         try db.beginWriting()
-        log?.makeRoom(db)
+        try prepare(db)
       }
     }
   }

@@ -16,9 +16,11 @@ package struct FileIdentity: Hashable, Sendable {
   var token: Identifier { Identifier(device, number) }
 
   /// `nil` if there is none, or nobody may know.
-  package init?(of file: URL) {
+  package init?(of file: URL) { self.init(path: file.path) }
+
+  init?(path: UnsafePointer<CChar>) {
     var status = stat()
-    guard stat(file.path, &status) == 0 else { return nil }
+    guard stat(path, &status) == 0 else { return nil }
     self.init(device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
   }
 }

@@ -243,7 +243,11 @@ extension DatabaseLocation {
 
   private func move(_ made: URL) throws {
     // Unlike a renaming, a link takes the place of nothing. File systems without links get a renaming.
-    if link(made.path, file.path) == 0 { return }
+    if link(made.path, file.path) == 0 {
+      // While it has two names nobody may open it.
+      unlink(made.path)
+      return
+    }
     let number = errno
     guard number != EEXIST, !exists else { throw isTaken }
     guard rename(made.path, file.path) == 0 else {

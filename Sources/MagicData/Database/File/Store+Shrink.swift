@@ -16,7 +16,8 @@ extension Store {
     do {
       try await exclusively {
         try await accessing {
-          try await database.writeWithoutTransaction { [log] db in
+          try await database.writeWithoutTransaction { [self] db in
+            try checkIsInPlace()
             try db.execute(sql: "VACUUM")
             // Whoever still reads keeps the WAL as it is, until the next checkpoint.
             try? log?.checkpoint(.truncate, onWriter: db)

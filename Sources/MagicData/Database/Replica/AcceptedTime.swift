@@ -9,7 +9,7 @@ package enum AcceptedTime {
   /// In milliseconds since 1970; 0 if nobody has said so.
   package static func read(_ db: Database) throws -> Int64 {
     // Each exchange asks.
-    guard try db.has("magic_accepted") else { return 0 }
+    guard try db.has(.acceptedTime) else { return 0 }
     var select = try SQL(db, Statements.selectAcceptedTime)
     return try select.step() ? select.integer(0) : 0
   }
@@ -17,7 +17,7 @@ package enum AcceptedTime {
   package static func raise(to milliseconds: Int64, _ db: Database) throws {
     let milliseconds = min(milliseconds, last)
     guard try milliseconds > read(db) else { return }
-    try db.execute(sql: Statements.createAcceptedTime)
+    try db.make(.acceptedTime)
     var insert = try SQL(db, Statements.setAcceptedTime)
     try insert.bind(milliseconds)
     try insert.run()

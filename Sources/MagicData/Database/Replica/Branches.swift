@@ -17,7 +17,7 @@ package struct Branches: Sendable {
 
   package init(_ db: Connection) throws {
     // Each exchange asks.
-    guard try db.has("magic_branch") else { return }
+    guard try db.has(.branches) else { return }
     var select = try SQL(db, Statements.selectBranches)
     while try select.step() {
       note(
@@ -53,7 +53,7 @@ package struct Branches: Sendable {
   /// - Parameter id: under which the branch that begins there is held; `nil` for a closing.
   package mutating func add(_ replica: ReplicaID, from first: UInt64, heldAs id: ReplicaID? = nil, _ db: Connection) throws {
     guard note(Branch(replica: replica, first: first, id: id)) else { return }
-    try db.execute(sql: Statements.createBranches)
+    try db.make(.branches)
     var insert = try SQL(db, Statements.insertBranch)
     try insert.bind(replica)
     try insert.bind(Int64(clamping: first))

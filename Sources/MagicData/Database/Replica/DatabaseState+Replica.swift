@@ -18,17 +18,28 @@ extension DatabaseState {
   }
 
   /// Makes a copy a database of its own: nothing that it writes, and no object that is fetched from it, is taken for the original's (H-7, H-8, L-12).
+  ///
+  /// - Parameter store: what names the file from here on, if that is known.
   @discardableResult
-  static func becomeReplica(_ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
+  static func becomeReplica(_ surroundings: Surroundings, store: Identifier? = nil, _ db: Database) throws -> ReplicaID {
+    let fresh = try takeFreshID(surroundings, db)
+    var chance = Chance(surroundings)
+    var update = try SQL(db, Statements.setStore)
+    try update.bind(store ?? Identifier.random(using: &chance))
+    try update.run()
+    return fresh
+  }
+
+  /// Goes on under another id. The file is the one that it was, and so are the objects that were fetched from it.
+  private static func takeFreshID(_ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
     var chance = Chance(surroundings)
     let state = try DatabaseState(db)
     try state.keepClock(db)
     try UnsentAssets.leave(state.replica, at: JournalIndex(db).frontier()[state.replica], db)
     let fresh = ReplicaID.random(using: &chance)
     let row = try JournalWriter.row(of: fresh, db)
-    var update = try SQL(db, Statements.becomeReplica)
+    var update = try SQL(db, Statements.setReplica)
     try update.bind(row)
-    try update.bind(Identifier.random(using: &chance))
     try update.run()
     return fresh
   }
@@ -58,7 +69,7 @@ extension DatabaseState {
       try leaveTail(of: state.replica, from: max(sequence, (floor?.sequence ?? 0) + 1), db)
     }
     try MemberReplica.takeBack(state.replica, db)
-    return try becomeReplica(surroundings, db)
+    return try takeFreshID(surroundings, db)
   }
 
   /// What the database wrote goes on under another id, and its contents may not be sent yet.
@@ -95,7 +106,7 @@ extension DatabaseState {
     if let branch { try branches.add(replica, from: last + 1, heldAs: branch, db) }
     guard isOwn else { return nil }
     try MemberReplica.takeBack(replica, db)
-    return try becomeReplica(surroundings, db)
+    return try takeFreshID(surroundings, db)
   }
 
   /// Of what lies below a floor nobody can tell whether others hold the same: who lacks this end takes what is kept (K-20).

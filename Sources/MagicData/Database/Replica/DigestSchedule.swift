@@ -6,7 +6,7 @@ package enum DigestSchedule {
   ///
   /// - Parameter now: in milliseconds since 1970.
   package static func isDue(at now: Int64, _ db: Database) throws -> Bool {
-    guard try db.has("magic_look") else { return true }
+    guard try db.has(.look) else { return true }
     var select = try SQL(db, Statements.selectLook)
     guard try select.step() else { return true }
     let (due, bytes) = (select.integer(0), select.int(1))
@@ -19,7 +19,7 @@ package enum DigestSchedule {
   ///
   /// - Parameter hasDiffered: whether somebody folds the same to something else, which is to be looked at again soon.
   package static func looked(at now: Int64, hasDiffered: Bool, _ db: Database) throws {
-    try db.execute(sql: Statements.createLook)
+    try db.make(.look)
     var set = try SQL(db, Statements.setLook)
     try set.bind(now + (hasDiffered ? day : month))
     try set.run()

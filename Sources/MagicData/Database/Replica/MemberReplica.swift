@@ -55,7 +55,7 @@ package struct MemberReplica: Sendable, Equatable {
 
   /// With the time of the acknowledgement that each belongs to.
   private static func digests(_ db: Database) throws -> [ReplicaID: (time: Int64, digest: Identifier)] {
-    guard try db.has("magic_digest") else { return [:] }
+    guard try db.has(.digests) else { return [:] }
     var select = try SQL(db, Statements.selectDigests)
     var digests: [ReplicaID: (time: Int64, digest: Identifier)] = [:]
     while try select.step() { digests[try select.identifier(0)] = (select.integer(1), try select.identifier(2)) }
@@ -96,7 +96,7 @@ package struct MemberReplica: Sendable, Equatable {
   }
 
   private func store(_ digest: Identifier, of acknowledged: Acknowledgement, _ db: Database) throws {
-    try db.execute(sql: Statements.createDigests)
+    try db.make(.digests)
     var insert = try SQL(db, Statements.insertDigest)
     try insert.bind(replica)
     try insert.bind(acknowledged.time)

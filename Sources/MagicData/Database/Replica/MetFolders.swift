@@ -11,7 +11,7 @@ package struct MetFolders {
 
   /// Whether there was a remote of the database's data set at a path.
   package func has(_ path: String) throws -> Bool {
-    guard try isThere() else { return false }
+    guard try db.has(.metFolders) else { return false }
     var select = try SQL(db, Statements.selectMetFolder)
     try select.bind(path)
     guard try select.step() else { return false }
@@ -24,7 +24,7 @@ package struct MetFolders {
   package func add(_ path: String) throws {
     let state = try DatabaseState(db)
     guard state.isSettled else { return }
-    try db.execute(sql: Statements.createMetFolders)
+    try db.make(.metFolders)
     var insert = try SQL(db, Statements.insertMetFolder)
     try insert.bind(path)
     try insert.bind(state.dataSet)
@@ -33,11 +33,9 @@ package struct MetFolders {
   }
 
   package func remove(_ path: String) throws {
-    guard try isThere() else { return }
+    guard try db.has(.metFolders) else { return }
     var delete = try SQL(db, Statements.deleteMetFolder)
     try delete.bind(path)
     try delete.run()
   }
-
-  private func isThere() throws -> Bool { try db.has("magic_met_folder") }
 }

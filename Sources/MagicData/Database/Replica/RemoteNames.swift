@@ -10,7 +10,7 @@ package struct RemoteNames {
 
   /// In the order of their names.
   package func all() throws -> [(name: String, address: String, options: [String: String])] {
-    guard try db.has(RemoteNames.remotes) else { return [] }
+    guard try db.has(.remotes) else { return [] }
     let options = try options()
     var select = try SQL(db, Statements.selectRemotes)
     var remotes: [(String, String, [String: String])] = []
@@ -24,7 +24,7 @@ package struct RemoteNames {
   /// - Parameter options: what is said of the way to it, by the names of options.
   /// - Returns: `false` if the name is taken, by whatever address.
   package func add(_ name: String, _ address: String, options: [String: String] = [:]) throws -> Bool {
-    try db.execute(sql: Statements.createRemotes)
+    try db.make(.remotes)
     var insert = try SQL(db, Statements.insertRemote)
     try insert.bind(name)
     try insert.bind(address)
@@ -32,7 +32,7 @@ package struct RemoteNames {
     // A former version removes a name, and leaves these.
     try removeOptions(name)
     guard !options.isEmpty else { return true }
-    try db.execute(sql: Statements.createRemoteOptions)
+    try db.make(.remoteOptions)
     for (option, value) in options.sorted(by: { $0.key < $1.key }) {
       var insert = try SQL(db, Statements.insertRemoteOption)
       try insert.bind(name)
@@ -46,7 +46,7 @@ package struct RemoteNames {
 
   /// - Returns: `false` if there is none of the name.
   package func remove(_ name: String) throws -> Bool {
-    guard try db.has(RemoteNames.remotes) else { return false }
+    guard try db.has(.remotes) else { return false }
     try removeOptions(name)
     var delete = try SQL(db, Statements.deleteRemote)
     try delete.bind(name)
@@ -55,7 +55,7 @@ package struct RemoteNames {
 
   /// By names. Those that were given with another address do not count: a former version may have given the name to this one, and a token is for the server it was given for.
   private func options() throws -> [String: [String: String]] {
-    guard try db.has(RemoteNames.options) else { return [:] }
+    guard try db.has(.remoteOptions) else { return [:] }
     var select = try SQL(db, Statements.selectRemoteOptions)
     var options: [String: [String: String]] = [:]
     while try select.step() {
@@ -66,12 +66,9 @@ package struct RemoteNames {
   }
 
   private func removeOptions(_ name: String) throws {
-    guard try db.has(RemoteNames.options) else { return }
+    guard try db.has(.remoteOptions) else { return }
     var delete = try SQL(db, Statements.deleteRemoteOptions)
     try delete.bind(name)
     _ = try delete.run()
   }
-
-  private static let remotes = "magic_remote"
-  private static let options = "magic_remote_option"
 }

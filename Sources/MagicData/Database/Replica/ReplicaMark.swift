@@ -55,8 +55,11 @@ struct ReplicaMark {
     _ found: FileIdentity, _ foundBirth: @autoclosure () -> FileBirth?, _ token: Identifier, isMounted: (UInt64) -> Bool
   ) -> Bool {
     guard tokens.contains(token), found.number == file.number else { return false }
+    let foundBirth = foundBirth()
+    // Two volumes that are mounted in turn may have the number of one device, and each a file of this number.
+    if let birth, let foundBirth, foundBirth.nanoseconds != birth.nanoseconds { return false }
     if found.device == file.device { return true }
-    guard let birth, birth.volume != 0, foundBirth() == birth else { return false }
+    guard let birth, birth.volume != 0, foundBirth == birth else { return false }
     return !isMounted(file.device)
   }
 
@@ -65,12 +68,16 @@ struct ReplicaMark {
   /// - Returns: whether it was.
   @discardableResult
   func write(beside location: DatabaseLocation) -> Bool {
+    var database = stat()
+    guard stat(location.file.path, &database) == 0 else { return false }
     let temporary = try? Data(text.utf8).withUnsafeBytes { bytes in
-      let writer = try PieceWriter(beside: location.mark)
+      // Whoever may use the database has to read it, whatever the mask of who wrote it last: as SQLite does with its own files beside it.
+      let writer = try PieceWriter(beside: location.mark, permissions: database.st_mode & 0o777)
       try writer.append(bytes)
       return try writer.finish(isDurable: false)
     }
     guard let temporary else { return false }
+    if geteuid() == 0 { _ = lchown(temporary.path, database.st_uid, database.st_gid) }
     guard rename(temporary.path, location.mark.path) != 0 else { return true }
     unlink(temporary.path)
     return false

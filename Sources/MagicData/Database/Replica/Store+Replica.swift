@@ -9,6 +9,8 @@ extension Store {
       /// Whether this opening has put a token of its own into the file: nobody can have put another file in its place since.
       var isSure = false
       var fresh: ReplicaID?
+      /// What is to name a twin's file.
+      var store: Identifier?
     }
 
     /// `nil` for a database that goes away with its opening.
@@ -34,6 +36,18 @@ extension Store {
       return try !Identity.isOwn(DatabaseState.token(db), location, ReplicaMark.beside(location))
     }
 
+    /// What names the file to the objects that are fetched from it: to those of a twin also before it has become a replica of its own.
+    func store(_ db: Database) throws -> Identifier {
+      guard try isTwin(db) else { return try DatabaseState(db).store }
+      var chance = Chance(surroundings)
+      let next = Identifier.random(using: &chance)
+      return state.withLock { state in
+        let known = state.store ?? next
+        state.store = known
+        return known
+      }
+    }
+
     private static func isOwn(_ token: Identifier, _ location: DatabaseLocation, _ mark: ReplicaMark?) -> Bool {
       mark?.isOf(location, token) ?? false || FileIdentity(of: location.file)?.token == token
     }
@@ -52,7 +66,7 @@ extension Store {
       guard let location, !state.withLock(\.isSure) else { return true }
       let (token, before) = (try DatabaseState.token(db), ReplicaMark.beside(location))
       let isTwin = !Identity.isOwn(token, location, before)
-      let fresh = isTwin ? try DatabaseState.becomeReplica(surroundings, db) : nil
+      let fresh = isTwin ? try DatabaseState.becomeReplica(surroundings, store: state.withLock(\.store), db) : nil
       var chance = Chance(surroundings)
       let next = Identifier.random(using: &chance)
       // Until this is committed, the old one is in the file: also if it never is. A twin's is not its own, and it stays one until then.
@@ -126,11 +140,15 @@ extension Store {
   package func takeFreshReplica() -> ReplicaID? { identity.takeFresh() }
 
   /// What is known of the file's id when it is opened. If somebody else is writing to a twin, the first write has to do it.
-  static func assure(_ identity: Identity, _ database: any DatabaseWriter) throws {
+  static func assure(_ identity: Identity, _ file: DatabaseFile?, _ database: any DatabaseWriter) throws {
     guard try database.read(identity.isTwin) else { return }
     try? database.writeWithoutTransaction { db in
       guard try begins(db, within: 0) else { return }
-      try db.committed { db in _ = try identity.assure(db) }
+      try db.committed { db in
+        // Else the mark beside it is another file's.
+        try file?.checkIsInPlace()
+        try identity.assure(db)
+      }
     }
   }
 }

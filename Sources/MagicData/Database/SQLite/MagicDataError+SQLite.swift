@@ -23,7 +23,7 @@ extension MagicDataError {
     case _ where error.isFull: "no space is left on the disk; free some and try again"
     case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH: "it may not be written; check the permissions of the file and its folder"
     case .SQLITE_CANTOPEN: "the file cannot be opened; check the path and its permissions"
-    case .SQLITE_NOTADB: "it is not an SQLite file"
+    case .SQLITE_NOTADB: "it is not an SQLite file; if it was, restore it from a copy or from another replica"
     case .SQLITE_CORRUPT: "the file is damaged; restore it from a copy or from another replica"
     default: "\(error.message ?? "SQLite gives no reason") (SQLite \(error.extendedResultCode.rawValue))"
     }

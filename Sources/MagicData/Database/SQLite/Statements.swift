@@ -166,7 +166,8 @@ enum Statements {
       sum(entries), sum(length(data))
     FROM magic_journal
     """
-  static let becomeReplica = "UPDATE magic_database SET replica = ?, store = ?"
+  static let setReplica = "UPDATE magic_database SET replica = ?"
+  static let setStore = "UPDATE magic_database SET store = ?"
 
   static let selectAbsent = "SELECT z_index, magic_last FROM magic_absent WHERE type = ? AND object = ?"
   static let insertAbsent = "INSERT OR REPLACE INTO magic_absent (type, object, z_index, magic_last) VALUES (?, ?, ?, ?)"
@@ -193,16 +194,9 @@ enum Statements {
   static let selectLeft = "SELECT replica, sequence FROM magic_left"
   static let insertLeft = "INSERT OR REPLACE INTO magic_left (replica, sequence) VALUES (?, ?)"
   static let deleteLeft = "DELETE FROM magic_left WHERE replica = ? AND sequence = ?"
-  /// Conditions with AND between them: halves within halves, since SQLite takes expressions of a depth of 1,000.
-  static func all(_ conditions: [String]) -> String {
-    guard conditions.count > mostInRow else { return conditions.joined(separator: " AND ") }
-    let middle = conditions.count / 2
-    return "(\(all(Array(conditions[..<middle])))) AND (\(all(Array(conditions[middle...]))))"
-  }
-
-  static let mostInRow = 64
 
   static let has = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
+  static let hasTable = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
   static let selectClaim = "SELECT birth, number FROM magic_claim WHERE type = ? AND shown = ?"
   static let selectClaims = "SELECT shown, birth, number FROM magic_claim WHERE type = ?"
   static let insertClaim = "INSERT INTO magic_claim (type, shown, birth, number) VALUES (?, ?, ?, ?)"
@@ -259,6 +253,15 @@ enum Statements {
     "CREATE TABLE IF NOT EXISTS magic_accepted (id INTEGER PRIMARY KEY CHECK (id = 1), milliseconds INTEGER NOT NULL)"
   static let selectAcceptedTime = "SELECT milliseconds FROM magic_accepted"
   static let setAcceptedTime = "INSERT OR REPLACE INTO magic_accepted (id, milliseconds) VALUES (1, ?)"
+
+  /// Conditions with AND between them: halves within halves, since SQLite takes expressions of a depth of 1,000.
+  static func all(_ conditions: [String]) -> String {
+    guard conditions.count > mostInRow else { return conditions.joined(separator: " AND ") }
+    let middle = conditions.count / 2
+    return "(\(all(Array(conditions[..<middle])))) AND (\(all(Array(conditions[middle...]))))"
+  }
+
+  static let mostInRow = 64
 
   /// The one place where an identifier is quoted.
   static func quoted(_ name: String) -> String { "\"\(name.escaping("\"", as: "\"\""))\"" }

@@ -45,9 +45,6 @@ struct TableNames {
 }
 
 extension Connection {
-  /// `name`, or one like it: what is in a database already, a table of the app's or an index, keeps its name.
-  func freeName(_ name: String) throws -> String { try TakenNames.free(name, isTaken: has) }
-
   /// Whether there is a table, an index or something else of a name.
   func has(_ name: String) throws -> Bool {
     var select = try SQL(self, Statements.has)

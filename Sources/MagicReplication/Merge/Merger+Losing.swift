@@ -1,0 +1,76 @@
+internal import MagicData
+internal import MagicJournal
+
+/// What loses, and what is told of it.
+extension Merger {
+  /// Takes an update into the journal that changes nothing, since a later one of the object sets all that it sets; `false` if it is not such a one. That spares
+  /// the fold.
+  mutating func isBeaten(
+    _ entry: EncodedEntry, _ type: LearntType, _ version: Version, _ place: ObjectPlace, _ table: ObjectTable
+  ) throws -> Bool {
+    // What follows one that loses mostly loses too, and then the stamp alone tells nothing that the entry does not.
+    guard !entry.hasElements,
+      try kinds[type.id].isLosing || version.stamp < reader.highestStamp(from: place.last),
+      let latest = try reader.latestEntry(from: place.last), version.stamp < latest.stamp, latest.head.operation.isLife,
+      // Behind others, each of many would pass all that came before it: they are folded at once.
+      latest.place == place.last,
+      // A place that was changed by SQL may lead to another object.
+      latest.head.type == type.id, latest.head.zIndex == place.zIndex
+    else { return false }
+    let setsAll = try reader.reading { () throws(JournalError) in
+      try latest.setsAll(of: entry, as: type, fields: table.type.columns.count, differing: &differing)
+    }
+    guard setsAll else { return false }
+    let end: EntryPlace
+    if latest.place.isLatest, latest.isInSmallRow {
+      end = try writer.append(late: entry, as: type, zIndex: place.zIndex, previous: late.previous(of: latest), db)
+      try late.put(end, behind: latest, reader)
+    } else {
+      end = try writer.append(late: entry, as: type, zIndex: place.zIndex, previous: place.last, db)
+      try table.setLast(entry.objectKey, ObjectPlace(zIndex: place.zIndex, last: end))
+    }
+    guard latest.place.row <= mark, latest.root == own, !differing.isEmpty, version.root != own else { return true }
+    told.append(end)
+    let heard = differing.prefix(conflicts.left)
+    conflicts.pass(differing.count - heard.count)
+    let object = ObjectConflicts(entry.objectKey, of: table.type.schema)
+    for difference in heard {
+      let won = try reader.reading { () throws(JournalError) in try latest.value(of: difference) }
+      let field = type.fields[entry.field(at: difference.index)]
+      conflicts.add(
+        object, ObjectConflicts.Place(slot: object.type.slots[field], element: []),
+        ObjectConflicts.Write(version: version, place: end, value: entry.madeValue(at: difference.index)),
+        ObjectConflicts.Write(version: Version(stamp: latest.stamp, root: latest.root), place: latest.place, value: won))
+    }
+    return true
+  }
+
+  /// Shows an object's entries, one at a time in memory. Those that were held and those that came may be in conflict, which is told.
+  mutating func forEachEntry(
+    of key: ObjectKey, _ place: ObjectPlace, _ type: TypeSchema, _ body: (Version, Entry) -> Void
+  ) throws {
+    var sides = ConflictSides(type, after: mark, known: known)
+    try reader.forEachEntry(from: place.last) { stamp, root, place, entry in
+      let version = Version(stamp: stamp, root: root)
+      sides.add(entry, version, at: place)
+      body(version, entry)
+    }
+    guard sides.areTwo else { return }
+    let (object, first) = (ObjectConflicts(key, of: type), conflicts.list.count)
+    if let (lost, won) = sides.whole, isNews(lost, won) { return conflicts.add(object, nil, lost, won) }
+    for (place, lost, won) in sides.overtaken where isNews(lost, won) { conflicts.add(object, place, lost, won) }
+    guard sides.haveLate(under: own) else { return }
+    try reader.forEachEntry(from: place.last) { stamp, root, place, entry in
+      for (place, lost, won) in sides.late(entry, Version(stamp: stamp, root: root), at: place) where isNews(lost, won) {
+        conflicts.add(object, place, lost, won)
+      }
+    }
+    conflicts.sort(from: first)
+  }
+
+  /// Whether nobody was told that a write lost, and who wrote what it lost to cannot have known it (M-21): of what came, this replica alone surely did not.
+  private func isNews(_ lost: ObjectConflicts.Write, _ won: ObjectConflicts.Write) -> Bool {
+    lost.place.row > mark
+      ? won.version.root == own && !told.has(lost.place) : lost.version.root == own && lost.place.row >= unsent
+  }
+}

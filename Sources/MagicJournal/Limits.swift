@@ -28,6 +28,8 @@ package enum Limits {
   package static let segmentCut = 1 << 22
   /// Replicas of a checkpoint's floor (K-11): 2 MiB of a header.
   package static let floorReplicas = 1 << 16
+  /// Those up to which a compaction or a checkpoint raises a floor (K-5, K-16): the rest is room for ends beside others (K-20).
+  package static let raisedReplicas = floorReplicas - 1_024
   /// Sequences stay below this (S-1), so that they and their sums fit SQLite's signed integers.
   package static let sequence: UInt64 = 1 << 62
 }

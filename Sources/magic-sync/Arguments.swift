@@ -62,9 +62,10 @@ struct AnewOption: ParsableArguments {
 
   var isOn: Bool { isGiven || Twin.flag("ANEW") }
 
-  /// Puts back what makes a folder the remote of a database, if that is asked for.
-  func putBack(_ place: RemotePlace, _ magic: MagicData) async throws {
-    if isOn, case .folder(let folder) = place { try await folder.putBackMarker(of: magic) }
+  /// Puts back what makes a folder the remote of a database, if that is asked for, and says so.
+  func putBack(_ place: RemotePlace, _ magic: MagicData, _ output: OutputOptions) async throws {
+    guard isOn, case .folder(let folder) = place, try await folder.putBackMarker(of: magic) else { return }
+    if !output.quiet { Terminal.say("put magicdata.json back in \(place.text)") }
   }
 
   /// What else is gone is made whenever somebody pushes to it.

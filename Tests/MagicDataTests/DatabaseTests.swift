@@ -262,6 +262,43 @@ import Testing
     #expect(try await MagicData(path: folder[names[0]]).object(of: Cat.self).map(\.name) == ["Tom"])
   }
 
+  /// H-40: a copy by links has the log as well, whatever became of the file.
+  @Test(arguments: ["-wal", "-shm"]) func aLogWithTwoNamesIsRefused(suffix: String) async throws {
+    let magic = try await MagicData(path: folder["a.sqlite"])
+    try await magic.update(Cat("Tom", 4))
+    try await magic.close()
+    #expect(link(folder["a.sqlite" + suffix].path, folder["b.sqlite" + suffix].path) == 0)
+    let before = try folder.contents()
+    await #expect {
+      _ = try await MagicData(path: folder["a.sqlite"])
+    } throws: {
+      ($0 as? MagicDataError)?.code == .notAllowed && "\($0)".contains("a.sqlite\(suffix) has 2 names (hard links)")
+    }
+    #expect(try folder.contents() == before)
+    #expect(unlink(folder["b.sqlite" + suffix].path) == 0)
+    #expect(try await MagicData(path: folder["a.sqlite"]).object(of: Cat.self).map(\.name) == ["Tom"])
+  }
+
+  /// Another user's folder, or one that is locked, nobody else takes away.
+  @Test func aSecondNameThatItsMakerLeftIsNamed() async throws {
+    let location = DatabaseLocation(folder["db.sqlite"])
+    _ = try await MagicData.build(at: location) { try await $0.update(Cat("Tom", 4)) }
+    let left = folder[".magic-scratch-database-\(UUID().uuidString.lowercased())"]
+    let made = left.appendingPathComponent("new")
+    try FileManager.default.createDirectory(at: made, withIntermediateDirectories: true)
+    let descriptor = open(left.path, O_RDONLY)
+    defer { close(descriptor) }
+    #expect(flock(descriptor, LOCK_EX) == 0)
+    #expect(link(location.file.path, made.appendingPathComponent("default.sqlite3").path) == 0)
+    await #expect {
+      _ = try await MagicData(path: location.file)
+    } throws: {
+      ($0 as? MagicDataError)?.code == .notAllowed && "\($0)".contains(left.lastPathComponent)
+    }
+    try FileManager.default.removeItem(at: left)
+    #expect(try await MagicData(path: location.file).object(of: Cat.self).map(\.name) == ["Tom"])
+  }
+
   /// The last step gives the file its name, beside the one under which it was made.
   @Test func whoeverWasKilledAtTheLastStepLocksNobodyOut() async throws {
     let location = DatabaseLocation(folder["db.sqlite"])

@@ -300,6 +300,127 @@ import Testing
     #expect(try await magic.object(of: Cat.self).count == 2)
   }
 
+  /// J-34: also of one that is short, if it took long.
+  @Test(arguments: [false, true]) func aLongWriteWhoseFileGoesMeanwhileIsNotCommitted(isBlocking: Bool) async throws {
+    let magic = try await MagicData(path: location.file)
+    try await magic.update(Cat("Tom", 4))
+    let (file, aside) = (location.file.path, folder["aside"].path)
+    await expectDisplaced {
+      if isBlocking {
+        try magic.store.writeInTurnBlocking { db in
+          try db.execute(sql: "CREATE TABLE late (a)")
+          #expect(rename(file, aside) == 0)
+        }
+      } else {
+        try await magic.store.change { transaction in
+          try transaction.db.execute(sql: "CREATE TABLE late (a)")
+          #expect(rename(file, aside) == 0)
+          usleep(50_000)
+        }
+      }
+    }
+    #expect(rename(aside, file) == 0)
+    #expect(try await magic.store.read { db in try db.tableExists("late") } == false)
+    try await magic.update(Cat("Kit", 2))
+    #expect(try await magic.object(of: Cat.self).count == 2)
+  }
+
+  /// J-34: a file that cannot be looked at has not gone, and takes writes again when it can be.
+  @Test func aFileThatCannotBeLookedAtIsNotDisplaced() async throws {
+    let (place, aside) = (folder["place"], folder["aside"])
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    let magic = try await MagicData(path: place.appendingPathComponent("db.sqlite"))
+    try await magic.update(Cat("Tom", 1))
+    #expect(rename(place.path, aside.path) == 0)
+    // Longer than a name may be.
+    #expect(symlink(String(repeating: "x", count: 300), place.path) == 0)
+    await #expect {
+      _ = try await magic.update(Cat("Kit", 1))
+    } throws: {
+      let error = $0 as? MagicDataError
+      return error?.code == .failed && error?.cause == nil && "\($0)".contains("nothing was written")
+    }
+    #expect(unlink(place.path) == 0 && rename(aside.path, place.path) == 0)
+    try await magic.update(Cat("Kit", 1))
+    #expect(try await magic.object(of: Cat.self).count == 2)
+  }
+
+  /// A closed database, whose file may take another one's place.
+  private func makeOther() async throws {
+    let other = try await MagicData(path: folder["other.sqlite"])
+    try await other.update(contentsOf: (0..<300).map { Cat("other \($0)", 1) })
+    try await other.close()
+  }
+
+  private func expectOther() async throws {
+    let opened = try await MagicData(path: location.file)
+    #expect(try await opened.store.read { db in try String.fetchAll(db, sql: "PRAGMA integrity_check") } == ["ok"])
+    let names = try await opened.object(of: Cat.self).map(\.name)
+    #expect(names.count == 300 && names.allSatisfy { $0.hasPrefix("other ") })
+  }
+
+  /// J-34: what was committed to the one would be written over by the other.
+  @Test func aFileThatTookAnOpenOnesNameIsOpenedWhenThatIsClosed() async throws {
+    try await makeOther()
+    let magic = try await MagicData(path: location.file)
+    try await magic.update(Cat("Tom", 4))
+    #expect(rename(folder["other.sqlite"].path, location.file.path) == 0)
+    await #expect {
+      _ = try await MagicData(path: location.file)
+    } throws: {
+      ($0 as? MagicDataError)?.code == .busy && "\($0)".contains("close it first")
+    }
+    try await magic.close()
+    try await expectOther()
+  }
+
+  /// J-34: the same where another process has it open.
+  @Test func aFileThatTookTheNameOfOneThatAnotherProcessHasOpenIsRefused() async throws {
+    try await makeOther()
+    let magic = try await MagicData(path: location.file)
+    try await magic.update(Cat("Tom", 4))
+    try await magic.close()
+    let script = """
+      import sqlite3, sys
+      database = sqlite3.connect(sys.argv[1], isolation_level=None)
+      database.execute("SELECT count(*) FROM sqlite_master").fetchall()
+      print("open", flush=True)
+      sys.stdin.read()
+      """
+    let (input, output) = (Pipe(), Pipe())
+    let process = try Tool.python.start(["-c", script, location.file.path], input: input, output: output)
+    let number = process.processIdentifier
+    #expect(output.fileHandleForReading.availableData == Data("open\n".utf8))
+    // The file that it has open is anybody's.
+    let again = try await MagicData(path: location.file)
+    #expect(try await again.object(of: Cat.self).count == 1)
+    try await again.close()
+    #expect(rename(folder["other.sqlite"].path, location.file.path) == 0)
+    await #expect {
+      _ = try await MagicData(path: location.file)
+    } throws: {
+      ($0 as? MagicDataError)?.code == .busy && "\($0)".contains("process \(number) has")
+    }
+    try input.fileHandleForWriting.close()
+    process.waitUntilExit()
+    try await expectOther()
+  }
+
+  /// As one that closes it.
+  @Test func whoLetsGoOfAFileWhoseNameAnotherHasLeavesNothingInTheLog() async throws {
+    try await makeOther()
+    let before = try Data(contentsOf: folder["other.sqlite"])
+    func leave() async throws {
+      let magic = try await MagicData(path: location.file)
+      try await magic.update(contentsOf: (0..<300).map { Cat("\($0)", 2) })
+      #expect(rename(folder["other.sqlite"].path, location.file.path) == 0)
+    }
+    try await leave()
+    for _ in 0..<1_000 where bytes("-wal") > 32 { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(bytes("-wal") <= 32)
+    #expect(try Data(contentsOf: location.file) == before)
+  }
+
   // MARK: The WAL-reset bug
 
   // Up to version 3.51.2 SQLite loses commits if a writer begins the WAL anew while a checkpoint begins (https://www.sqlite.org/wal.html). These are what keeps them apart.

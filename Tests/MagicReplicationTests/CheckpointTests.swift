@@ -433,7 +433,7 @@ import Testing
     #expect(try FolderCheck(FolderRemote(folder["remote"])).damaged.count == 1)
   }
 
-  /// K-11, K-16: two that a floor has no room for together. The first is taken, and whoever took it can send it on.
+  /// K-11, K-16: two that a floor has no room for together, but for ends beside others. The first is taken, and whoever took it can send it on.
   @Test func whatAFloorHasNoRoomForIsNotTaken() async throws {
     let (a, _) = try await twoWithHistory(2)
     try await a.replicator.compact()
@@ -442,7 +442,7 @@ import Testing
     let end = try #require(header.floor.replicas.first.flatMap { header.floor[$0] })
     for half: UInt64 in 1...2 {
       var floor = header.floor
-      for number in 1...UInt64(Limits.floorReplicas / 2) {
+      for number in 1...UInt64(Limits.raisedReplicas / 2) {
         floor[Identifier(half, number)] = NamedFrontier.End(sequence: 1, name: end.name)
       }
       let forged = CheckpointHeader(dataSet: header.dataSet, writer: header.writer, digest: header.digest, floor: floor)
@@ -457,6 +457,63 @@ import Testing
     #expect(try await other.push().checkpoints == 1)
     #expect(try FolderCheck(FolderRemote(folder["other"])).damaged == [])
     #expect(try await Dump(c.magic) == Dump(a.magic))
+    // One that is full by ends beside others is taken by who holds nothing.
+    var full = header.floor
+    for number in 1...UInt64(Limits.floorReplicas - full.count) {
+      full[Identifier(3, number)] = NamedFrontier.End(sequence: 1, name: end.name)
+    }
+    let forged = CheckpointHeader(dataSet: header.dataSet, writer: header.writer, digest: header.digest, floor: full)
+    try FileManager.default.createDirectory(at: folder["full/checkpoints"], withIntermediateDirectories: true)
+    try FileManager.default.copyItem(at: folder["remote/magicdata.json"], to: folder["full/magicdata.json"])
+    try (Data(forged.bytes) + Data(contentsOf: file).dropFirst(header.bytes.count))
+      .write(to: folder["full/checkpoints/\(forged.name).checkpoint"])
+    #expect(try await replica("d", "full").replicator.pull().checkpoints == 1)
+  }
+
+  /// K-5, K-20: a compaction leaves room for ends beside others.
+  @Test(arguments: [0, 1]) func aCompactionFillsNoFloor(left: Int) async throws {
+    let a = try replica("a")
+    try await write(a, "once")
+    let own = try await a.magic.store.write { db in
+      try db.execute(
+        sql: """
+          INSERT INTO magic_member (replica, expired)
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(Limits.raisedReplicas - left))
+            SELECT randomblob(16), 1 FROM n;
+          INSERT INTO magic_replica (uuid) SELECT replica FROM magic_member;
+          INSERT INTO magic_floor (replica, sequence, stamp, tag)
+            SELECT r.id, 1, 1 << 30, 0 FROM magic_replica r JOIN magic_member m ON m.replica = r.uuid
+          """)
+      return try DatabaseState(db).replica
+    }
+    #expect(try await (a.magic.compact().entries > 0) == (left > 0))
+    let floor = try await a.magic.store.read { db in try JournalReader(db).floor() }
+    #expect(floor.count == Limits.raisedReplicas)
+    #expect((floor[own] != nil) == (left > 0))
+  }
+
+  /// K-18: why nothing goes is said.
+  @Test func aFolderIsNotCutBeforeACheckpointIsTaken() async throws {
+    let (a, b) = try await twoWithHistory(2)
+    try await b.magic.compact()
+    try FileManager.default.copyItem(at: folder["remote"], to: folder["before"])
+    try await a.replicator.compact()
+    let file = folder["remote/checkpoints"].appendingPathComponent(try #require(try names("remote/checkpoints").first))
+    let header = try checkpointHeader(of: file)
+    var floor = header.floor
+    floor[Identifier(9, 9)] = floor.replicas.first.flatMap { header.floor[$0] }
+    let forged = CheckpointHeader(dataSet: header.dataSet, writer: header.writer, digest: header.digest, floor: floor)
+    let place = "before/checkpoints/\(forged.name).checkpoint"
+    try FileManager.default.createDirectory(at: folder["before/checkpoints"], withIntermediateDirectories: true)
+    try (Data(forged.bytes) + Data(contentsOf: file).dropFirst(header.bytes.count)).write(to: folder[place])
+    let replicator = MagicReplicator(b.magic, remote: FolderRemote(folder["before"]))
+    for isDryRun in [true, false] {
+      let report = try await replicator.compact(isDryRun: isDryRun).folder
+      #expect(report.waitsFor?.hasSuffix(place) == true, "\(report)")
+      #expect(try names("before/checkpoints") == [folder[place].lastPathComponent])
+    }
+    try await replicator.pull()
+    #expect(try await replicator.compact().folder.waitsFor == nil)
   }
 
   /// K-11, K-17, F-23: a floor that no reader would take is not written, and what lies above it is sent all the same.

@@ -195,6 +195,49 @@ import Testing
     #expect(try await a.notes().values.allSatisfy { $0.title == "c's" })
   }
 
+  /// M-21, H-44, J-30, J-31: who was copied, or put back from a backup, has written what it wrote before it had a fresh id, also once that was sent.
+  @Test(arguments: [false, true], [false, true]) func aCopyTellsWhatLostToWhatItWroteUnderAnotherId(
+    isNoticed: Bool, isSent: Bool
+  ) async throws {
+    try await write("first", by: b)
+    try await settle([b, a])
+    try await write("b's", by: b)
+    try await b.replicator.push()
+    if isNoticed { try await write("copy's", by: a) }
+    try await a.magic.close()
+    if isNoticed {
+      try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    } else {
+      try copyUnnoticed(folder["a"], to: folder["copy"])
+      let original = try Replica(folder["a"], folder["remote"], world)
+      try await original.magic.update(Note("other", "the original's"))
+      try await original.replicator.push()
+    }
+    let copy = try Replica(folder["copy"], folder["remote"], world)
+    if !isNoticed { try await write("copy's", by: copy) }
+    if isSent { try await copy.replicator.push() }
+    #expect(try await conflicts(copy) == [#"title: "b's" < "copy's""#])
+    #expect(try await conflicts(copy) == [])
+    try await settle([copy, b])
+    try await expectEqual([copy, b])
+  }
+
+  /// M-21, H-44, J-30.
+  @Test func aCopyTellsWhatItWroteUnderAnotherIdAndLost() async throws {
+    try await write("first", by: b)
+    try await settle([b, a])
+    try await write("copy's", by: a)
+    try await write("b's", by: b)
+    try await b.replicator.push()
+    try await a.magic.close()
+    try FileManager.default.copyItem(at: folder["a"], to: folder["copy"])
+    let copy = try Replica(folder["copy"], folder["remote"], world)
+    #expect(try await conflicts(copy) == [#"title: "copy's" < "b's""#])
+    #expect(try await conflicts(copy) == [])
+    try await settle([copy, b])
+    try await expectEqual([copy, b])
+  }
+
   @Test func aRemoveAgainstAnEditIsAConflict() async throws {
     try await write("first", by: a)
     try await a.replicator.sync()

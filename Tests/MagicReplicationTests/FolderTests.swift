@@ -96,7 +96,7 @@ import Testing
     let id = file.lastPathComponent.prefix(32)
     try FileManager.default.removeItem(at: try #require(try files().first { !$0.lastPathComponent.hasPrefix(id) }))
     await #expect { try await a.replicator.push() } throws: { error in
-      (error as? MagicDataError)?.code == .incompatible && "\(error)".contains("all else was sent")
+      (error as? MagicDataError)?.code == .incompatible && "\(error)".contains("no contents of assets")
     }
     #expect(try Data(contentsOf: file) == bytes)
     #expect(try files().count == 4)

@@ -4,6 +4,7 @@ import MagicData
 import MagicJournal
 import MagicReplication
 import MagicTransport
+import NIOCore
 import TestSupport
 import Testing
 
@@ -450,6 +451,26 @@ import Testing
     #expect(try String(contentsOf: folder["share/tokens.replicas"], encoding: .utf8) == "\(one) a\n\(other) b\n")
   }
 
+  /// W-4: what a file said that is gone holds on, and none is written in its place until somebody has decided about that.
+  @Test func ownersWhoseFileIsGoneAreNotForgotten() throws {
+    let tokens = try secret("tokens", "one a readwrite\ntwo b readwrite\n")
+    let owners = try Owners(besides: tokens)
+    let (one, other, file) = (ReplicaID(1, 1), ReplicaID(2, 1), folder["tokens.replicas"])
+    #expect(try owners.claim(one, for: "a"))
+    try #require(rename(file.path, folder["aside"].path) == 0)
+    #expect(try owners.isOthers(one, than: "b"))
+    #expect(try owners.claim(one, for: "a"))
+    #expect { try owners.claim(other, for: "b") } throws: { ($0 as? MagicDataError)?.code == .busy }
+    #expect(!FileManager.default.fileExists(atPath: file.path))
+    try #require(rename(folder["aside"].path, file.path) == 0)
+    #expect(try owners.claim(other, for: "b"))
+    #expect(try String(contentsOf: file, encoding: .utf8) == "\(one) a\n\(other) b\n")
+    // Where it is meant to be gone, a server that starts makes another, which holds for all.
+    try FileManager.default.removeItem(at: file)
+    #expect(try Owners(besides: tokens).claim(one, for: "b"))
+    #expect(try !owners.isOthers(one, than: "b") && !owners.isOthers(other, than: "a"))
+  }
+
   /// An id is a token's by what it writes: who looks around claims nothing.
   @Test func readingClaimsNoID() async throws {
     let server = try await server("one a readwrite\ntwo b readwrite\n")
@@ -500,6 +521,37 @@ import Testing
     #expect(answer?.kind == 0xff && answer?.body.first == 7)
     #expect(try Data(contentsOf: folder["tokens.replicas"]) == owned)
     try await server.stop()
+  }
+
+  /// W-4, C-5: a peer hears what was accepted before anything is sent, which makes the id nobody's; an acknowledgement does.
+  @Test func whatWasAcceptedClaimsNoID() async throws {
+    let served = try await MagicData(path: folder["served"])
+    var options = RunningServer.quiet
+    options.tokens = try secret("tokens", "one a readwrite\n")
+    let server = try await RunningServer(MagicServer(served, at: ["tcp://127.0.0.1:0"], options: options))
+    let a = try await MagicData(path: folder["a"])
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "one").push()
+    let owned = try String(contentsOf: folder["tokens.replicas"], encoding: .utf8)
+    let dataSet = try await a.store.read { db in try DatabaseState(db).dataSet }
+    let writer = Identifier(7, 7)
+    let socket = try RawSocket(port: server.port)
+    socket.send(RawSocket.hello(id: writer.bytes, token: "one"))
+    #expect(await socket.frame()?.kind == 0x81)
+    for acknowledged in ["{}", #"{"\#(writer)":{"frontier":{},"time":1750000000000}}"#] {
+      let said = """
+        {"accepted":1750000000000,"acknowledged":\(acknowledged),"dataSet":"\(dataSet)","expired":{},"format":1,"replica":"\(writer)"}
+        """
+      let frame = Frame.blocks(.members, [Data(said.utf8)])
+      socket.send(RawSocket.frame(frame.kind.rawValue, Array(frame.body.readableBytesView)))
+      #expect(await socket.frame()?.kind == 0x8f)
+      let isOwned = try String(contentsOf: folder["tokens.replicas"], encoding: .utf8) != owned
+      #expect(isOwned == (acknowledged != "{}"), "\(acknowledged)")
+    }
+    let accepted = try await served.store.read { db in try AcceptedTime.read(db) }
+    #expect(accepted == 1_750_000_000_000)
+    try await server.stop()
+    try await served.close()
   }
 
   /// H-32, W-4: what one token takes is bounded, and takes nothing from another.

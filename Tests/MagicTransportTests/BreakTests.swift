@@ -216,6 +216,39 @@ import Testing
     #expect(port.count(of: .held) == before + 2)
   }
 
+  /// W-7: what was broken off does not come again, whatever else its session ended with.
+  @Test func whatWasBrokenOffConnectsNoMore() async throws {
+    let folder = try TemporaryFolder()
+    let dataSet = DataSetID(8, 8)
+    let port = try AnsweringPort([
+      .hello: Welcome(replica: nil, dataSet: dataSet, rights: [.read], capabilities: []).frame,
+      .held: WireError(.fork, "another transaction").frame,
+    ])
+    let magic = try await MagicData(path: folder["a"])
+    let remote = try SocketRemote("tcp://127.0.0.1:\(port.port)")
+    let started = Locked(Task<Void, any Error>?.none)
+    let asking = Task {
+      try await remote.breakingOff { remote in
+        try await remote.opened(for: magic) { session in
+          do {
+            _ = try await session.status(of: magic, dataSet)
+          } catch {
+            while started.withLock({ $0 == nil }) { await Task.yield() }
+            started.withLock({ $0 })?.cancel()
+            throw error
+          }
+        }
+      }
+    }
+    started.withLock { $0 = asking }
+    await expectCode(.unreachable, naming: "was broken off") { try await asking.value }
+    // Whoever had come before this one would have been let in before it.
+    let socket = try RawSocket(port: port.port)
+    socket.send(RawSocket.hello())
+    #expect(await socket.frame()?.kind == 0x81)
+    #expect(port.clients == 2)
+  }
+
   /// W-10: one who takes minutes to read what others read at once holds up nobody else.
   @Test func aSlowClientHoldsUpNobody() async throws {
     let place = try await Place(.peer)
@@ -302,6 +335,10 @@ private final class AnsweringPort: Sendable {
   let port: Int
   private let descriptor: Int32
   private let asked: Locked<[Frame.Kind]>
+  private let taken = Locked(0)
+
+  /// How many it has let in.
+  var clients: Int { taken.withLock { $0 } }
 
   func count(of kind: Frame.Kind) -> Int { asked.withLock { $0.count { $0 == kind } } }
 
@@ -321,8 +358,9 @@ private final class AnsweringPort: Sendable {
     port = Int(in_port_t(bigEndian: address.sin_port))
     self.descriptor = descriptor
     guard isListening else { throw RawSocket.Failure(code: errno) }
-    Thread.detachNewThread {
+    Thread.detachNewThread { [taken] in
       while case let client = accept(descriptor, nil, nil), client >= 0 {
+        taken.withLock { $0 += 1 }
         AnsweringPort.answer(client, answers, asked)
         close(client)
       }

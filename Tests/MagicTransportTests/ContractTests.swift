@@ -402,7 +402,7 @@ import Testing
       try FileManager.default.removeItem(at: before.appendingPathComponent(name))
     }
     try #require(rename(before.path, place.files.path) == 0)
-    await expectCode(.incompatible, naming: "all else was sent") { try await b.replicator.push() }
+    await expectCode(.incompatible, naming: "no contents of assets") { try await b.replicator.push() }
     let there = place.files.appendingPathComponent("segments")
     #expect(try FileManager.default.contentsOfDirectory(atPath: there.path).sorted() == segments)
     #expect(try Data(contentsOf: there.appendingPathComponent(segments[0])) == bytes)
@@ -413,6 +413,71 @@ import Testing
     let late = try place.replica("late")
     try await late.replicator.pull()
     try await expectEqual([b.magic, late.magic])
+    try await place.stop()
+  }
+
+  /// H-39, K-17, W-9, W-17: nor does a checkpoint that a newer version has written; what lies above the floor is sent.
+  @Test(arguments: RemoteKind.allCases.filter(\.hasFiles)) func aCheckpointOfAnotherFormatKeepsNothingElseBack(
+    kind: RemoteKind
+  ) async throws {
+    let place = try await Place(kind)
+    let before = place.folder["before"]
+    let a = try place.replica("a")
+    let aside = MagicReplicator(a.magic, remote: FolderRemote(before))
+    for number in 0..<2 {
+      place.world.advance(5)
+      try await a.magic.update(Note("\(number)", "note"))
+      try await aside.push()
+    }
+    try await aside.compact()
+    let name = try #require(FileManager.default.contentsOfDirectory(atPath: before.path + "/checkpoints").first)
+    let newer = before.appendingPathComponent("checkpoints/" + name)
+    var bytes = try Data(contentsOf: newer)
+    let end = try CheckpointHeader.length([UInt8](bytes.prefix(CheckpointHeader.fixedLength))) - 4
+    bytes[9] = 2
+    let checksum = Zlib.checksum([UInt8](bytes[..<end])[...])
+    bytes.replaceSubrange(end..<end + 4, with: withUnsafeBytes(of: checksum.bigEndian) { Data($0) })
+    try bytes.write(to: newer)
+    try FileManager.default.removeItem(at: before.appendingPathComponent("acks"))
+    try #require(rename(before.path, place.files.path) == 0)
+    place.world.advance(5)
+    try await a.magic.update(Note("above", "note"))
+    await expectCode(.incompatible, naming: "no contents of assets") { try await a.replicator.push() }
+    func names(_ folder: String) throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: place.files.path + folder)
+    }
+    #expect(try names("/segments").count == 1)
+    #expect(try names("/checkpoints") == [name])
+    let there = place.files.appendingPathComponent("checkpoints/" + name)
+    #expect(try Data(contentsOf: there) == bytes)
+    // Nobody says that all of it is there.
+    #expect(!FileManager.default.fileExists(atPath: place.files.appendingPathComponent("acks").path))
+    try FileManager.default.removeItem(at: there)
+    #expect(try await a.replicator.push().checkpoints == 1)
+    let late = try place.replica("late")
+    try await late.replicator.pull()
+    try await expectEqual([a.magic, late.magic])
+    try await place.stop()
+  }
+
+  /// C-5, W-6: what is said by the path of a hub's folder is heard, though not each comparison looks for it.
+  @Test func whatWasAcceptedByPathIsHeardByAHub() async throws {
+    let place = try await Place(.folder)
+    let ahead = Replica(try place.magic("ahead", skew: 3 * 86_400_000), try place.remote())
+    try await ahead.magic.update(Note("1", "in three days"))
+    try await ahead.replicator.push()
+    let a = try place.replica("a")
+    let waiting = try await a.replicator.pull().heldBack
+    #expect(waiting.count == 1)
+    let dataSet = try FolderRemote(place.files).dataSet()
+    let hub = ServedFolder(FolderRemote(place.files))
+    #expect(try await hub.acceptedTime(dataSet) == 0)
+    try await a.replicator.pull(accepting: Set(waiting.map(\.replica)))
+    try await a.magic.update(Note("2", "beside it"))
+    try await a.replicator.push()
+    let latest = ContinuousClock.now + .seconds(40)
+    while try await hub.acceptedTime(dataSet) == 0, .now < latest { try await Task.sleep(for: .milliseconds(50)) }
+    #expect(try await hub.acceptedTime(dataSet) > 0)
     try await place.stop()
   }
 

@@ -115,12 +115,70 @@ import Testing
     let before = try folder.contents().filter { $0.key.hasPrefix("remote") }
     let refused = try Tool.sync.run(command, path("a"), path("remote"))
     #expect(refused.status == (isDamaged ? 1 : 5) && refused.errors.contains("--anew"), "\(refused)")
-    #expect(try Tool.sync.run(command, path("other"), path("remote"), "--anew").status != 0)
+    let others = try Tool.sync.run(command, path("other"), path("remote"), "--anew")
+    #expect(others.status == refused.status && others.errors.contains("are of data set"), "\(others)")
+    // Nobody is sent in a circle.
+    #expect(!others.errors.contains("--anew"), "\(others)")
     #expect(try folder.contents().filter { $0.key.hasPrefix("remote") } == before)
     let done = try Tool.sync.run(command, path("a"), path("remote"), "--anew")
-    #expect(done.status == 0, "\(done)")
+    #expect(done.status == 0 && done.errors.contains("put magicdata.json back in"), "\(done)")
+    #expect(!done.output.contains("made the remote"), "\(done)")
     #expect(try Data(contentsOf: marker) == whole)
     #expect(try Tool.sync.run("status", path("a"), path("remote"), "--check").status == 0)
+  }
+
+  /// F-8, H-39: where no header can be read that names a data set, acknowledgements do; where nothing does, it is put back from a copy alone.
+  @Test(arguments: [false, true]) func acknowledgementsSayWhoseAMarkerIs(hasNewer: Bool) async throws {
+    if hasNewer { try await write("1", to: "a") } else { try #require(Tool.sync.run("init", path("a")).status == 0) }
+    try #require(Tool.sync.run("sync", path("a"), path("remote")).status == 0)
+    let segments = try FileManager.default.contentsOfDirectory(atPath: path("remote/segments"))
+    #expect(segments.count == (hasNewer ? 1 : 0))
+    for name in segments {
+      let change = """
+        import sys, zlib
+        data = bytearray(open(sys.argv[1], "rb").read())
+        data[9] = 2
+        data[120:124] = zlib.crc32(bytes(data[:120])).to_bytes(4, "big")
+        open(sys.argv[1], "wb").write(data)
+        """
+      try #require(Tool.python.run("-c", change, path("remote/segments/\(name)")).status == 0)
+    }
+    let marker = folder["remote/magicdata.json"]
+    let whole = try Data(contentsOf: marker)
+    try Data().write(to: marker)
+    let done = try Tool.sync.run("push", path("a"), path("remote"), "--anew")
+    // The newer version's segment is in the way of the push then.
+    #expect(done.status == (hasNewer ? 7 : 0) && done.errors.contains("put magicdata.json back in"), "\(done)")
+    #expect(try Data(contentsOf: marker) == whole)
+    try FileManager.default.removeItem(at: folder["remote/acks"])
+    try Data().write(to: marker)
+    let refused = try Tool.sync.run("push", path("a"), path("remote"), "--anew")
+    #expect(refused.status == 1 && refused.errors.contains("no file there says of which data set"), "\(refused)")
+    #expect(!refused.errors.contains("--anew"), "\(refused)")
+    #expect(try Data(contentsOf: marker).isEmpty)
+  }
+
+  /// F-8, H-41: what cannot be read yet, or is another data set's, may be what the folder is of.
+  @Test func noMarkerIsPutBackBesideWhatMayBeAnothers() async throws {
+    for (name, remote) in [("a", "remote"), ("other", "others")] {
+      try await write("1", to: name)
+      try #require(Tool.sync.run("sync", path(name), path(remote)).status == 0)
+    }
+    let marker = folder["remote/magicdata.json"]
+    try Data().write(to: marker)
+    let placeholder = folder["remote/segments/.\(String(repeating: "0", count: 32)).segment.icloud"]
+    try Data().write(to: placeholder)
+    let awaited = try Tool.sync.run("push", path("a"), path("remote"), "--anew")
+    #expect(awaited.status == 1 && awaited.errors.contains("still bringing"), "\(awaited)")
+    try FileManager.default.removeItem(at: placeholder)
+    let acks = try FileManager.default.contentsOfDirectory(atPath: path("others/acks"))
+    try #require(!acks.isEmpty)
+    for name in acks { try FileManager.default.copyItem(at: folder["others/acks/\(name)"], to: folder["remote/acks/\(name)"]) }
+    let refused = try Tool.sync.run("push", path("a"), path("remote"), "--anew")
+    #expect(refused.status == 1 && refused.errors.contains("are of data set"), "\(refused)")
+    #expect(try Data(contentsOf: marker).isEmpty)
+    for name in acks { try FileManager.default.removeItem(at: folder["remote/acks/\(name)"]) }
+    #expect(try Tool.sync.run("push", path("a"), path("remote"), "--anew").status == 0)
   }
 
   @Test func aFolderThatWasMovedIsFoundWhereItIs() async throws {

@@ -255,12 +255,21 @@ import Testing
     let server = try ServingProcess([path("hub"), "--listen", "tcp://127.0.0.1:0"])
     let (proxy, through, output) = try startProxy(to: server, stalls: true)
     if command == "pull" { try Tool.sync.run("init", path("b")) }
+    try FileManager.default.createDirectory(at: folder["tmp"], withIntermediateDirectories: false)
     let errors = Pipe()
     let process = try Tool.sync.start(
-      command == "clone" ? [command, through, path("b")] : [command, path("b"), through], errors: errors)
+      command == "clone" ? [command, through, path("b")] : [command, path("b"), through], errors: errors,
+      environment: ["TMPDIR": path("tmp")])
     // The rest is on its way for ever.
     #expect(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self) == "stalls\n")
-    try await Task.sleep(for: .seconds(2))
+    func hasCome() -> Bool {
+      // Folders in it come and go.
+      let files = (try? FileManager.default.subpathsOfDirectory(atPath: path("tmp"))) ?? []
+      return files.contains { $0.hasSuffix(".segment") && !$0.contains("/.") }
+    }
+    let latest = ContinuousClock.now + .seconds(40)
+    while !hasCome(), .now < latest { try await Task.sleep(for: .milliseconds(50)) }
+    #expect(hasCome())
     kill(process.processIdentifier, SIGINT)
     let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     #expect(process.terminationStatus == 130 && said.contains("interrupted; "), "\(said)")

@@ -122,6 +122,18 @@ package struct UnsentAssets {
     return left
   }
 
+  /// The ids under which the database has written, each with the last transaction of which it is known; of the own one there may be later ones.
+  package static func written(_ db: Connection) throws -> [ReplicaID: UInt64] {
+    var written = try left(db)
+    guard try db.has(.sent) else { return written }
+    var select = try SQL(db, Statements.selectAllSent)
+    while try select.step() {
+      let replica = try select.identifier(0)
+      written[replica] = max(written[replica] ?? 0, UInt64(clamping: select.integer(1)))
+    }
+    return written
+  }
+
   /// Within a transaction: these were sent, and go away unless rows name them again; and so was all that the replica's transactions name, and what had
   /// been written under other ids before.
   ///
@@ -140,7 +152,10 @@ package struct UnsentAssets {
     }
     try db.make(.sent)
     try run(Statements.insertSent, replica, sequence, db)
-    for (replica, last) in left { try run(Statements.deleteLeft, replica, last, db) }
+    for (replica, last) in left {
+      try run(Statements.insertSent, replica, last, db)
+      try run(Statements.deleteLeft, replica, last, db)
+    }
   }
 
   private static func names(_ statement: String, _ db: Connection) throws -> Set<String> {

@@ -15,8 +15,6 @@ extension OpenTransaction {
           let result = try RunningTransaction.run(blocking: store) { try body(transaction) }
           try Task.checkCancellation()
           try transaction.finishBlocking()
-          // As in `commit`.
-          try store.checkIsInPlace()
           return result
         }
         open?.committed()

@@ -64,6 +64,8 @@ extension Store {
           }
           do {
             let result = try body(db)
+            // It may have taken long.
+            try checkIsInPlace()
             try Store.failing(doing) { try db.endWriting() }
             return .success(result)
           } catch {

@@ -90,6 +90,7 @@ package final class Store: Sendable {
       self.location = location
       identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
+      try DatabaseFile.checkLog(of: location)
       // Of a file that is there, before SQLite has it open: see `ifNotOpen`.
       let known = FileGates.gate(of: location.file)
       (file, log, database, lookUps) = try Store.open(location, mustExist: mustExist, reads)
@@ -107,6 +108,7 @@ package final class Store: Sendable {
         try Store.assure(identity, file, database)
       }
       id = try database.read(identity.store)
+      file?.noteOpened()
       if !isNew { try database.read(assets.noteDropped) }
       // Where it cannot be, nothing can be placed either, which says so.
       if !isForReading { try? assets.finish() }
@@ -130,6 +132,7 @@ package final class Store: Sendable {
     // Before the pool's: the last connection that closes takes the WAL into the file, if it can write.
     log?.end(empties: false)
     try? lookUps?.end()
+    if !isClosed, file?.isInPlace == false { try? bringIn(.truncate) }
     if scratch != nil { try? database.close() }
   }
 
@@ -170,10 +173,7 @@ package final class Store: Sendable {
     // Nobody writes to the WAL any more.
     if let log, !log.end(empties: empties) {
       // What stays in the WAL the next opening finds there. Beside another file that has the name by now nothing may stay: it would be taken for that one's.
-      let mode: Database.CheckpointMode = file?.isInPlace == false ? .truncate : .full
-      try? database.writeWithoutTransaction { db in
-        try Store.waiting(0.1, db.sqliteConnection) { try log.checkpoint(mode, onWriter: db) }
-      }
+      try? bringIn(file?.isInPlace == false ? .truncate : .full)
     }
     // Connections that read go last, and leave a WAL that is in the file already: without one the next opening would have to write, also of who only reads, and
     // while another process holds the lock (GRDB 102, 739).
@@ -183,11 +183,20 @@ package final class Store: Sendable {
       accesses.goOn()
       throw error
     }
+    file?.noteClosed()
     if empties {
       log?.clear()
       scratch?.remove()
     }
     try ended.get()
+  }
+
+  /// On the writer's own connection; also where that has let go of the database last.
+  private func bringIn(_ mode: Database.CheckpointMode) throws {
+    guard let log else { return }
+    try database.unsafeReentrantWrite { db in
+      try Store.waiting(0.1, db.sqliteConnection) { try log.checkpoint(mode, onWriter: db) }
+    }
   }
 
   private static func lookUps(_ file: DatabaseFile, _ reads: MagicData.Reads) -> LookUps {

@@ -60,7 +60,7 @@ package final class ScratchFolder: Sendable {
   }()
 
   private static let prefix = "magic-scratch-"
-  private static let hiddenPrefix = ".magic-scratch-"
+  static let hiddenPrefix = ".magic-scratch-"
 
   /// Once a process.
   private static let isTidy: Bool = {

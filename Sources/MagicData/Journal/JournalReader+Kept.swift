@@ -50,7 +50,7 @@ extension JournalReader {
   }
 
   /// Who wrote the transaction of a row first.
-  func root(ofRow id: Int64) throws -> ReplicaID {
+  package func root(ofRow id: Int64) throws -> ReplicaID {
     var select = try SQL(db, Statements.selectRootOfRow)
     try select.bind(id)
     guard try select.step() else { throw damaged("a row of the journal is not there") }

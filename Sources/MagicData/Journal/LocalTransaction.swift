@@ -311,17 +311,22 @@ extension Entry {
 }
 
 extension Store {
+  /// Of a write that takes longer the file may have lost its place meanwhile.
+  private static let shortly = Duration.milliseconds(1)
+
   /// Runs `body` in a transaction of this replica: all of it happens, or none. The caller has passed the gate.
   @inline(never) func change<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) async throws -> Result {
     defer { commits.committed() }
     return try await begin("the database could not be written") { db in
-      let version = db.dataVersion
+      let (version, start) = (db.dataVersion, ContinuousClock.now)
       let (result, state) = try db.committed { db in
         var transaction = try LocalTransaction(db, self)
         let result = try body(&transaction)
         try transaction.finish(self.assets)
+        // What takes little has been looked at just now.
+        if start.duration(to: .now) > Store.shortly { try self.checkIsInPlace() }
         return (result, transaction.stateAfter)
       }
       self.lastState.keep(state, begunAt: version, db)

@@ -154,6 +154,14 @@ struct AckFile: Equatable, Sendable {
     self.init(Data(bytes), of: replica, dataSet)
   }
 
+  /// Of which data set a replica's file is.
+  static func dataSet(of file: URL, of replica: ReplicaID) -> DataSetID? {
+    guard let bytes = try? DurableFile.read(file, atMost: maxBytes),
+      let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)), let dataSet = DataSetID(content.dataSet)
+    else { return nil }
+    return AckFile(content, dataSet)?.replica == replica ? dataSet : nil
+  }
+
   init?(_ bytes: Data, of replica: ReplicaID, _ dataSet: DataSetID) {
     self.init(bytes, dataSet)
     guard self.replica == replica else { return nil }

@@ -18,6 +18,9 @@ public struct FolderCompactionReport: Sendable, Equatable {
   /// Contents of assets that nothing names any more, and their bytes.
   public internal(set) var contents = 0
   public internal(set) var contentBytes = 0
+  /// A checkpoint, by its path, with something that the database lacks. As long as it does, no checkpoint is written and no history goes: let the database pull, which
+  /// says why if it does not take it.
+  public internal(set) var waitsFor: String?
 
   package init() {}
 }
@@ -84,7 +87,10 @@ struct FolderCompaction {
     let (named, held) = (try journal.floor(), try journal.frontier())
     guard !named.isEmpty else { return }
     // What may be another branch's is taken first (K-20).
-    guard listing.needed(by: held) == nil, listing.rival(to: named, held) == nil else { return }
+    if let checkpoint = listing.needed(by: held) ?? listing.rival(to: named, held) {
+      report.waitsFor = checkpoint.url.path
+      return
+    }
     var (whole, isFalse): (CheckpointFile?, Bool) = (nil, false)
     for checkpoint in listing.checkpoints where whole == nil && checkpoint.isAbove(named) {
       // What is remembered of it is not enough to delete for.

@@ -121,8 +121,8 @@ extension CompactionReport {
     var floor = before
     for replica in raised.replicas {
       let end = try journal.last(of: replica, upTo: raised[replica], before: oldest)
-      // Of more than a checkpoint takes (K-11) history stays.
-      guard floor[replica] != nil || floor.count < Limits.floorReplicas else { continue }
+      // Of more than a checkpoint takes, ends beside others included, history stays (K-5).
+      guard floor[replica] != nil || floor.count < Limits.raisedReplicas else { continue }
       guard end > before[replica]?.sequence ?? 0, let name = try journal.name(at: end, of: replica) else { continue }
       floor[replica] = NamedFrontier.End(sequence: end, name: name)
     }

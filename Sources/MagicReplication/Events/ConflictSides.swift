@@ -28,27 +28,25 @@ struct ConflictSides {
   private let type: TypeSchema
   /// What stands in a row beyond came just now.
   private let mark: Int64
-  /// Of the roots whose writes are held, up to which stamp they are: what stands under one that is no higher came with a checkpoint, and is no news.
-  private let known: [ReplicaID: Stamp]
+  /// What came and was held already: it is no news.
+  private let again: Set<Version>
   /// Of the object as a whole.
   private var lives = Sides()
   private var places: [Place: Sides] = [:]
 
-  init(_ type: TypeSchema, after mark: Int64, known: [ReplicaID: Stamp]) {
+  init(_ type: TypeSchema, after mark: Int64, without again: Set<Version> = []) {
     self.type = type
     self.mark = mark
-    self.known = known
+    self.again = again
   }
 
   mutating func add(_ entry: Entry, _ version: Version, at place: EntryPlace) {
     guard let life = Write(entry, version, at: place) else { return }
     let hasCome = place.row > mark
-    if hasCome, isKnown(version) { return }
+    if hasCome, again.contains(version) { return }
     lives.add(life, hasCome: hasCome)
     type.forEachWrite(entry.fields, version, at: place) { places[$0, default: Sides()].add($1, hasCome: hasCome) }
   }
-
-  private func isKnown(_ version: Version) -> Bool { known[version.root].map { version.stamp <= $0 } ?? false }
 
   // MARK: Once all are added
 
@@ -72,17 +70,18 @@ struct ConflictSides {
     return overtaken.sorted { $0.place < $1.place }
   }
 
-  /// Whether something that came may have lost to a replica's own.
-  func haveLate(under own: ReplicaID) -> Bool {
-    places.values.contains { sides in
+  /// Whether something that came may have lost to this database's own.
+  func isAnyLate(to own: OwnWrites) -> Bool {
+    func isLate(_ sides: Sides) -> Bool {
       guard let here = sides.here, let lowest = sides.lowest else { return false }
-      return here.version.root == own && lowest < here.version
+      return lowest < here.version && own.contains(here.version)
     }
+    return isLate(lives) || places.values.contains(where: isLate)
   }
 
   /// What of an entry came and lost, with what it lost to (M-21).
   func late(_ entry: Entry, _ version: Version, at place: EntryPlace) -> [(place: Place, lost: Write, won: Write)] {
-    guard place.row > mark, !isKnown(version), entry.operation.code != .purge else { return [] }
+    guard place.row > mark, !again.contains(version), entry.operation.code != .purge else { return [] }
     var late: [(place: Place, lost: Write, won: Write)] = []
     type.forEachWrite(entry.fields, version, at: place) { place, write in
       if let here = places[place]?.here, write.isBeaten(by: here) { late.append((place, write, here)) }

@@ -258,7 +258,10 @@ extension MagicDataError {
   fileprivate var refusing: MagicDataError {
     MagicDataError(
       code,
-      "\(message). It was not replaced, and all else was sent; use the version that wrote it, or move it away if nothing needs it",
+      """
+      \(message). It was not replaced. All other transactions were sent, and no contents of assets; use the version that wrote \
+      it, or move it away if nothing needs it
+      """,
       cause: cause)
   }
 }

@@ -45,7 +45,7 @@ extension FolderListing {
           continue
         }
         farthest = other
-        guard next.name(at: last) == other.name(at: last) else { throw MagicDataError.fork(replica, last) }
+        guard next.name(at: last) == other.name(at: last) else { throw MagicDataError.fork(replica, last, isInFiles: true) }
         break
       }
       before.append(file)

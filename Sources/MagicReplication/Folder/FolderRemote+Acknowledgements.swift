@@ -78,6 +78,8 @@ struct FolderMembers: Sendable {
   private(set) var acceptedTime: Int64 = 0
   private var dataSet: DataSetID?
   private var seen: [String: OpenFile.State] = [:]
+  /// When the last look began.
+  private var looked: ContinuousClock.Instant?
 
   init(endsAtMost most: Int = KnownMembers.mostEnds) {
     known = KnownMembers(endsAtMost: most)
@@ -85,7 +87,12 @@ struct FolderMembers: Sendable {
 
   var all: [ReplicaID: MemberReplica] { known.all }
 
+  func wasLookedAt(_ dataSet: DataSetID, within time: Duration) -> Bool {
+    self.dataSet == dataSet && (looked.map { $0 + time > .now } ?? false)
+  }
+
   mutating func look(_ remote: FolderRemote, _ dataSet: DataSetID) throws {
+    let now = ContinuousClock.now
     var there: [String: OpenFile.State] = [:]
     for name in remote.isOwnFolder(remote.acks) ? try remote.listing(of: remote.acks) : [] {
       if AckFile.replica(ofName: name) != nil { there[name] = OpenFile.State(of: remote.acks.appendingPathComponent(name)) }
@@ -101,6 +108,7 @@ struct FolderMembers: Sendable {
         learn(file, closingsAtMost: Members.most)
       }
     }
+    looked = now
   }
 
   /// One that was just written.

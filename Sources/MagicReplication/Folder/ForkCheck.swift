@@ -213,7 +213,7 @@ extension FolderListing {
         // What a floor at a closing stands for may have another name than what is under the id itself (K-20).
         if !isOfFloor, address.sequence == limit, floor[address.replica] == limit { continue }
         let known = names.updateValue(name, forKey: address)
-        if known ?? name != name { found.add(address, .fork(address.replica, address.sequence)) }
+        if known ?? name != name { found.add(address, .fork(address.replica, address.sequence, isInFiles: true)) }
       }
       return found
     }
@@ -232,13 +232,18 @@ extension MagicDataError {
     MagicDataError(.fork, "two databases have written under the id \(replica), as a copy or from a backup")
   }
 
-  /// - Parameter shared: the last sequence that is everybody's, if it is known.
-  static func fork(_ replica: ReplicaID, _ sequence: UInt64, shared: UInt64? = nil) -> MagicDataError {
+  /// - Parameters:
+  ///   - shared: the last sequence that is everybody's, if it is known.
+  ///   - isInFiles: whether both are in files that were read, and so no database is that might be damaged.
+  static func fork(
+    _ replica: ReplicaID, _ sequence: UInt64, shared: UInt64? = nil, isInFiles: Bool = false
+  ) -> MagicDataError {
     MagicDataError(
       .fork,
       """
       there are two transactions \(sequence) of replica \(replica): its database is in use as two, as a copy or from a \
-      backup, or one of the two is damaged: `magic-sync verify` tells of each. Nothing was changed. A sync of one that holds some of them tells the two apart, and loses nothing; where that says this too, stop using one of the two, and clone \
+      backup\(isInFiles ? "" : ", or one of the two is damaged: `magic-sync verify` tells of each"). Nothing was changed. A sync of one that holds some of them tells the \
+      two apart, or, where history was given up, of a new clone, and loses nothing; where that says this too, stop using one of the two, and clone \
       the remote into a new database in its place
       """, cause: Fork(replica: replica, shared: shared))
   }

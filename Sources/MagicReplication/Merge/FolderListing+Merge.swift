@@ -2,6 +2,38 @@ internal import Foundation
 internal import MagicData
 internal import MagicJournal
 
+/// A database's floor and those of the checkpoints that are taken into it.
+private struct RaisedFloor {
+  let held: NamedFrontier
+  /// What is taken.
+  private var taken = NamedFrontier()
+  /// Ends for what is kept beside that (K-20).
+  private(set) var beside: NamedFrontier
+  /// What is held and what is taken, without the ends beside them.
+  private(set) var reached: NamedFrontier
+
+  init(held: NamedFrontier, beside: NamedFrontier) {
+    (self.held, self.beside, reached) = (held, beside, held)
+  }
+
+  mutating func take(_ floor: NamedFrontier) {
+    for other in [taken, held] { beside.raise(to: floor.beside(other)) }
+    taken.raise(to: floor)
+    reached.raise(to: floor)
+  }
+
+  /// All of it.
+  var whole: NamedFrontier {
+    var whole = reached
+    whole.raise(to: beside)
+    return whole
+  }
+
+  var count: Int { whole.count }
+  /// The same, if no end stands for both.
+  var most: Int { reached.count + beside.count }
+}
+
 /// The way of what a folder holds into a database.
 extension FolderListing {
   /// Merges what is new, and does so again if a checkpoint shows that what was held is not what it covers (L-20), or is false.
@@ -54,17 +86,18 @@ extension FolderListing {
     try checkForks(JournalIndex(db), merger.held, own: own)
     var report = PullReport()
     var (taken, ahead) = ([TakenCheckpoint](), SegmentAhead())
+    var floor = RaisedFloor(held: try JournalIndex(db).floor(), beside: beside)
     var isLacking: Bool
     repeat {
       let count = rejected.count
-      try mergeCheckpoints(&merger, &taken, beside: beside, &report, meter, db)
+      try mergeCheckpoints(&merger, &taken, &floor, &report, meter)
       for replica in replicas { try mergeSegments(of: replica, &merger, &ahead, &report, meter) }
       // What a damaged file would have led to, a checkpoint may stand for.
       isLacking = rejected.count > count
     } while try lookAgain() || isLacking
     let waiting = try adopt(&merger, db) { report.count($0.header) }
     try merger.finish()
-    try keep(taken, beside: beside, before: (before, merger.mark), own: own, db)
+    try keep(taken, floor, before: (before, merger.mark), own: own, db)
     try UnsentAssets.keep(of: own, beyond: frontier, before: dropped, db)
     // Headers that told nothing of what was held then may tell of it by now.
     try checkForks(JournalIndex(db), merger.held, own: own)
@@ -88,17 +121,17 @@ extension FolderListing {
 
   /// Those that it takes to go on from what is held (K-16, K-20).
   private mutating func mergeCheckpoints(
-    _ merger: inout Merger, _ taken: inout [TakenCheckpoint], beside: NamedFrontier, _ report: inout PullReport,
-    _ meter: ProgressMeter, _ db: Connection
+    _ merger: inout Merger, _ taken: inout [TakenCheckpoint], _ floor: inout RaisedFloor, _ report: inout PullReport,
+    _ meter: ProgressMeter
   ) throws {
     // One that has to wait holds up no other.
     var waiting: Set<URL> = []
-    while let checkpoint = try needed(by: merger.held, besides: waiting) ?? rival(taken, merger.held, besides: waiting, db) {
+    while let checkpoint = needed(by: merger.held, besides: waiting) ?? rival(taken, floor, merger.held, besides: waiting) {
       guard merger.mayTake(checkpoint.header) else {
         waiting.insert(checkpoint.url)
         continue
       }
-      guard try hasRoom(for: checkpoint, besides: taken, beside: beside, db) else { continue }
+      guard hasRoom(for: checkpoint, floor) else { continue }
       guard try isWhole(checkpoint, latest: merger.latest) else { continue }
       let (first, held) = (merger.nextRow, merger.held)
       report.inflatedBytes += checkpoint.bytes
@@ -111,6 +144,7 @@ extension FolderListing {
         throw VanishedCheckpoint(file: checkpoint, error: error)
       }
       merger.raise(to: checkpoint.floor)
+      floor.take(checkpoint.floor)
       taken.append(TakenCheckpoint(file: checkpoint, rows: first..<merger.nextRow, held: held))
       report.checkpoints += 1
       report.bytes += checkpoint.bytes
@@ -145,38 +179,25 @@ extension FolderListing {
     }
   }
 
-  /// Whether a floor has room for what a checkpoint stands for, beside what is taken already (K-11); if not, it is rejected: no checkpoint would take that floor, so
-  /// nobody would ever get it from here.
-  private mutating func hasRoom(
-    for checkpoint: CheckpointFile, besides taken: [TakenCheckpoint], beside: NamedFrontier, _ db: Connection
-  ) throws -> Bool {
-    let (held, floors) = (try JournalIndex(db).floor(), taken.map(\.file.floor) + [checkpoint.floor])
-    // An end may have another one beside it.
-    guard held.count + beside.count + 2 * floors.reduce(0, { $0 + $1.count }) > Limits.floorReplicas else { return true }
-    let raised = FolderListing.raised(held, to: floors, beside: beside)
-    var floor = held
-    for other in [raised.floor, raised.beside] { floor.raise(to: other) }
-    guard floor.count > Limits.floorReplicas else { return true }
+  /// Whether a floor has room for what a checkpoint stands for, beside what is taken already, and for ends beside that (K-16); if not, it is rejected: no checkpoint would
+  /// take that floor, so nobody would ever get it from here.
+  private mutating func hasRoom(for checkpoint: CheckpointFile, _ floor: RaisedFloor) -> Bool {
+    // An end may have another one beside each floor.
+    guard floor.most + 3 * checkpoint.replicas.count > Limits.raisedReplicas else { return true }
+    // Where the room for ends beside others is in use already, those of both are taken.
+    let isInUse = max(floor.count, checkpoint.replicas.count) > Limits.raisedReplicas
+    let limit = isInUse ? Limits.floorReplicas : Limits.raisedReplicas
+    var raised = floor
+    raised.take(checkpoint.floor)
+    guard raised.count > limit else { return true }
     reject(
       checkpoint,
       MagicDataError(
         .tooLarge,
         """
-        \(checkpoint.url.path): with it history would be given up of \(floor.count) replicas, and a checkpoint takes \(Limits.floorReplicas). Nothing of it was taken
+        \(checkpoint.url.path): with it history would be given up of \(raised.count) replicas, and there is room for \(limit). Nothing of it was taken
         """))
     return false
-  }
-
-  /// What floors come to together, and the ends for what is kept beside that (K-20).
-  private static func raised(
-    _ held: NamedFrontier, to floors: [NamedFrontier], beside: NamedFrontier
-  ) -> (floor: NamedFrontier, beside: NamedFrontier) {
-    var (floor, beside) = (NamedFrontier(), beside)
-    for taken in floors {
-      for other in [floor, held] { beside.raise(to: taken.beside(other)) }
-      floor.raise(to: taken)
-    }
-    return (floor, beside)
   }
 
   /// What is next of the replicas that come after one.
@@ -186,14 +207,11 @@ extension FolderListing {
 
   /// K-13, K-14: the floor rises, and what lay below it already is kept with what came.
   private func keep(
-    _ taken: [TakenCheckpoint], beside: NamedFrontier, before: (held: Frontier, mark: Int64), own: ReplicaID, _ db: Connection
+    _ taken: [TakenCheckpoint], _ floor: RaisedFloor, before: (held: Frontier, mark: Int64), own: ReplicaID, _ db: Connection
   ) throws {
     guard !taken.isEmpty else { return }
-    let raised = FolderListing.raised(try JournalIndex(db).floor(), to: taken.map(\.file.floor), beside: beside)
-    try CheckpointCover(taken, db, before: before, own: own, beside: raised.beside).check()
-    var floor = raised.floor
-    floor.raise(to: raised.beside)
-    var compaction = try JournalCompaction(db, to: floor)
+    try CheckpointCover(taken, db, before: before, own: own, beside: floor.beside).check()
+    var compaction = try JournalCompaction(db, to: floor.whole)
     // Of a database that held nothing there is nothing to give up, but for segments that were merged before it.
     if taken.count == 1, taken[0].rows.lowerBound == 1 {
       try compaction.raise()
@@ -201,17 +219,14 @@ extension FolderListing {
       try compaction.run(Task.checkCancellation)
     }
     // Nobody writes under their ids (K-8).
-    for replica in raised.beside.replicas { try MemberReplica.expire(replica, db) }
+    for replica in floor.beside.replicas { try MemberReplica.expire(replica, db) }
   }
 
   /// K-20.
   private func rival(
-    _ taken: [TakenCheckpoint], _ held: Frontier, besides waiting: Set<URL>, _ db: Connection
-  ) throws -> CheckpointFile? {
-    guard !checkpoints.isEmpty else { return nil }
-    var floor = try JournalIndex(db).floor()
-    for checkpoint in taken { floor.raise(to: checkpoint.file.floor) }
-    return rival(to: floor, held, besides: waiting).flatMap { rival in
+    _ taken: [TakenCheckpoint], _ floor: RaisedFloor, _ held: Frontier, besides waiting: Set<URL>
+  ) -> CheckpointFile? {
+    rival(to: floor.reached, held, besides: waiting).flatMap { rival in
       taken.contains { $0.file.url == rival.url } ? nil : rival
     }
   }

@@ -29,7 +29,9 @@ extension Merger {
       end = try writer.append(late: entry, as: type, zIndex: place.zIndex, previous: place.last, db)
       try table.setLast(entry.objectKey, ObjectPlace(zIndex: place.zIndex, last: end))
     }
-    guard latest.place.row <= mark, latest.root == own, !differing.isEmpty, version.root != own else { return true }
+    guard latest.place.row <= mark, own.contains(Version(stamp: latest.stamp, root: latest.root)), !differing.isEmpty,
+      version.root != latest.root
+    else { return true }
     told.append(end)
     let heard = differing.prefix(conflicts.left)
     conflicts.pass(differing.count - heard.count)
@@ -49,17 +51,26 @@ extension Merger {
   mutating func forEachEntry(
     of key: ObjectKey, _ place: ObjectPlace, _ type: TypeSchema, _ body: (Version, Entry) -> Void
   ) throws {
-    var sides = ConflictSides(type, after: mark, known: known)
+    var sides = ConflictSides(type, after: mark)
     try reader.forEachEntry(from: place.last) { stamp, root, place, entry in
       let version = Version(stamp: stamp, root: root)
       sides.add(entry, version, at: place)
       body(version, entry)
     }
     guard sides.areTwo else { return }
+    if sides.isAnyLate(to: own) {
+      let again = try versionsThatCameAgain(from: place.last)
+      if !again.isEmpty {
+        sides = ConflictSides(type, after: mark, without: again)
+        try reader.forEachEntry(from: place.last) { stamp, root, place, entry in
+          sides.add(entry, Version(stamp: stamp, root: root), at: place)
+        }
+      }
+    }
     let (object, first) = (ObjectConflicts(key, of: type), conflicts.list.count)
     if let (lost, won) = sides.whole, isNews(lost, won) { return conflicts.add(object, nil, lost, won) }
     for (place, lost, won) in sides.overtaken where isNews(lost, won) { conflicts.add(object, place, lost, won) }
-    guard sides.haveLate(under: own) else { return }
+    guard sides.isAnyLate(to: own) else { return }
     try reader.forEachEntry(from: place.last) { stamp, root, place, entry in
       for (place, lost, won) in sides.late(entry, Version(stamp: stamp, root: root), at: place) where isNews(lost, won) {
         conflicts.add(object, place, lost, won)
@@ -68,9 +79,23 @@ extension Merger {
     conflicts.sort(from: first)
   }
 
+  /// Of an object what came that was held already: a checkpoint brings that, or it was held under another id. What is later than all that was held is none of it, so this is
+  /// asked for where something came late alone.
+  private func versionsThatCameAgain(from last: EntryPlace) throws -> Set<Version> {
+    var came: Set<Version> = []
+    try reader.forEachEntry(from: last) { stamp, root, place, _ in
+      if place.row > mark { came.insert(Version(stamp: stamp, root: root)) }
+    }
+    var again: Set<Version> = []
+    try reader.forEachEntry(from: last) { stamp, root, place, _ in
+      let version = Version(stamp: stamp, root: root)
+      if place.row <= mark, came.contains(version) { again.insert(version) }
+    }
+    return again
+  }
+
   /// Whether nobody was told that a write lost, and who wrote what it lost to cannot have known it (M-21): of what came, this replica alone surely did not.
   private func isNews(_ lost: ObjectConflicts.Write, _ won: ObjectConflicts.Write) -> Bool {
-    lost.place.row > mark
-      ? won.version.root == own && !told.has(lost.place) : lost.version.root == own && lost.place.row >= unsent
+    lost.place.row > mark ? own.contains(won.version) && !told.has(lost.place) : own.isUnsent(lost)
   }
 }

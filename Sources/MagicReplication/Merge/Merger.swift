@@ -13,11 +13,10 @@ struct Merger {
   /// How the ids of replicas begin of which no stamp is held back.
   let accepted: [String]
   var clock: Stamp
-  let own: ReplicaID
+  /// Before the merge.
+  let own: OwnWrites
   /// Before the merge: of the journal.
   let mark: Int64
-  /// From this row on, what this replica wrote is not in the remote.
-  let unsent: Int64
   /// Objects of which a write of this replica lost that the remote did not have.
   private var contested: [Int: [ObjectKey: ObjectPlace]] = [:]
   /// Entries of which it was told that they lost, in the order of their places.
@@ -32,10 +31,6 @@ struct Merger {
   var kinds: [Kind]
 
   var held: Frontier
-  /// What was held before the merge.
-  private let before: Frontier
-  /// The stamps that it ends with, once a checkpoint comes: that brings what was held as well.
-  private(set) var known: [ReplicaID: Stamp] = [:]
   /// Of the journal, for what is merged next.
   var nextRow: Int64 { writer.next.row }
   /// Of closed ids the last sequences (J-33).
@@ -85,14 +80,11 @@ struct Merger {
     schema = reader.schema
     kinds = Array(repeating: Kind(), count: schema.types.count)
     held = try reader.frontier()
-    before = held
     let state = try DatabaseState(db)
     writer = JournalWriter(state)
     clock = state.lastStamp
-    own = state.replica
+    own = try OwnWrites(of: state.replica, reader, held: held, there: there, db)
     mark = state.lastRow
-    let floor = try reader.floor(of: state.replica)?.sequence ?? 0
-    unsent = try reader.firstRow(at: max(there[state.replica], floor) + 1, of: state.replica) ?? .max
     latest = try Merger.latest(at: milliseconds, clock, db)
   }
 
@@ -120,9 +112,6 @@ struct Merger {
   /// Merges kept entries. They rise by their stamps, as the entries of one object do, so mostly each wins as a whole.
   mutating func merge(kept part: CheckpointPart, _ merged: (Int) throws -> Void) throws {
     let learnt = try learn(part.schema)
-    if known.isEmpty {
-      for replica in before.replicas { known[replica] = try reader.name(at: before[replica], of: replica)?.stamp }
-    }
     for transaction in part.transactions {
       try merge(transaction, learnt)
       try merged(transaction.entries.count)
@@ -232,7 +221,7 @@ struct Merger {
         return try setAside(entry, stamp, Unfolded(place: place, highest: highest))
       }
       let last = try append(entry, place, isLatest: true)
-      if unsent <= mark, place.last.row >= unsent { contested[entry.type, default: [:]][entry.key] = last }
+      if own.unsent <= mark, place.last.row >= own.unsent { contested[entry.type, default: [:]][entry.key] = last }
       if entry.operation == .remove {
         kinds[entry.type].isWhole = nil
         return try table.remove(entry.key, last)

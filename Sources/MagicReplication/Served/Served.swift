@@ -35,7 +35,7 @@ package protocol Served: Sendable {
   ///
   /// - Parameters:
   ///   - limit: of the bytes of that.
-  ///   - keeping: may refuse what is an acknowledgement of the client, before it is kept; what is none is not kept.
+  ///   - keeping: may refuse what is an acknowledgement of the client, or kept as its file, before it is kept.
   func acknowledged(
     _ dataSet: DataSetID, _ said: Data, by client: ReplicaID, atMost limit: Int,
     before keeping: @Sendable @escaping () throws -> Void, isThere: Presence

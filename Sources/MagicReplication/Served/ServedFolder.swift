@@ -205,11 +205,11 @@ package final class ServedFolder: Served {
     }
   }
 
-  /// Acknowledgements that cannot be read say nothing (K-7).
+  /// Acknowledgements that cannot be read say nothing (K-7). Each comparison asks: however many come, they are looked at once a second.
   package func acceptedTime(_ dataSet: DataSetID) async throws -> Int64 {
     try await offPool { [remote, members] in
       members.withLock { members in
-        guard (try? members.look(remote, dataSet)) != nil else { return 0 }
+        guard members.wasLookedAt(dataSet, within: .seconds(1)) || (try? members.look(remote, dataSet)) != nil else { return 0 }
         return members.acceptedTime
       }
     }

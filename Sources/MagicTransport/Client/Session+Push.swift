@@ -119,12 +119,13 @@ extension Session {
 
   /// As a push to the folder's path ends then (F-6): who has not put all of it there does not say that he has.
   private func displacedError(_ replicas: [ReplicaID]) -> MagicDataError {
-    MagicDataError(
+    let named = replicas.prefix(8).map { "replica \($0)" }.joined(separator: ", ")
+    return MagicDataError(
       .incompatible,
       """
       \(text) has files of another format or data set in the place of transactions of \
-      \(replicas.map { "replica \($0)" }.joined(separator: ", ")). They were not replaced, and all else was sent; use the \
-      version that wrote them, or have them moved away if nothing needs them
+      \(named)\(replicas.count > 8 ? " and \(replicas.count - 8) more" : ""). They were not replaced. All other transactions were sent, and no \
+      contents of assets; use the version that wrote them, or have them moved away if nothing needs them
       """)
   }
 

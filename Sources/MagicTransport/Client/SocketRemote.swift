@@ -95,6 +95,7 @@ extension SocketRemote: Remote {
     let token = try options.token.map { try SecretFile.token($0) } ?? []
     let (returns, refused) = (Locked(Session.Returns()), Locked(Session.Refused?.none))
     while true {
+      if breaker?.isBroken == true { throw brokenOff }
       do {
         try await magic.store.assureReplica()
         let state = try await magic.store.readBriefly { db in try DatabaseState(db) }
@@ -125,6 +126,8 @@ extension SocketRemote: Remote {
     }
   }
 
+  private var brokenOff: MagicDataError { MagicDataError(.unreachable, "the connection to \(text) was broken off") }
+
   private func talk<Result: Sendable>(
     _ hello: Hello, _ channel: NIOAsyncChannel<Frame, Frame>, _ returns: Locked<Session.Returns>,
     after refused: Locked<Session.Refused?>, _ body: (any OpenRemote) async throws -> Result
@@ -146,7 +149,7 @@ extension SocketRemote: Remote {
           }
           defer { group.cancelAll() }
           breaker?.begin {
-            mailbox.finish(MagicDataError(.unreachable, "the connection to \(text) was broken off"))
+            mailbox.finish(brokenOff)
             changes.tell()
             connection.close(mode: .all, promise: nil)
           }

@@ -74,6 +74,8 @@ package final class Owners: Sendable {
     var owners: [ReplicaID: String] = [:]
     /// The file that said so.
     var file: OpenFile.State?
+    /// Whether that had something in it, and is there no more.
+    var isGone = false
   }
 
   private let tokens: URL
@@ -101,11 +103,16 @@ package final class Owners: Sendable {
     return nil
   }
 
-  /// Reads the file, unless it is the one that was read.
+  /// Reads the file, unless it is the one that was read. Of one that is gone what it said holds on.
   private func look(_ known: inout Known) throws {
     let state = try stateThere()
+    if state == nil, !known.owners.isEmpty {
+      if !known.isGone { logger?.error("\(file.path) is gone: no more replica ids become anybody's until it is put back") }
+      known.isGone = true
+      return
+    }
+    known.isGone = false
     guard state != known.file else { return }
-    if state == nil { logger?.error("\(file.path) is gone: replica ids are nobody's until it is put back") }
     var owners: [ReplicaID: String] = [:]
     for words in state == nil ? [] : try SecretFile.lines(file, atMost: Owners.maxBytes) {
       guard words.count == 2, let replica = Identifier(words[0]) else {
@@ -152,7 +159,7 @@ package final class Owners: Sendable {
   /// Waits for a disk, and for others who do.
   ///
   /// - Returns: `false` if it is somebody else's.
-  /// - Throws: `WireError` if the token has as many as it gets.
+  /// - Throws: `WireError` if the token has as many as it gets; `MagicDataError` with `busy` if the file is gone.
   package func claim(_ replica: ReplicaID, for name: String) throws -> Bool {
     if let owner = try owners()[replica] { return owner == name }
     return try writing.withLock { _ in
@@ -163,6 +170,9 @@ package final class Owners: Sendable {
       guard flock(descriptor, LOCK_EX) == 0 else { throw DurableFile.failure("could not be locked", tokens) }
       var owners = try owners()
       if let owner = owners[replica] { return owner == name }
+      guard !known.withLock({ $0.isGone }) else {
+        throw MagicDataError(.busy, "\(file.path) is gone; put it back, or restart the server if it is meant to be gone")
+      }
       // Others' tokens, and the file, are not touched by what one does.
       guard owners.values.count(where: { $0 == name }) < WireLimits.idsOfToken else {
         throw WireError(

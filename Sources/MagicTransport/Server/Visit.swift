@@ -306,7 +306,10 @@ final class Visit: Sendable {
         })
     }
     let isAccepting = kind == .standing && conversation.hello.capabilities.contains("accepted")
-    if isAccepting { standing.acceptedTime = try await house.served.acceptedTime(dataSet) }
+    if isAccepting {
+      try checkIsThere()
+      standing.acceptedTime = try await house.served.acceptedTime(dataSet)
+    }
     let frontier = standing.frontier
     shared.withLock { $0.told = frontier }
     house.tally.holds(held, conversation.hello.replica, here: frontier)

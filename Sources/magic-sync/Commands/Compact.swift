@@ -109,6 +109,7 @@ struct Compact: Command {
     struct Folder: Encodable, Sendable {
       let segments, newSegments, checkpoints, newCheckpoints, bytes, newBytes, leftovers, leftoverBytes: Int
       let contents, contentBytes: Int
+      let waitsFor: String?
     }
 
     /// Who lacks something is named up to so many.
@@ -130,7 +131,7 @@ struct Compact: Command {
         Folder(
           segments: $0.segments, newSegments: $0.newSegments, checkpoints: $0.checkpoints, newCheckpoints: $0.newCheckpoints,
           bytes: $0.bytes, newBytes: $0.newBytes, leftovers: $0.leftovers, leftoverBytes: $0.leftoverBytes,
-          contents: $0.contents, contentBytes: $0.contentBytes)
+          contents: $0.contents, contentBytes: $0.contentBytes, waitsFor: $0.waitsFor)
       }
     }
 
@@ -192,6 +193,12 @@ struct Compact: Command {
             remote: \(files) \(verb) \(remote.newSegments.countedSegments(and: remote.newCheckpoints)), \
             \(remote.bytes.asBytes) \(verb) \(remote.newBytes.asBytes)
             """)
+        if let checkpoint = remote.waitsFor {
+          lines.append(
+            """
+            remote: history stays there until this database has taken \(checkpoint): sync, which says why if it does not take it
+            """)
+        }
         if remote.leftovers > 0 {
           lines.append(
             "remote: \(isDryRun ? "would delete" : "deleted") \(remote.leftovers.counted("temporary file")) of killed writers, \(remote.leftoverBytes.asBytes)"

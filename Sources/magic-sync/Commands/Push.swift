@@ -37,13 +37,14 @@ struct Push: Command {
     guard !place.isPipe || isatty(STDOUT_FILENO) == 0 else {
       throw ValidationError("a bundle is no text for a terminal; redirect standard output, or name a file.")
     }
-    let isNew = !place.isPipe && !place.isThere
-    let report = try await database.use { magic in
-      try await anew.putBack(place, magic)
-      return try await place.use(.push, settling: magic) { remote in
+    let (isNew, report) = try await database.use { magic in
+      try await anew.putBack(place, magic, output)
+      let isNew = !place.isPipe && !place.isThere
+      let report = try await place.use(.push, settling: magic) { remote in
         let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
         return try await Reporter(output, isOutputTaken: place.isPipe).follow(replicator) { try await $0.push() }
       }
+      return (isNew, report)
     }
     if report.missingAssets > 0, !output.quiet {
       Terminal.say(

@@ -60,17 +60,19 @@ struct Sync: Command {
     }
     let lock = try await database.madeAlone()
     defer { withExtendedLifetime(lock) {} }
-    let (isDatabaseNew, isRemoteNew) = (database.isNew, !place.isThere)
+    let isDatabaseNew = database.isNew
     let reporter = Reporter(output)
-    let report: (pull: PullReport, push: PushReport)
+    let done: (isRemoteNew: Bool, report: (pull: PullReport, push: PushReport))
     do {
-      report = try await place.breakingOff { place in
+      done = try await place.breakingOff { place in
         try await database.useOrFetch { magic in
-          try await anew.putBack(place, magic)
-          return try await place.use(.both, settling: magic) { remote in
+          try await anew.putBack(place, magic, output)
+          let isRemoteNew = !place.isThere
+          let report = try await place.use(.both, settling: magic) { remote in
             let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
             return try await reporter.follow(replicator) { [accepted] in try await $0.sync(accepting: accepted.replicas) }
           }
+          return (isRemoteNew: isRemoteNew, report: report)
         }
       }
     } catch {
@@ -78,8 +80,9 @@ struct Sync: Command {
       if !isDatabaseNew { await reporter.sayMoved() }
       throw error
     }
+    let report = done.report
     let exchanged = Exchanged(
-      madeDatabase: isDatabaseNew, madeRemote: isRemoteNew, pulled: Moved(report.pull), pushed: Moved(report.push))
+      madeDatabase: isDatabaseNew, madeRemote: done.isRemoteNew, pulled: Moved(report.pull), pushed: Moved(report.push))
     return Outcome(
       text: exchanged.sentences(database.path, place.text), content: exchanged,
       status: report.pull.isComplete ? report.push.status : report.pull.status)
@@ -92,11 +95,16 @@ struct Sync: Command {
     case .server(let server): remote = server
     case .bundle, .pipe: throw ValidationError("--watch follows a folder or a server; a bundle does not change.")
     }
-    let isRemoteNew = !place.isThere
     let isNew = try await database.useOrInit()
     let reporter = Reporter(output, isContinuous: true)
-    let isAwaited = try await database.use { magic in
-      try await anew.putBack(place, magic)
+    let (isRemoteNew, isAwaited) = try await database.use { magic in
+      do {
+        try await anew.putBack(place, magic, output)
+      } catch let error as MagicDataError where error.code == .busy {
+        // It may be on its way, and is waited for (F-24).
+        if !output.quiet { Terminal.say(error.message, .yellow) }
+      }
+      let isRemoteNew = !place.isThere
       let replicator = MagicReplicator(magic, over: remote).remembering(makingAnew: anew.isOn)
       let hasMet = try await replicator.hasMet()
       if !output.quiet {
@@ -109,7 +117,7 @@ struct Sync: Command {
         Terminal.say("following \(database.path) and \(place.text) until interrupted")
       }
       try await reporter.follow(replicator) { [pause] in try await $0.run(every: .seconds(pause)) }
-      return hasMet
+      return (isRemoteNew, hasMet)
     }
     let moved = await Exchanged(
       madeDatabase: isNew, madeRemote: isRemoteNew && !isAwaited && place.isThere, pulled: reporter.pulled,

@@ -11,7 +11,7 @@ package struct DatabaseLocation: Sendable, Equatable {
 
   private static let extensions: Set<String> = ["sqlite", "sqlite3", "db"]
 
-  private static let ownName = "default.sqlite3"
+  static let ownName = "default.sqlite3"
 
   package init(_ path: URL) {
     let isFile = DatabaseLocation.extensions.contains(path.pathExtension.lowercased()) && !DatabaseLocation.isFolder(path)

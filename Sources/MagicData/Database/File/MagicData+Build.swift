@@ -49,6 +49,14 @@ extension MagicData {
 }
 
 extension DatabaseLocation {
+  private static let (scratchPurpose, asideName) = ("database", "new")
+
+  /// What the folders are called in which databases are made, beside their places.
+  static var scratchPrefix: String { ScratchFolder.hiddenPrefix + scratchPurpose + "-" }
+
+  /// The file of the database that is made in such a folder.
+  static func made(in scratch: URL) -> URL { scratch.appendingPathComponent(asideName).appendingPathComponent(ownName) }
+
   /// Moves what `body` makes aside, in the folder where it belongs, to this location, where nothing may be yet. The database file comes
   /// last and is never there without its assets; what is there is on the disk.
   ///
@@ -62,8 +70,8 @@ extension DatabaseLocation {
     if !replaces { try checkIsClear() }
     let isFolderNew = folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? false
     try makeFolder()
-    let scratch = try ScratchFolder("database", in: file.deletingLastPathComponent())
-    let aside = DatabaseLocation(scratch.url.appendingPathComponent("new", isDirectory: true))
+    let scratch = try ScratchFolder(DatabaseLocation.scratchPurpose, in: file.deletingLastPathComponent())
+    let aside = DatabaseLocation(scratch.url.appendingPathComponent(DatabaseLocation.asideName, isDirectory: true))
     try aside.makeFolder()
     defer {
       scratch.remove()

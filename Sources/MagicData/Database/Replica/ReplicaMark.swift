@@ -44,6 +44,9 @@ struct ReplicaMark {
     return words.joined(separator: " ") + "\n"
   }
 
+  /// Whether it was made for a file of this device and number.
+  func names(_ found: FileIdentity) -> Bool { found == file }
+
   /// Whether it was made for this file, with this token in it.
   func isOf(_ location: DatabaseLocation, _ token: Identifier) -> Bool {
     FileIdentity(of: location.file).map { isOf($0, FileBirth(of: location.file), token, isMounted: c_may_be_mounted) } ?? false
@@ -77,7 +80,11 @@ struct ReplicaMark {
       return try writer.finish(isDurable: false)
     }
     guard let temporary else { return false }
-    if geteuid() == 0 { _ = lchown(temporary.path, database.st_uid, database.st_gid) }
+    // Nobody else's group can be given to it: then everybody may read it, if that group may read the database.
+    let owner = geteuid() == 0 ? database.st_uid : uid_t.max
+    if lchown(temporary.path, owner, database.st_gid) != 0, database.st_mode & 0o040 != 0 {
+      _ = chmod(temporary.path, database.st_mode & 0o777 | 0o044)
+    }
     guard rename(temporary.path, location.mark.path) != 0 else { return true }
     unlink(temporary.path)
     return false

@@ -188,6 +188,7 @@ enum Statements {
   static let createSent =
     "CREATE TABLE IF NOT EXISTS magic_sent (replica BLOB PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID"
   static let selectSent = "SELECT sequence FROM magic_sent WHERE replica = ?"
+  static let selectAllSent = "SELECT replica, sequence FROM magic_sent"
   static let insertSent = "INSERT OR REPLACE INTO magic_sent (replica, sequence) VALUES (?, ?)"
   static let createLeft =
     "CREATE TABLE IF NOT EXISTS magic_left (replica BLOB PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID"

@@ -217,7 +217,7 @@ final class FolderCursor: TransactionCursor {
   /// Whether a file has the transaction after which it is read under the name that it had before.
   private func goesOn(_ file: FolderListing.File, from sequence: UInt64, _ name: TransactionName) -> Bool {
     guard sequence == held, let own = self.name, own != name else { return true }
-    troubles.add(fork: .fork(replica, sequence), in: file.url.path)
+    troubles.add(fork: .fork(replica, sequence, isInFiles: true), in: file.url.path)
     return false
   }
 

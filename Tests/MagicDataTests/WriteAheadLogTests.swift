@@ -374,6 +374,41 @@ import Testing
     try await expectOther()
   }
 
+  /// J-34: nor is one made in its place.
+  @Test func noFileIsMadeBesideTheLogOfADeletedOneThatIsOpen() async throws {
+    let magic = try await MagicData(path: location.file)
+    try await magic.update(Cat("Tom", 4))
+    #expect(unlink(location.file.path) == 0)
+    await #expect {
+      _ = try await MagicData(path: location.file)
+    } throws: {
+      ($0 as? MagicDataError)?.code == .busy && "\($0)".contains("close it first")
+    }
+    try await magic.close()
+    let fresh = try await MagicData(path: location.file)
+    #expect(try await fresh.object(of: Cat.self).isEmpty)
+    try await fresh.update(Cat("Felix", 4))
+    try await fresh.close()
+  }
+
+  /// J-34: many that open one at once let go of nobody's locks.
+  @Test func aFileThatManyMakeAtOnceIsOneDatabase() async throws {
+    let place = location.file
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<8 {
+        group.addTask {
+          let magic = try await MagicData(path: place)
+          try await magic.update(Cat("\(number)", 4))
+          try await magic.close()
+        }
+      }
+      try await group.waitForAll()
+    }
+    let magic = try await MagicData(path: place)
+    #expect(try await magic.object(of: Cat.self).count == 8)
+    try await magic.close()
+  }
+
   /// J-34: the same where another process has it open.
   @Test func aFileThatTookTheNameOfOneThatAnotherProcessHasOpenIsRefused() async throws {
     try await makeOther()

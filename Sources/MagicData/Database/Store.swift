@@ -83,17 +83,18 @@ package final class Store: Sendable {
       self.location = location
       identity = Identity(of: nil, surroundings)
       assets = AssetFolder(location.assets)
-      (file, log, database, lookUps) = try Store.open(location, mustExist: false, .copied)
+      (file, log, database, lookUps) = try Store.open(DatabaseFile(location), mustExist: false, .copied)
       gate = FileGates.gate(of: location.file)
     case .file(let location, let mustExist):
       scratch = nil
       self.location = location
       identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
-      try DatabaseFile.checkLog(of: location)
+      // One that has to be there and is not is told as that.
+      let claimed = try mustExist && !location.exists ? DatabaseFile(location) : DatabaseFile.claim(location)
       // Of a file that is there, before SQLite has it open: see `ifNotOpen`.
       let known = FileGates.gate(of: location.file)
-      (file, log, database, lookUps) = try Store.open(location, mustExist: mustExist, reads)
+      (file, log, database, lookUps) = try Store.open(claimed, mustExist: mustExist, reads)
       gate = withExtendedLifetime(known) { FileGates.gate(of: location.file) }
     }
     do {
@@ -208,10 +209,10 @@ package final class Store: Sendable {
     }
   }
 
-  private static func open(_ location: DatabaseLocation, mustExist: Bool, _ reads: MagicData.Reads) throws -> (
+  private static func open(_ file: DatabaseFile, mustExist: Bool, _ reads: MagicData.Reads) throws -> (
     DatabaseFile, WriteAheadLog, DatabasePool, LookUps
   ) {
-    let file = DatabaseFile(location)
+    let location = file.location
     let log = WriteAheadLog(file)
     let path = location.file.path
     try location.check()

@@ -7,17 +7,31 @@ extension DatabaseFile {
     weak var file: DatabaseFile?
   }
 
-  /// Those that are open in this process.
+  /// Those that are open in this process, or being opened.
   private static let inUse = Locked<[Entry]>([])
+
+  /// The file as it is about to be opened.
+  ///
+  /// - Throws: `busy` if the log is that of another file, which is open.
+  static func claim(_ location: DatabaseLocation) throws -> DatabaseFile {
+    try inUse.withLock { entries in
+      try checkLog(of: location, entries)
+      let file = DatabaseFile(location)
+      entries.removeAll { $0.file == nil }
+      entries.append(Entry(file: file))
+      return file
+    }
+  }
+
+  /// - Throws: as `claim`, of a place that is to get a file.
+  static func checkLog(of location: DatabaseLocation) throws {
+    try inUse.withLock { entries in try checkLog(of: location, entries) }
+  }
 
   /// The log is there by now, if there is any.
   func noteOpened() {
     let found = DatabaseFile.logs(of: location)
     logs.withLock { $0 = Set(found) }
-    DatabaseFile.inUse.withLock { entries in
-      entries.removeAll { $0.file == nil }
-      entries.append(Entry(file: self))
-    }
   }
 
   func noteClosed() {
@@ -28,25 +42,22 @@ extension DatabaseFile {
     ["-wal", "-shm"].compactMap { FileIdentity(of: location.beside($0)) }
   }
 
-  /// Before SQLite has the file open.
-  ///
-  /// - Throws: `busy` if the log is another file's that is open.
-  static func checkLog(of location: DatabaseLocation) throws {
-    guard let file = FileIdentity(of: location.file) else { return }
+  private static func checkLog(of location: DatabaseLocation, _ entries: [Entry]) throws {
+    // One that is gone is another one than any.
+    let file = FileIdentity(of: location.file)
     let found = logs(of: location)
-    let isOthers = inUse.withLock { entries in
-      entries.contains { entry in
-        guard let other = entry.file, other.identity != file else { return false }
-        return other.logs.withLock { !$0.isDisjoint(with: found) }
-      }
-    }
+    guard !found.isEmpty else { return }
+    let others = entries.compactMap(\.file)
     let doing = "\(location.file.path) cannot be opened"
+    let isOthers = others.contains { other in other.identity != file && other.logs.withLock { !$0.isDisjoint(with: found) } }
     guard !isOthers else {
       throw MagicDataError(
         .busy, "\(doing): this process has the file open still that had this name before, whose log is there; close it first")
     }
     // The file that the mark was made for had the name all the time.
-    if let mark = ReplicaMark.beside(location), mark.names(file) { return }
+    if let file, let mark = ReplicaMark.beside(location), mark.names(file) { return }
+    // Who looks at the locks of what this process has open, or is opening, lets go of them.
+    guard !others.contains(where: { $0.location.file == location.file }) else { return }
     let process: pid_t? = FileGates.ifNotOpen(location.file) { otherUser(of: location) } ?? nil
     guard let process else { return }
     throw MagicDataError(

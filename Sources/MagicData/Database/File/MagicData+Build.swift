@@ -99,6 +99,7 @@ extension DatabaseLocation {
   /// database that was moved away, which this one would clear up.
   private func checkIsClear() throws {
     guard !exists else { return }
+    try DatabaseFile.checkLog(of: self)
     let left = [(hasClearLog, "-wal"), ((DurableFile.lastWritten(beside("-journal"))?.bytes ?? 0) == 0, "-journal")]
     for (isClear, suffix) in left where !isClear {
       throw MagicDataError(

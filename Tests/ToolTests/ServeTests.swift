@@ -297,10 +297,11 @@ import Testing
     to server: ServingProcess, stalls: Bool = false
   ) throws -> (process: ChildProcess, address: String, output: Pipe) {
     let script = """
-      import socket, sys, threading, time
+      import os, socket, sys, threading, time
       port, left = int(sys.argv[1]), int(sys.argv[2])
       there = socket.socket(); there.bind(("127.0.0.1", 0)); there.listen()
-      print(there.getsockname()[1], flush=True)
+      # In one piece, also where Python does not buffer.
+      os.write(1, b"%d\\n" % there.getsockname()[1])
       client = there.accept()[0]
       server = socket.create_connection(("127.0.0.1", port))
       def forward():
@@ -309,7 +310,7 @@ import Testing
       while left > 0 and (data := server.recv(min(left, 65536))):
           client.sendall(data); left -= len(data)
       if len(sys.argv) > 3:
-          print("stalls", flush=True); time.sleep(600)
+          os.write(1, b"stalls\\n"); time.sleep(600)
       client.close()
       """
     let output = Pipe()

@@ -14,18 +14,32 @@ extension DatabaseFile {
   ///
   /// - Throws: `busy` if the log is that of another file, which is open.
   static func claim(_ location: DatabaseLocation) throws -> DatabaseFile {
-    try inUse.withLock { entries in
-      try checkLog(of: location, entries)
-      let file = DatabaseFile(location)
-      entries.removeAll { $0.file == nil }
-      entries.append(Entry(file: file))
-      return file
+    try patiently {
+      try inUse.withLock { entries in
+        try checkLog(of: location, entries)
+        let file = DatabaseFile(location)
+        entries.removeAll { $0.file == nil }
+        entries.append(Entry(file: file))
+        return file
+      }
     }
+  }
+
+  /// One that was let go of without being closed is open until what it was about is done.
+  private static func patiently<Result>(_ look: () throws -> Result) throws -> Result {
+    for _ in 0..<200 {
+      do {
+        return try look()
+      } catch let error as MagicDataError where error.code == .busy {
+        usleep(10_000)
+      }
+    }
+    return try look()
   }
 
   /// - Throws: as `claim`, of a place that is to get a file.
   static func checkLog(of location: DatabaseLocation) throws {
-    try inUse.withLock { entries in try checkLog(of: location, entries) }
+    try patiently { try inUse.withLock { entries in try checkLog(of: location, entries) } }
   }
 
   /// The log is there by now, if there is any.

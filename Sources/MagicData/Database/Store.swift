@@ -227,22 +227,26 @@ package final class Store: Sendable {
     }
     do {
       let configuration = configuration(mustExist: mustExist, file, log, reads: reads)
-      let pool = try openPool { try DatabasePool(path: path, configuration: configuration) }
+      // SQLite lets nobody wait who makes a file one with a WAL while somebody else does.
+      let isBusy = { (error: any Error) in (error as? DatabaseError)?.resultCode == .SQLITE_BUSY }
+      let pool = try retrying(for: .seconds(Store.busySeconds), where: isBusy) {
+        try DatabasePool(path: path, configuration: configuration)
+      }
       return (file, log, pool, lookUps(file, reads))
     } catch {
       throw MagicDataError(error, "\(path) could not be opened")
     }
   }
 
-  /// SQLite lets nobody wait who makes a file one with a WAL while somebody else does.
-  private static func openPool(_ make: () throws -> DatabasePool) throws -> DatabasePool {
+  /// What `isTransient` says of is tried again, on the caller's thread, until the time is over.
+  static func retrying<Result>(
+    for time: Duration, where isTransient: (any Error) -> Bool, _ body: () throws -> Result
+  ) throws -> Result {
     let start = ContinuousClock.now
     while true {
       do {
-        return try make()
-      } catch let error as DatabaseError
-        where error.resultCode == .SQLITE_BUSY && start.duration(to: .now) < .seconds(Store.busySeconds)
-      {
+        return try body()
+      } catch  where isTransient(error) && start.duration(to: .now) < time {
         usleep(10_000)
       }
     }

@@ -27,14 +27,7 @@ extension DatabaseFile {
 
   /// One that was let go of without being closed is open until what it was about is done.
   private static func patiently<Result>(_ look: () throws -> Result) throws -> Result {
-    for _ in 0..<200 {
-      do {
-        return try look()
-      } catch let error as MagicDataError where error.code == .busy {
-        usleep(10_000)
-      }
-    }
-    return try look()
+    try Store.retrying(for: .seconds(2), where: { ($0 as? MagicDataError)?.code == .busy }, look)
   }
 
   /// - Throws: as `claim`, of a place that is to get a file.
